@@ -256,6 +256,8 @@ export interface RecordAppender extends TopicPartition {
   /**
    * Appends one record and copies its bytes. Pass null for a null key or value.
    * @param timestamp epoch ms
+   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. Nothing is appended then, and
+   *   the transaction can continue.
    */
   append(...record: RecordFields): void
   /** Records that were appended and are not committed yet. */
@@ -273,6 +275,11 @@ export interface ProducerOptions {
   readonly transactionTimeoutMs?: number
   /** Default none. */
   readonly compression?: Compression
+  /**
+   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). Without the limit of a topic, only the
+   * broker notices a record that is too large, and the whole transaction fails.
+   */
+  readonly maxBatchBytes?: ReadonlyMap<string, number>
   /** Called synchronously as `commit` passes each step. Crash tests kill the process here. */
   readonly onCommitStep?: (step: CommitStep) => void
 }
@@ -401,6 +408,11 @@ export interface Transport {
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
   /** Returns the partition counts of existing topics. Topics that do not exist are absent from the map. */
   partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
+  /**
+   * Returns the largest record batch, in bytes, that each topic accepts: its `max.message.bytes`, or else the broker's
+   * default. Topics whose configuration the user may not read are absent from the map.
+   */
+  maxBatchBytes(topics: readonly string[]): Promise<Map<string, number>>
   /**
    * Returns offsets by `partitionKey`. `end` is the high watermark (isolation level 0), never the last stable offset.
    */

@@ -139,6 +139,36 @@ test('a command is not decided after its deadline', () => {
 })
 
 /*
+ * ## Commands that cannot be decided
+ *
+ * Anybody may send commands, and one of them may reveal a bug in the decision. Then it goes to the dead letters, and
+ * nothing of it remains (chapter 8). Its caller gets no answer, but the commands of all others are decided. After the
+ * bug is fixed, the caller may repeat the command with the same id.
+ */
+test('a command at which the decision throws does not stop the others', () => {
+  const fragile = topology(
+    'lockers',
+    (t) => {
+      const store = keyedStore('lockers', { key: utf8, value: locker })
+      function decide(state: Locker | undefined, given: Ask, facts: { now: number }): Decided<Locker, Answer> {
+        if (given.rider === '') throw new Error('nobody asks for a locker')
+        return decideLocker(state, given, facts)
+      }
+      decideCommands(t, { flow: lockerFlow, store, decide, view: (state) => state })
+    },
+    DECIDING,
+  )
+  const { driver, result, ask: asks, view } = decisionDriver(fragile, lockerFlow)
+  expect(result('locker-7', { rider: '' }, { id: 'command-1' })).toBeUndefined()
+  expect(view('locker-7')).toBeUndefined()
+  expect(asks('locker-7', { rider: 'ada' })).toMatchObject({ outcome: 'yours' })
+  expect(driver.readDeadLetters()).toHaveLength(1)
+
+  driver.restart({ topology: lockers })
+  expect(asks('locker-7', { rider: '' }, { id: 'command-1' })).toEqual({ outcome: 'taken' })
+})
+
+/*
  * ## The other parts
  *
  * The sink is a view sink with `decisionView` around the service's own view. On the API's side,

@@ -1,11 +1,15 @@
-import { BatchWriter, recordBytesBound } from '../record-batch/writer.ts'
-import { type Compression, partitionKey, type RecordAppender, type RecordHeader } from '../transport.ts'
+import { DEFAULT_MAX_BATCH_BYTES } from '../../schemas/topic.ts'
+import { RECORDS_AT } from '../record-batch/format.ts'
+import { type BatchStamp, BatchWriter, recordBytesBound } from '../record-batch/writer.ts'
+import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
  * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin covers compression that makes a batch larger. A
  * record above this limit gets a batch to itself, because its topic may accept more.
  */
 const BATCH_LIMIT_BYTES = 900 * 1_024
+/** The share of a smaller limit that a batch may fill, with the same margin. */
+const SMALL_LIMIT_SHARE = 7 / 8
 /**
  * `flushFull` sends a batch from this size on, before it is full, so that the broker works while the caller processes
  * further records.
@@ -62,6 +66,17 @@ export interface TransactionPhase {
   committing: boolean
 }
 
+export interface AppenderOptions {
+  readonly pool: BufferPool
+  readonly phase: TransactionPhase
+  readonly codec: Compression
+  /** The largest batch that the topic accepts; undefined when it is unknown. */
+  readonly maxBatchBytes: number | undefined
+}
+
+/** Not used: the batch is only measured. */
+const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
+
 /**
  * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.
  * During a commit it collects the records of the next transaction without sending them.
@@ -72,6 +87,10 @@ export class PartitionAppender implements RecordAppender {
   readonly key: string
   readonly #pool: BufferPool
   readonly #phase: TransactionPhase
+  readonly #codec: Compression
+  readonly #maxBatchBytes: number
+  /** A batch is closed before it exceeds this size, unless a single record does. */
+  readonly #batchLimitBytes: number
   #current: BatchWriter | undefined
   #full: BatchWriter[] = []
   /** Full batches of the next transaction. */
@@ -92,12 +111,16 @@ export class PartitionAppender implements RecordAppender {
   /** The offset after the last acknowledged batch of this transaction; -1 when the broker did not return it. */
   nextOffset: number | undefined
 
-  constructor(topic: string, partition: number, pool: BufferPool, phase: TransactionPhase) {
+  constructor(topic: string, partition: number, { pool, phase, codec, maxBatchBytes = Infinity }: AppenderOptions) {
     this.topic = topic
     this.partition = partition
     this.key = partitionKey(topic, partition)
     this.#pool = pool
     this.#phase = phase
+    this.#codec = codec
+    this.#maxBatchBytes = maxBatchBytes
+    this.#batchLimitBytes =
+      maxBatchBytes < DEFAULT_MAX_BATCH_BYTES ? Math.min(BATCH_LIMIT_BYTES, maxBatchBytes * SMALL_LIMIT_SHARE) : BATCH_LIMIT_BYTES
   }
 
   /** Includes the records of the next transaction. */
@@ -127,8 +150,14 @@ export class PartitionAppender implements RecordAppender {
     valueEnd: number,
     headers?: readonly RecordHeader[],
   ): void {
+    const bytes = recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers)
+    if (RECORDS_AT + bytes > this.#maxBatchBytes) {
+      const alone = new BatchWriter()
+      alone.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
+      this.#checkSize(alone)
+    }
     let writer = this.#current
-    if (writer !== undefined && writer.bytes + recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers) > BATCH_LIMIT_BYTES) {
+    if (writer !== undefined && writer.bytes + bytes > this.#batchLimitBytes) {
       this.seal()
       writer = undefined
     }
@@ -139,6 +168,13 @@ export class PartitionAppender implements RecordAppender {
     writer.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
     if (this.#phase.committing) this.#heldRecords++
     else this.#pendingRecords++
+  }
+
+  /** Checks a record as its broker will, in a batch to itself. */
+  #checkSize(alone: BatchWriter): void {
+    const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
+    if (bytes <= this.#maxBatchBytes) return
+    throw new TransportError('MESSAGE_TOO_LARGE', `topic ${this.topic} accepts ${this.#maxBatchBytes} bytes, not ${bytes}`, { fatal: true })
   }
 
   /** Closes the current batch: it is ready to be sent, or held back until its transaction begins. */

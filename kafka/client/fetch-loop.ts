@@ -1,4 +1,4 @@
-import type { FetcherOptions } from '../transport.ts'
+import { type FetcherOptions, partitionKey } from '../transport.ts'
 import type { Cluster, Leader } from './cluster.ts'
 import { type Connections, openConnections } from './connections.ts'
 import type { FetchPosition } from './fetch-positions.ts'
@@ -73,6 +73,11 @@ export function openFetchLoop(
     return total
   }
 
+  /** True when the partition was unassigned, or assigned again, since. */
+  function isGone(state: FetchPosition): boolean {
+    return positions.get(partitionKey(state.topic, state.partition)) !== state
+  }
+
   function isDue(state: FetchPosition, now: number): boolean {
     return (
       !state.paused &&
@@ -109,19 +114,20 @@ export function openFetchLoop(
       const requests = getOrAdd(underWay, leader.nodeId, () => new Array<UnderWay | undefined>(SLOTS_PER_LEADER).fill(undefined))
       const free = requests.indexOf(undefined)
       if (free >= 0) send(leader, free, requests, states)
-      else cutIdleWait(leader, requests)
+      else cutWait(leader, requests)
     }
     // The metadata of a new topic is requested at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
   }
 
   /**
-   * Frees a slot for partitions that would otherwise wait until the broker's idle wait for other partitions ends. A
-   * broker answers the requests of a connection in order, so this drops the connection with the request. The partitions
-   * of the request are then fetched again together with the new ones.
+   * Frees a slot for partitions that would otherwise wait until the broker's wait for other partitions ends: an idle
+   * wait, or one for partitions that are no longer assigned. A broker answers the requests of a connection in order, so
+   * this drops the connection with the request. The partitions of the request that are still assigned are then fetched
+   * again together with the new ones.
    */
-  function cutIdleWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
-    const slot = requests.findIndex((request) => request?.idle)
+  function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
+    const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))
     const request = requests[slot]
     if (request === undefined) return
     request.abandoned = true

@@ -1,5 +1,6 @@
 import type { Fetcher, GroupMember, MemberlessGroup, Publisher, Transport, WorkerProducer } from '../transport.ts'
 import { endAbandonedTransactions } from './abandoned-transactions.ts'
+import { maxBatchBytes } from './batch-limits.ts'
 import { openCluster } from './cluster.ts'
 import { openFetcher } from './fetcher.ts'
 import { openGroupMember } from './group-member.ts'
@@ -44,6 +45,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     connect: cluster.connect,
     ensureTopics: (topics) => ensureTopics(context, cluster, topics),
     partitionCounts: (topics) => partitionCounts(context, cluster, topics),
+    maxBatchBytes: (topics) => maxBatchBytes(context, cluster, topics),
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),
     groupMember,

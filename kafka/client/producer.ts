@@ -78,7 +78,11 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   function appender(topic: string, partition: number): PartitionAppender {
-    return getOrAdd(appenders, partitionKey(topic, partition), () => new PartitionAppender(topic, partition, pool, phase))
+    return getOrAdd(
+      appenders,
+      partitionKey(topic, partition),
+      () => new PartitionAppender(topic, partition, { pool, phase, codec, maxBatchBytes: options.maxBatchBytes?.get(topic) }),
+    )
   }
 
   /** Returns the appenders with records of the open transaction. */

@@ -18,6 +18,7 @@ export {
   consumerGroupHeartbeatV1,
   crc32c,
   createTopicsV7,
+  describeConfigsV4,
   describeTransactionsV0,
   endTxnV4,
   findCoordinatorV4,

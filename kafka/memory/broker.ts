@@ -45,6 +45,10 @@ export interface MemoryBroker {
   topics(): string[]
   topic(name: string): TopicSpec
   log(topic: string, partition: number): PartitionLog
+  /** The topic's `max.message.bytes`, or else the default of brokers. */
+  maxBatchBytes(topic: string): number
+  /** @throws TransportError `MESSAGE_TOO_LARGE` when the topic does not accept the record */
+  checkSize(topic: string, record: NewRecord): void
   /** Appends a record outside any transaction, as a plain producer does. */
   append(topic: string, partition: number, record: NewRecord): void
   /** Returns the result of a fetch from `offset`. It contains at least one record if there is one. */
@@ -101,9 +105,13 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return found
   }
 
+  function maxBatchBytes(topic: string): number {
+    return Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
+  }
+
   /** Checks the size of a record as a broker does for a batch that contains nothing else. */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
-    const limit = Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
+    const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)
     if (bytes > limit) throw new TransportError('MESSAGE_TOO_LARGE', `topic ${topic} accepts ${limit} bytes, not ${bytes}`, { fatal: true })
   }
@@ -139,6 +147,8 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     topics: () => [...topics.keys()],
     topic: (name) => known(name).spec,
     log,
+    maxBatchBytes,
+    checkSize,
     append(topic, partition, record) {
       checkSize(topic, record)
       append(topic, log(topic, partition), record)

@@ -36,13 +36,15 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
       topic,
       partition,
       append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers) {
-        pendingBytes += keyEnd - keyStart + valueEnd - valueStart
-        records.push({
+        const record = {
           timestamp,
           key: key === null ? null : Buffer.from(key.subarray(keyStart, keyEnd)),
           value: value === null ? null : Buffer.from(value.subarray(valueStart, valueEnd)),
           headers: headers ?? NO_HEADERS,
-        })
+        }
+        broker.checkSize(topic, record)
+        pendingBytes += keyEnd - keyStart + valueEnd - valueStart
+        records.push(record)
       },
       get pendingRecords() {
         return records.length

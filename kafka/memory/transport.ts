@@ -22,6 +22,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
       const counts = topics.map((topic): [string, number | undefined] => [topic, broker.partitionCount(topic)])
       return new Map(counts.filter((entry): entry is [string, number] => entry[1] !== undefined))
     },
+    maxBatchBytes: async (topics) => new Map(topics.map((topic) => [topic, broker.maxBatchBytes(topic)])),
     async offsets(partitions, at) {
       return new Map(
         partitions.map(({ topic, partition }) => {

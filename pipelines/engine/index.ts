@@ -14,6 +14,8 @@ export type {
   Drop,
   EmitOptions,
   Late,
+  OnError,
+  OnFailure,
   Outcome,
   ProcessOptions,
   Processor,

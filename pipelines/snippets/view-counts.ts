@@ -31,7 +31,7 @@ export const snippetViews = topology(
       pending = new Map()
     }
 
-    t.source(snippetReads)
+    t.source(snippetReads, { onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-read', { stores: [totals], reads: (_read, id) => totals.prefetch(id) }, count)
       .beforeCommit('send-views', { stores: [totals], emits: [snippetViewCounts] }, sendViews)
   },

@@ -16,6 +16,9 @@ const ARRIVAL_DELAY_MS = 2_000
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
 
+/** Only this topology writes its repartition topics, so a bad record in them is a bug. */
+const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
+
 /** Tweets → contributions per user → windows per term and region → ranked lists per region. */
 export const trends = topology(
   'trends',
@@ -28,7 +31,7 @@ export const trends = topology(
     const tweet = tweetCounts({ users, counts })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
-    t.source(tweets, { keys: 'optional' })
+    t.source(tweets, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
       .beforeCommit('send-counts', { emits: [counts] }, tweet.send)
@@ -42,7 +45,7 @@ export const trends = topology(
       stores: [terms, baselines, volumesRound],
       reads: (_value: unknown, key: string) => term.prefetch(key),
     }
-    t.source(counts, { onBadRecord: 'fail' })
+    t.source(counts, INTERNAL)
       .process('count-term', { ...termState, emits: [trendVolumes] }, term.count)
       .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
@@ -50,13 +53,13 @@ export const trends = topology(
         { stores: [terms, baselines, volumesRound], emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS },
         term.report,
       )
-    t.source(tracked, { onBadRecord: 'fail' }).process('track-term', termState, term.track)
+    t.source(tracked, INTERNAL).process('track-term', termState, term.track)
 
     const arrived = keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') })
     const totals = keyedStore('totals', { key: utf8, value: avro('trends/NewTermTotals') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })
     const lists = regionLists({ arrived, totals, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
-    t.source(candidates, { onBadRecord: 'fail' })
+    t.source(candidates, INTERNAL)
       .process('take-candidates', { stores: [arrived, totals] }, lists.arrive)
       .onTime('publish-lists', { stores: [arrived, totals, since], emits: [trendOutput, trendRenewals, tracked] }, lists.publish)
   },

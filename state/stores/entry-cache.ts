@@ -1,4 +1,5 @@
 import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
+import { isStateFailure } from './errors.ts'
 import { type ObjectCache, objectCache } from './object-cache.ts'
 import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
 import { storeGuard } from './store-guard.ts'
@@ -139,7 +140,12 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     loadPrefetched() {
       if (announced.length === 0) return
       sortForDatabase(announced)
-      load(announced)
+      try {
+        load(announced)
+      } catch (error) {
+        if (isStateFailure(error)) throw error
+        // The codec refuses a key. The processor that uses the key gets the error; the other keys are read one by one.
+      }
       announced = []
     },
     entry(key) {

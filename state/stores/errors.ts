@@ -1,4 +1,4 @@
-import { type Codec, CodecError } from '../../schemas/codec.ts'
+import { type Codec, CodecError, UnknownSchemaError } from '../../schemas/codec.ts'
 
 /** Thrown when another process has the state folder open. */
 export class StateLocked extends Error {
@@ -28,6 +28,13 @@ export class StateUnavailable extends Error {
   constructor(what: string, cause: unknown) {
     super(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
+}
+
+/** True when the state itself could not be used, as opposed to a mistake of its user. */
+export function isStateFailure(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof StateCorrupted || cause instanceof StateUnavailable || cause instanceof UnknownSchemaError) return true
+  return false
 }
 
 /**

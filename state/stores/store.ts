@@ -23,7 +23,7 @@ export interface EngineStore {
   open(context: StoreContext): void
   /**
    * Reads all keys requested by `prefetch(key)` since the last call, with one multi-get. May be called again after it
-   * threw UnknownSchemaError.
+   * threw UnknownSchemaError. Ignores keys that cannot be encoded: using such a key throws.
    */
   loadPrefetched(): void
   readonly dirtyKeys: number

@@ -54,9 +54,9 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** Returns the real payments, without the records that only advance time. */
+/** Returns the real payments, without broken ones and the records that only advance time. */
 function paid({ payments }: ShopInput): Log<Payment> {
-  return payments.map((records) => records.filter(({ value }) => value.end !== true))
+  return payments.map((records) => records.filter(({ value }) => value.end !== true && value.broken !== true))
 }
 
 /**

@@ -17,6 +17,8 @@ const { seeds, from } = memoryConfig()
 const WORKERS = 3
 const ROUNDS = 40
 const BATCH = 12
+/** Often enough to meet every fault, and rare enough that most commits have none. */
+const SHARE_BROKEN = 0.02
 const LONGEST_PAUSE_MS = 12
 const LONGEST_HOLD_MS = 40
 /** Limits the wait for the output. It normally takes a second, but a busy machine may be a hundred times slower. */
@@ -94,7 +96,14 @@ async function run(seed: number): Promise<string[]> {
       at += integer(random, 40)
       const account = `account-${integer(random, 20)}`
       const id = String(next++)
-      const payment = { id, merchant: `m${integer(random, 4)}`, region: `r${integer(random, 3)}`, amount: 1 + integer(random, 99), at }
+      const payment = {
+        id,
+        merchant: `m${integer(random, 4)}`,
+        region: `r${integer(random, 3)}`,
+        amount: 1 + integer(random, 99),
+        at,
+        broken: random() < SHARE_BROKEN,
+      }
       const order = random()
       if (order < 0.5) b.send(topics.receipts, account, { id }, at)
       b.send(topics.payments, account, payment, at)
@@ -242,7 +251,15 @@ async function run(seed: number): Promise<string[]> {
     OUTPUT_WITHIN_MS,
   ).catch(() => {}) // The assertions report what is missing.
   for (const slot of slots) await slot.worker?.stop()
-  return faults(input, output(), timing())
+  return [...faults(input, output(), timing()), ...deadLetterFaults(input.payments, b.broker.records(`${NAME}-dead-letters`))]
+}
+
+/** Checks that each broken payment is a dead letter once, and that there are no others. */
+function deadLetterFaults(payments: Log<Payment>, letters: readonly { readonly value: Buffer | null }[]): string[] {
+  const broken = payments.flat().flatMap(({ value }) => (value.broken === true ? [value.id] : []))
+  const found = letters.map(({ value }) => (JSON.parse(String(value)) as Payment).id)
+  const [is, wanted] = [found.sort().join(' '), broken.sort().join(' ')]
+  return is === wanted ? [] : [`dead letters ${is} instead of ${wanted}`]
 }
 
 function passing(): TransportError {

@@ -24,6 +24,8 @@ export interface Payment {
   readonly at: number
   /** Ends a partition's input by advancing its event time past every timer. */
   readonly end?: boolean
+  /** The shop fails at it after it has changed state and emitted; it must leave nothing but a dead letter. */
+  readonly broken?: boolean
 }
 
 /** A receipt for a payment, keyed by account. It arrives before or after its payment, or never. */
@@ -143,7 +145,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
       return true
     }
 
-    t.source(topics.payments)
+    t.source(topics.payments, { onError: { process: 'dead-letter' } })
       .process(
         'book',
         {
@@ -164,6 +166,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
           if (match(payment.id, 'payment')) ctx.emit(topics.matched, ctx.key, { id: payment.id })
           ctx.emit(byMerchant, payment.merchant, payment)
           pending.set(payment.region, (pending.get(payment.region) ?? 0) + payment.amount)
+          if (payment.broken === true) throw new Error('a broken payment')
         },
       )
       .tick('remind', { everyMs: TICK_MS, clock: 'event', stores: [reminders], emits: [topics.reminders] }, function remind(now, ctx) {

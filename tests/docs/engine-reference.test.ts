@@ -39,6 +39,7 @@ function members(path: string, name: string): string[] {
 test.each([
   ['pipelines/engine/topology/topology.ts', 'TopologyOptions'],
   ['pipelines/engine/topology/api.ts', 'SourceOptions'],
+  ['pipelines/engine/topology/api.ts', 'OnError'],
   ['pipelines/engine/topology/api.ts', 'ProcessOptions'],
   ['pipelines/engine/topology/api.ts', 'TickOptions'],
   ['pipelines/engine/topology/api.ts', 'EmitOptions'],
@@ -146,7 +147,7 @@ test('documents the environment and its defaults', () => {
 
 test('documents outcomes, codes and headers', () => {
   const listed = firstCells('Outcomes and dead letters')
-  const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/task/record-queue.ts'))?.[1] ?? ''
+  const code = /export type FaultCode =((?:\s+\| '\w+')+)/.exec(source('pipelines/engine/task/record-failure.ts'))?.[1] ?? ''
   const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
   const headers = [...Object.values(DEAD_LETTER_HEADERS), REPLAY_HEADER, SENT_AT_HEADER]
   const outcomes = ['nothing', 'drop(reason)', 'late', 'deadLetter(code, message)', '(it throws)']

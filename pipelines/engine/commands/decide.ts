@@ -7,7 +7,7 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import { type KeyedStore, keyedStore } from '../../../state/stores/keyed-store.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 import { sweep } from '../state/sweep.ts'
-import type { Context, RecordContext, Stream, TopologyBuilder } from '../topology/api.ts'
+import type { Context, OnError, RecordContext, Stream, TopologyBuilder } from '../topology/api.ts'
 import { drop } from '../topology/outcome.ts'
 import type { TopologyOptions } from '../topology/topology.ts'
 
@@ -71,6 +71,12 @@ export interface Deciding<C, S> {
 const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false }
 
+/**
+ * One command must not stop the decisions of all others. Its sender gets a timeout, and may repeat the command once it
+ * can be decided.
+ */
+const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
+
 /** How long a repeated command gets the first answer. The API's idempotency relies on it. */
 const REMEMBERED_MS = 24 * 3_600_000
 /** Number of keys to check per tick. It covers millions of keys an hour, at about two microseconds each. */
@@ -133,7 +139,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
   }
 
   const stream = t
-    .source(flow.commands)
+    .source(flow.commands, { onError: BAD_COMMANDS })
     .process('decide', { reads, stores, emits }, decideCommand)
     .tick('forget-commands', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [decided] }, (now) => {
       forgetBefore = now - REMEMBERED_MS

@@ -1,8 +1,21 @@
+import type { OnFailure } from '../topology/api.ts'
+import type { FailureStage } from './record-failure.ts'
+
+/** Skipped records of one source that failed in the same stage. */
+export interface SkippedCount {
+  readonly source: string
+  readonly stage: FailureStage
+  readonly handling: OnFailure
+  count: number
+}
+
 /** The counters of one topology, by name. Plain numbers are cheap on the hot path; metrics are read on request. */
 export interface TaskMetrics {
   processed: number
   emitted: number
   deadLetters: number
+  /** Records that a policy of their source has skipped. */
+  readonly skipped: SkippedCount[]
   late: number
   /** Numbers of dropped records, by reason. */
   readonly dropped: Map<string, number>
@@ -11,7 +24,13 @@ export interface TaskMetrics {
 }
 
 export function taskMetrics(): TaskMetrics {
-  return { processed: 0, emitted: 0, deadLetters: 0, late: 0, dropped: new Map(), counts: new Map() }
+  return { processed: 0, emitted: 0, deadLetters: 0, skipped: [], late: 0, dropped: new Map(), counts: new Map() }
+}
+
+export function countSkipped({ skipped }: TaskMetrics, { source, stage, handling }: Omit<SkippedCount, 'count'>): void {
+  const known = skipped.find((each) => each.source === source && each.stage === stage && each.handling === handling)
+  if (known === undefined) skipped.push({ source, stage, handling, count: 1 })
+  else known.count++
 }
 
 export function increase(counts: Map<string, number>, name: string, by = 1): void {

@@ -4,7 +4,7 @@ import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
-import { ProcessorError } from '../topology/errors.ts'
+import { OutputError, reasonOf } from './record-failure.ts'
 
 /** Provides appenders: the worker's producer, or the test driver's. */
 export interface AppenderSource {
@@ -22,7 +22,10 @@ const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
 const BYTES_PER_LOOK = 1_048_576
 
-/** Encodes and appends the output records of one task. */
+/**
+ * Encodes and appends the output records of one task. All methods but `mark` throw OutputError when a record cannot be
+ * encoded or its topic does not accept it.
+ */
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
@@ -60,7 +63,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     if (bytesSinceLook < BYTES_PER_LOOK) return
     bytesSinceLook = 0
     if (producer.pendingBytes > MAX_UNSENT_BYTES)
-      throw new ProcessorError(`it has emitted more than ${MAX_UNSENT_BYTES / 1_048_576} MiB that cannot be sent before it returns`)
+      throw new OutputError(`it has emitted more than ${MAX_UNSENT_BYTES / 1_048_576} MiB that cannot be sent before it returns`)
   }
 
   function appendersOf(topic: string): readonly RecordAppender[] {
@@ -97,40 +100,76 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
   }
 
+  function emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void {
+    const output = outputs.get(topic) ?? open(topic)
+    encode(output, key, value)
+    const { appenders } = output
+    const partition = options?.partition ?? chosenPartition(options?.partitionBy, appenders.length)
+    const appender = appenders[partition]
+    if (appender === undefined) throw new Error(`it has no partition ${partition}, only ${appenders.length}`)
+    append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+  }
+
+  function broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void {
+    const output = outputs.get(topic) ?? open(topic)
+    encode(output, key, value)
+    for (const appender of output.appenders) append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+  }
+
+  function copy(
+    topic: string,
+    partition: number | undefined,
+    chunk: RecordChunk,
+    row: number,
+    headers: readonly RecordHeader[],
+    { keyEnd, valueEnd }: Ends,
+  ): void {
+    const appenders = appendersOf(topic)
+    const keyStart = chunk.keyStart[row]
+    const target =
+      partition ?? (keyStart < 0 ? chunk.partition % appenders.length : partitionFor(chunk.buffer, appenders.length, keyStart, keyEnd))
+    const valueStart = chunk.valueStart[row]
+    appenders[target].append(
+      chunk.timestamps[row],
+      keyStart < 0 ? null : chunk.buffer,
+      Math.max(keyStart, 0),
+      Math.max(keyEnd, 0),
+      valueStart < 0 ? null : chunk.buffer,
+      Math.max(valueStart, 0),
+      Math.max(valueEnd, 0),
+      headers,
+    )
+  }
+
+  function outputFailed(topic: string, error: unknown): OutputError {
+    if (error instanceof OutputError) return error
+    return new OutputError(`its output to ${topic} failed: ${reasonOf(error)}`, { cause: error })
+  }
+
   return {
     emit(topic, key, value, timestamp, options) {
-      const output = outputs.get(topic) ?? open(topic)
-      encode(output, key, value)
-      const { appenders } = output
-      const partition = options?.partition ?? chosenPartition(options?.partitionBy, appenders.length)
-      const appender = appenders[partition]
-      if (appender === undefined) throw new Error(`topic ${topic.name} has no partition ${partition}: it has ${appenders.length}`)
-      append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+      try {
+        emit(topic, key, value, timestamp, options)
+      } catch (error) {
+        throw outputFailed(topic.name, error)
+      }
     },
     broadcast(topic, key, value, timestamp, options) {
-      const output = outputs.get(topic) ?? open(topic)
-      encode(output, key, value)
-      for (const appender of output.appenders) append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+      try {
+        broadcast(topic, key, value, timestamp, options)
+      } catch (error) {
+        throw outputFailed(topic.name, error)
+      }
     },
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)
     },
-    copy(topic, partition, chunk, row, headers, { keyEnd, valueEnd } = { keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] }) {
-      const appenders = appendersOf(topic)
-      const keyStart = chunk.keyStart[row]
-      const target =
-        partition ?? (keyStart < 0 ? chunk.partition % appenders.length : partitionFor(chunk.buffer, appenders.length, keyStart, keyEnd))
-      const valueStart = chunk.valueStart[row]
-      appenders[target].append(
-        chunk.timestamps[row],
-        keyStart < 0 ? null : chunk.buffer,
-        Math.max(keyStart, 0),
-        Math.max(keyEnd, 0),
-        valueStart < 0 ? null : chunk.buffer,
-        Math.max(valueStart, 0),
-        Math.max(valueEnd, 0),
-        headers,
-      )
+    copy(topic, partition, chunk, row, headers, ends = { keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] }) {
+      try {
+        copy(topic, partition, chunk, row, headers, ends)
+      } catch (error) {
+        throw outputFailed(topic, error)
+      }
     },
   }
 }

@@ -3,8 +3,10 @@ import { UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 import type { TaskTicks, TimeClosing } from '../time/task-time.ts'
 import { ProcessorError } from '../topology/errors.ts'
+import type { FailedRecords } from './failed-records.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
+import { failureAt, placeOf, reasonOf } from './record-failure.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import { FAULTY, MARKER, type RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
@@ -28,6 +30,7 @@ export interface RecordLoopParts {
   readonly context: TaskContext
   readonly outputs: Outputs
   readonly metrics: TaskMetrics
+  readonly failed: FailedRecords
 }
 
 /**
@@ -43,28 +46,35 @@ export interface RecordLoop {
   readonly atRest: boolean
   /** True when a time can be closed; the next run closes it. */
   readonly closingDue: boolean
+  /**
+   * True after a failed record was skipped: the loop processes nothing more before the next commit, so that a later
+   * failure does not repeat the work up to here.
+   */
+  commitDue: boolean
   run(expired: () => boolean): RunResult
+  /** Continues only the time handlers. */
+  runHandlers(expired: () => boolean): void
 }
 
 /** Wraps an error from the author's code and adds the processor and the record. */
 export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
   const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
-  const reason = error instanceof Error ? error.message : String(error)
   const failed = context.node?.name ?? 'engine'
   context.node = undefined
-  return new ProcessorError(`${topology}/${failed} failed${place}: ${reason}`, { cause: error })
+  return new ProcessorError(`${topology}/${failed} failed${place}: ${reasonOf(error)}`, { cause: error })
 }
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
-  const { topology, queues, closings, stores, ticks, context, outputs, metrics } = parts
+  const { topology, queues, closings, stores, ticks, context, outputs, metrics, failed } = parts
   const single = queues.length === 1 ? queues[0] : undefined
-  const outcomes = recordOutcomes(topology, context, outputs, metrics)
+  const outcomes = recordOutcomes({ topology, context, outputs, metrics, failed })
   /** A multi-get stopped at a value whose schema is not loaded. It must be repeated before any record is processed. */
   let prefetchPending = false
   let waitsForSchema: number | undefined
 
   const loop: RecordLoop = {
     processed: 0,
+    commitDue: false,
     get atRest() {
       return !closings.some((closing) => closing?.busy === true)
     },
@@ -76,11 +86,15 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       context.node = undefined
       return result
     },
+    runHandlers(expired) {
+      finishClosing(expired)
+      context.node = undefined
+    },
   }
 
   function runSlices(expired: () => boolean): RunResult {
     for (;;) {
-      if (!finishClosing(expired)) return 'more'
+      if (!finishClosing(expired) || loop.commitDue) return 'more'
       if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
       if (processSlice(expired)) return 'more'
       // Handlers may take long, so the worker commits what was already sent before they run.
@@ -125,12 +139,14 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (reads === undefined) continue
       prefetchPending = true
       context.leaveRecord(node, context.now)
+      let slot = queue.slot
       try {
-        for (let slot = queue.slot; slot < slots; slot++) {
+        for (; slot < slots; slot++) {
           if (typeof values[slot] !== 'symbol') reads(values[slot], keys[slot], timestamps[slot])
         }
       } catch (error) {
-        throw processorFailed(topology, context, error)
+        context.node = undefined
+        throw failureAt(queue.placeAt(slot), topology, node.name, queue.policies, error)
       }
     }
   }
@@ -155,11 +171,15 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
         const queue = single ?? earliest()
         if (queue === undefined || queue.slot === queue.slots) return false
         const value = queue.values[queue.slot]
-        if (typeof value === 'symbol') processSpecial(queue, value)
+        const isSpecial = typeof value === 'symbol'
+        if (isSpecial) processSpecial(queue, value)
         else processRecord(queue, value)
         queue.advance()
         loop.processed++
-        if (value === MARKER && loop.closingDue) return false
+        if (isSpecial) {
+          if (loop.commitDue) return true
+          if (value === MARKER && loop.closingDue) return false
+        }
         if (queue.slot === queue.slots) return false
         if (--untilCheck === 0) {
           if (expired()) return true
@@ -167,8 +187,17 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
         }
       }
     } catch (error) {
-      throw processorFailed(topology, context, error)
+      throw recordFailed(error)
     }
+  }
+
+  /** Returns the error of the current record, or of other code that ran between two records. */
+  function recordFailed(error: unknown): Error {
+    const { node, chunk, row } = context
+    const queue = queues.find((each) => each.topic === chunk?.topic)
+    if (queue === undefined || chunk === undefined || node?.kind !== 'process') return processorFailed(topology, context, error)
+    context.node = undefined
+    return failureAt(placeOf(chunk, row), topology, node.name, queue.policies, error)
   }
 
   /** Returns the source with the oldest next record; for equal timestamps, the one declared first. */
@@ -223,7 +252,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     context.node = undefined
     if (kind === FAULTY) {
       const fault = queue.faults.get(queue.slot)
-      if (fault !== undefined) outcomes.reject(queue, fault, '')
+      if (fault === undefined) return
+      outcomes.skip(queue, fault)
+      // What led to the failure is repeated only once.
+      if (fault.stage !== 'decode') loop.commitDue = true
       return
     }
     if (kind === MARKER) {

@@ -1,10 +1,11 @@
 import type { RecordChunk } from '../../../kafka/transport.ts'
-import type { DeadLetter, Outcome } from '../topology/api.ts'
-import { ProcessorError } from '../topology/errors.ts'
+import type { Outcome } from '../topology/api.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { deadLetterParts, lateHeaders } from './dead-letter.ts'
+import type { FailedRecords } from './failed-records.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
+import { type Fault, placeOf, RefusedOutcome } from './record-failure.ts'
 import type { RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
 
@@ -14,8 +15,16 @@ const DEAD_LETTER_PARTITION = 0
 export interface RecordOutcomes {
   /** @returns false when the record was rejected and its timestamp must not advance the event time */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
-  /** Sends the current record to the dead-letter topic. @throws ProcessorError when the source's policy is to fail */
-  reject(queue: RecordQueue, cause: Pick<DeadLetter, 'code' | 'message'>, processor: string): void
+  /** Skips the current record as its source's policy says. @throws RefusedOutcome when the policy is to fail */
+  skip(queue: RecordQueue, fault: Fault): void
+}
+
+export interface RecordOutcomesDeps {
+  readonly topology: string
+  readonly context: TaskContext
+  readonly outputs: Outputs
+  readonly metrics: TaskMetrics
+  readonly failed: FailedRecords
 }
 
 /** Describes an invalid outcome for the error message. */
@@ -23,7 +32,7 @@ function described(result: unknown): string {
   return result instanceof Promise ? 'a promise, but processors are synchronous' : `a ${typeof result} that is not an outcome`
 }
 
-export function recordOutcomes(topology: string, context: TaskContext, outputs: Outputs, metrics: TaskMetrics): RecordOutcomes {
+export function recordOutcomes({ topology, context, outputs, metrics, failed }: RecordOutcomesDeps): RecordOutcomes {
   const deadLetters = deadLetterTopicName(topology)
 
   function settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean {
@@ -36,10 +45,10 @@ export function recordOutcomes(topology: string, context: TaskContext, outputs: 
         sendLate(queue)
         return true
       case 'dead-letter':
-        reject(queue, outcome, context.node?.name ?? '')
+        skip(queue, { stage: 'reject', code: outcome.code, message: outcome.message, processor: context.node?.name ?? '' })
         return false
       default:
-        throw new ProcessorError(`it returned ${described(outcome satisfies never)}: return nothing, drop(), deadLetter() or late`)
+        throw new RefusedOutcome(`it returned ${described(outcome satisfies never)}: return nothing, drop(), deadLetter() or late`)
     }
   }
 
@@ -50,14 +59,17 @@ export function recordOutcomes(topology: string, context: TaskContext, outputs: 
     outputs.copy(lateOutput.name, undefined, chunk, queue.row, lateHeaders(chunk, queue.row))
   }
 
-  function reject(queue: RecordQueue, { code, message }: Pick<DeadLetter, 'code' | 'message'>, processor: string): void {
-    if (queue.stream.options.onBadRecord === 'fail')
-      throw new ProcessorError(`the record was rejected (${code}: ${message}) and the source's policy for bad records is to fail`)
+  function skip(queue: RecordQueue, fault: Fault): void {
+    const { stage, code, message, processor } = fault
+    const handling = queue.policies[stage]
+    if (handling === 'fail')
+      throw new RefusedOutcome(`the record was rejected (${code}: ${message}) and the source's policy for bad records is to fail`)
     const chunk = queue.chunk as RecordChunk
-    metrics.deadLetters++
+    failed.skipped(placeOf(chunk, queue.row), fault, handling)
+    if (handling === 'drop') return
     const letter = deadLetterParts(chunk, queue.row, { topology, processor, code, message })
     outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, letter.headers, letter)
   }
 
-  return { settle, reject }
+  return { settle, skip }
 }

@@ -1,9 +1,11 @@
 import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
-import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { type Codec, UnknownSchemaError } from '../../../schemas/codec.ts'
 import { type TimeMarker, timeMarkerAt } from '../time/time-marker.ts'
+import type { OnError } from '../topology/api.ts'
 import type { StreamDeclaration } from '../topology/declaration.ts'
+import { type FailurePolicies, type Fault, type FaultCode, placeOf, type RecordPlace, reasonOf } from './record-failure.ts'
 
-/** Replaces the value of an invalid record; `faults` contains the reason. */
+/** Replaces the value of a record that is not processed; `faults` contains the reason. */
 export const FAULTY = Symbol('faulty')
 /** Replaces the value of a time marker, which is in `markers`. */
 export const MARKER = Symbol('marker')
@@ -16,10 +18,13 @@ export const TOMBSTONE = Symbol('tombstone')
  */
 const MAX_FINISHED_CHUNKS = 16
 
-/** Why a record is invalid: the code and message of its dead letter. */
-export interface Fault {
-  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'no_key' | 'no_value' | 'unknown_schema'
-  readonly message: string
+/** Returns the policies of a source. By default bad input becomes a dead letter, and bugs stop the worker. */
+function policiesOf({ decode = 'dead-letter', reject = 'dead-letter', process = 'fail', produce = 'fail' }: OnError): FailurePolicies {
+  return { decode, reject, process, produce }
+}
+
+function decodeFault(code: FaultCode, message: string): Fault {
+  return { stage: 'decode', code, message, processor: '' }
 }
 
 export interface RecordQueueOptions {
@@ -29,6 +34,8 @@ export interface RecordQueueOptions {
   readonly seesMarkers: boolean
   /** True for schema ids that the registry does not have. */
   readonly isMissing: (schemaId: number) => boolean
+  /** The records that failed earlier and are skipped, by offset. */
+  readonly failed: ReadonlyMap<number, Fault>
 }
 
 /**
@@ -39,6 +46,7 @@ export class RecordQueue {
   readonly stream: StreamDeclaration
   readonly topic: string
   readonly partition: number
+  readonly policies: FailurePolicies
   /** The decoded slice. The entries from `slot` to `slots` are not processed yet. */
   readonly values: unknown[] = []
   readonly keys: unknown[] = []
@@ -73,6 +81,7 @@ export class RecordQueue {
     this.topic = stream.topic.name
     this.partition = options.partition
     this.#options = options
+    this.policies = policiesOf(stream.options.onError ?? {})
     const { keys = 'required', tombstones = 'bad-record' } = stream.options
     this.#needsKey = keys === 'required'
     this.#tombstone = tombstones === 'deliver' ? null : tombstones === 'drop' ? TOMBSTONE : FAULTY
@@ -113,7 +122,32 @@ export class RecordQueue {
       if (stopped < end) break
     }
     this.slots = filled
+    if (this.#options.failed.size > 0) this.#markFailed()
     return filled
+  }
+
+  /** Returns the place of the record at a slot of the decoded slice. */
+  placeAt(slot: number): RecordPlace {
+    let row = this.row + slot - this.slot
+    let index = this.#head
+    while (row >= this.#chunks[index].count) row -= this.#chunks[index++].count
+    return placeOf(this.#chunks[index], row)
+  }
+
+  /** Replaces the values of records that failed earlier, so that no processor receives them. */
+  #markFailed(): void {
+    let index = this.#head
+    let row = this.row
+    for (let slot = 0; slot < this.slots; slot++, row++) {
+      if (row === this.#chunks[index].count) {
+        index++
+        row = 0
+      }
+      const fault = this.#options.failed.get(this.#chunks[index].offsets[row])
+      if (fault === undefined || typeof this.values[slot] === 'symbol') continue
+      this.values[slot] = FAULTY
+      this.faults.set(slot, fault)
+    }
   }
 
   /** Moves past the processed record at `slot`. */
@@ -153,7 +187,7 @@ export class RecordQueue {
       this.keys[slot] = undefined
       this.timestamps[slot] = chunk.timestamps[row]
       this.values[slot] = FAULTY
-      this.faults.set(slot, { code: 'unreadable_batch', message: chunk.unreadable })
+      this.faults.set(slot, decodeFault('unreadable_batch', chunk.unreadable))
       return
     }
     if (seesMarkers) {
@@ -170,10 +204,8 @@ export class RecordQueue {
     if (keyStart >= 0) this.keys[slot] = keyCodec.decode(buffer, keyStart, chunk.keyEnd[row])
     else if (this.#needsKey) {
       this.values[slot] = FAULTY
-      this.faults.set(slot, {
-        code: 'no_key',
-        message: "the record has no key: set one in its producer, or read the topic with keys: 'optional'",
-      })
+      const message = "the record has no key: set one in its producer, or read the topic with keys: 'optional'"
+      this.faults.set(slot, decodeFault('no_key', message))
       return
     }
     const valueStart = chunk.valueStart[row]
@@ -182,19 +214,18 @@ export class RecordQueue {
       return
     }
     this.values[slot] = this.#tombstone
-    if (this.#tombstone === FAULTY) this.faults.set(slot, { code: 'no_value', message: 'the record has no value' })
+    if (this.#tombstone === FAULTY) this.faults.set(slot, decodeFault('no_value', 'the record has no value'))
   }
 
   /** Returns why the record is invalid; undefined when it may be valid but its schema is not loaded yet. */
   #faultOf(error: unknown, chunk: RecordChunk, row: number): Fault | undefined {
     if (error instanceof UnknownSchemaError) {
       if (this.#options.isMissing(error.schemaId))
-        return { code: 'unknown_schema', message: `the schema registry has no schema with id ${error.schemaId}` }
+        return decodeFault('unknown_schema', `the schema registry has no schema with id ${error.schemaId}`)
       this.waitsForSchema = error.schemaId
       return undefined
     }
-    if (!(error instanceof CodecError)) throw error
-    return { code: this.#keyDecodes(chunk, row) ? 'undecodable_value' : 'undecodable_key', message: error.message }
+    return decodeFault(this.#keyDecodes(chunk, row) ? 'undecodable_value' : 'undecodable_key', reasonOf(error))
   }
 
   #keyDecodes(chunk: RecordChunk, row: number): boolean {

@@ -2,6 +2,7 @@ import type { PartitionData } from '../../../kafka/transport.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import type { Declaration, StreamDeclaration } from '../topology/declaration.ts'
 import { timeStagesInto } from '../topology/sub-topology.ts'
+import type { FailedRecords } from './failed-records.ts'
 import { RecordQueue } from './record-queue.ts'
 
 /** All source partitions of one task. */
@@ -27,14 +28,22 @@ export interface TaskSourceOptions {
   readonly partition: number
   readonly codecs: Codecs
   readonly isMissing: (schemaId: number) => boolean
+  readonly failed: FailedRecords
 }
 
 export function taskSources(streams: readonly StreamDeclaration[], options: TaskSourceOptions): TaskSources {
-  const { declaration, partition, codecs, isMissing } = options
+  const { declaration, partition, codecs, isMissing, failed } = options
   const queues = streams.map((stream) => {
     const seesMarkers = timeStagesInto(declaration, stream.topic.name).length > 0
     const valueCodec = codecs.topicValue(stream.topic)
-    return new RecordQueue(stream, { partition, keyCodec: stream.topic.key, valueCodec, isMissing, seesMarkers })
+    return new RecordQueue(stream, {
+      partition,
+      keyCodec: stream.topic.key,
+      valueCodec,
+      isMissing,
+      seesMarkers,
+      failed: failed.of({ topic: stream.topic.name, partition }),
+    })
   })
 
   return {

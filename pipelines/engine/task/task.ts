@@ -1,15 +1,19 @@
 import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
-import { partitionKey } from '../../../kafka/transport.ts'
+import { partitionKey, TransportError } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import { isStateFailure } from '../../../state/stores/errors.ts'
 import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
 import { taskMarks } from '../time/task-marks.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
 import type { Codecs } from '../topology/codecs.ts'
+import { ProcessorError } from '../topology/errors.ts'
 import { changelogTopicName } from '../topology/internal-topics.ts'
 import { forwardingStagesInto, type SubTopology, timeStagesInto } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
+import type { FailedRecords } from './failed-records.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
+import { reasonOf } from './record-failure.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import { TaskContext } from './task-context.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
@@ -29,6 +33,8 @@ export interface TaskDeps {
   readonly runtime: Pick<Runtime, 'now'>
   /** True for schema ids that the registry does not have. */
   readonly isMissing: (schemaId: number) => boolean
+  /** Shared by all tasks of a worker, earlier ones included. */
+  readonly failed: FailedRecords
   /** Number of decoded objects that each store instance keeps in memory. */
   readonly cachedObjects: number
 }
@@ -68,6 +74,10 @@ export interface StreamTask extends TaskPlace {
   readonly atRest: boolean
   /** True when a time can be closed; the next run starts its handlers. */
   readonly closingDue: boolean
+  /** True when the task processes nothing more before the next commit, because it has skipped a failed record. */
+  readonly commitDue: boolean
+  /** Continues only the time handlers, until they finish or `expired` returns true. */
+  runHandlers(expired: () => boolean): void
   /** True when there is something to commit: state, output or processed records. */
   readonly hasWork: boolean
   /** Number of changed keys that the next commit encodes. */
@@ -108,7 +118,7 @@ export function streamTimeOf(metadata: string): number {
 }
 
 export function streamTask(deps: TaskDeps): StreamTask {
-  const { topology, part, partition, session, codecs, metrics, runtime, cachedObjects } = deps
+  const { topology, part, partition, session, codecs, metrics, runtime, cachedObjects, failed } = deps
   const declaration = topology.declare()
   const place = taskPlace(declaration, part, partition)
   const { id } = place
@@ -119,7 +129,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const partitions = deps.partitionCounts.get(part.sources[0]) ?? part.partitions
   const context = new TaskContext(partition, partitions, outputs, metrics)
 
-  const sources = taskSources(streams, { declaration, partition, codecs, isMissing: deps.isMissing })
+  const sources = taskSources(streams, { declaration, partition, codecs, isMissing: deps.isMissing, failed })
   const { queues } = sources
   const ticks = taskTicks(streams, context)
   const settledTicks = caughtUpTicks(streams, queues, context)
@@ -130,7 +140,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     return timeClosing(stream, stages, context, outputs, partitions)
   })
   const marks = taskMarks(streams, queues, context, outputs)
-  const loop = recordLoop({ topology: topology.name, queues, closings, stores, ticks, context, outputs, metrics })
+  const loop = recordLoop({ topology: topology.name, queues, closings, stores, ticks, context, outputs, metrics, failed })
 
   /** Positions of the last commit that was started. */
   let committedPositions: number[] = []
@@ -150,16 +160,27 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
   function flushStores(): void {
     for (const store of stores) {
-      if (!store.logged) {
-        store.flush(undefined)
-        continue
+      try {
+        flushStore(store)
+      } catch (error) {
+        if (isStateFailure(error)) throw error
+        const advice = error instanceof TransportError && error.code === 'MESSAGE_TOO_LARGE' ? ': split the value into several keys' : ''
+        const message = `${topology.name}: a row of the store ${store.name} cannot be written: ${reasonOf(error)}${advice}`
+        throw new ProcessorError(message, { cause: error })
       }
-      const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
-      store.flush({
-        append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
-          appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
-      })
     }
+  }
+
+  function flushStore(store: EngineStore): void {
+    if (!store.logged) {
+      store.flush(undefined)
+      return
+    }
+    const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
+    store.flush({
+      append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
+        appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
+    })
   }
 
   function progress(): TaskProgress {
@@ -234,6 +255,16 @@ export function streamTask(deps: TaskDeps): StreamTask {
       return loop.atRest
     },
 
+    get commitDue() {
+      return loop.commitDue
+    },
+
+    runHandlers(expired) {
+      state.expect('RUNNING', 'running time handlers')
+      context.now = runtime.now()
+      loop.runHandlers(expired)
+    },
+
     get closingDue() {
       return state.current === 'RUNNING' && loop.closingDue
     },
@@ -274,6 +305,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       committedPositions = sources.positions()
       context.emitted = 0
       loop.processed = 0
+      loop.commitDue = false
       return progress()
     },
 
@@ -281,6 +313,9 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     committed() {
       for (const store of stores) store.committed()
+      queues.forEach(({ topic }, i) => {
+        failed.forgetBefore({ topic, partition }, committedPositions[i])
+      })
     },
 
     position: (topic) => sources.of(topic)?.position ?? -1,

@@ -9,7 +9,9 @@ import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { EngineStore, StateBackend } from '../../../state/stores/store.ts'
+import { failedRecords } from '../task/failed-records.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
+import { RecordFailure } from '../task/record-failure.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
 import type { Declaration } from '../topology/declaration.ts'
@@ -72,7 +74,10 @@ export interface TestDriver {
   advanceWallClock(ms: number): void
   /** Returns the store of the task that owns a partition. Must be called after `settle` or in record mode. */
   store<S extends EngineStore>(name: string, partition?: number): S
-  /** Processes everything that has been committed upstream, without committing. */
+  /**
+   * Processes everything that has been committed upstream, without committing. After a failed record that was skipped,
+   * a task continues only when it has committed.
+   */
   run(): void
   /** Commits all tasks once. */
   commit(): void
@@ -116,6 +121,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   const codecs = topologyCodecs(topology.name, codecFor)
   const partitionCounts = new Map<string, number>()
   const metrics = taskMetrics()
+  const failed = failedRecords({ topology: topology.name, metrics, runtime })
   const readUpTo = new Map<string, number>()
   const scratch = byteWriter()
   let backend: StateBackend = memoryBackend()
@@ -162,7 +168,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     producer = memoryProducer(broker, { transactionalId: topology.name, onCommitStep: fault })
     producer.initSync()
     const session = backend.session(topology.name)
-    const deps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing: () => true }
+    const deps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing: () => true, failed }
     const cachedObjects = options.cachedObjects ?? DEFAULT_CACHED_OBJECTS
     tasks = topology.subTopologies.flatMap((part) =>
       Array.from({ length: partitionsOf(part.sources[0]) }, (_, partition) => streamTask({ ...deps, part, partition, cachedObjects })),
@@ -185,12 +191,32 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
 
   /** @returns true when a task had records */
   function run(): boolean {
+    for (;;) {
+      try {
+        return runTasks()
+      } catch (error) {
+        if (!(error instanceof RecordFailure)) throw error
+        failed.add(error)
+        stop()
+        start()
+      }
+    }
+  }
+
+  function runTasks(): boolean {
     let moved = false
     for (const task of tasks) {
-      for (const source of task.sources) if (fetch(task, source)) moved = true
-      while (task.run(never) === 'more');
+      // A task that waits for a commit still has records.
+      if (task.queuedRecords === 0) for (const source of task.sources) if (fetch(task, source)) moved = true
+      while (!task.commitDue && task.run(never) === 'more');
     }
     return moved
+  }
+
+  /** Drops everything since the last commit. */
+  function stop(): void {
+    for (const task of tasks) task.close()
+    backend.session(topology.name).dropBatch()
   }
 
   function commit(): void {
@@ -288,8 +314,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
         throw new Error(
           `a new version of topology ${topology.name} must have the same name, not ${version.name}, because the state belongs to that name`,
         )
-      for (const task of tasks) task.close()
-      backend.session(topology.name).dropBatch()
+      stop()
       if (wipeState) backend = memoryBackend()
       crashStep = undefined
       topology = version

@@ -32,8 +32,8 @@ interface WithTombstones {
 export interface SourceOptions<K, V> {
   /** Where to start if neither the group nor the state has an offset. Default earliest. */
   readonly offsetReset?: OffsetReset
-  /** What happens to records that cannot be decoded or that a processor rejects. Default dead-letter. */
-  readonly onBadRecord?: 'dead-letter' | 'fail'
+  /** What happens to records that fail, by the stage in which they fail. */
+  readonly onError?: OnError
   /**
    * How to treat records without a key. They can be in any partition, so state by key would be scattered. Default
    * `required`: they are bad records.
@@ -49,6 +49,26 @@ export interface SourceOptions<K, V> {
    * are only counted.
    */
   readonly lateOutput?: Topic<K, V>
+}
+
+/**
+ * - `fail`: the worker stops, and continues with this record when it is started again
+ * - `drop`: the record is skipped, counted and logged
+ * - `dead-letter`: the record is skipped, and its original bytes go to the dead-letter topic with the reason
+ *
+ * A skipped record leaves nothing in stores or outputs, except what a processor did before it returned `deadLetter()`.
+ */
+export type OnFailure = 'fail' | 'drop' | 'dead-letter'
+
+export interface OnError {
+  /** Records that cannot be decoded. Default dead-letter. */
+  readonly decode?: OnFailure
+  /** Records for which a processor returns `deadLetter()`. Default dead-letter. */
+  readonly reject?: OnFailure
+  /** Records for which a processor, or its `reads`, throws. Default fail. */
+  readonly process?: OnFailure
+  /** Records with an output that cannot be encoded, or that is too large for its topic. Default fail. */
+  readonly produce?: OnFailure
 }
 
 export interface Stream<K, V> {

@@ -3,6 +3,8 @@ import type { EngineStore } from '../../../state/stores/store.ts'
 import { type TimeStore, timeStore } from '../time/time-store.ts'
 import type {
   Context,
+  OnError,
+  OnFailure,
   ProcessOptions,
   Processor,
   RepartitionOptions,
@@ -94,6 +96,9 @@ const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
  */
 const MAX_NAME_LENGTH = 100
 
+const STAGES: ReadonlySet<string> = new Set<keyof OnError>(['decode', 'reject', 'process', 'produce'])
+const POLICIES: ReadonlySet<string> = new Set<OnFailure>(['fail', 'drop', 'dead-letter'])
+
 /** Refuses names that cannot become part of a topic name. */
 export function checkName(kind: string, name: string): void {
   if (name.length <= MAX_NAME_LENGTH && NAME_PATTERN.test(name)) return
@@ -136,6 +141,14 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
 
   function checkPeriod(what: string, option: string, ms: number): void {
     if (!Number.isSafeInteger(ms) || ms <= 0) refuse(`${what}: ${option} must be a positive whole number of milliseconds, not ${ms}`)
+  }
+
+  function checkPolicies(topic: AnyTopic, onError: OnError): void {
+    for (const [stage, policy] of Object.entries(onError)) {
+      if (!STAGES.has(stage)) refuse(`source ${topic.name}: onError has no stage ${stage}, only ${[...STAGES].join(', ')}`)
+      if (policy !== undefined && !POLICIES.has(policy))
+        refuse(`source ${topic.name}: onError.${stage} is ${JSON.stringify(policy)}, but must be one of ${[...POLICIES].join(', ')}`)
+    }
   }
 
   function stream(declaration: StreamDeclaration): Stream<unknown, unknown> {
@@ -187,6 +200,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
   function source(topic: AnyTopic, options: SourceOptions<unknown, unknown> = {}): Stream<unknown, unknown> {
     if (streams.some((known) => known.topic.name === topic.name))
       refuse(`${topic.name} is read twice: attach all its processors to the stream that source() returned`)
+    checkPolicies(topic, options.onError ?? {})
     const declaration: StreamDeclaration = {
       topic,
       options,

@@ -3,6 +3,7 @@ import type { Fetcher, GroupMember, OffsetReset, WorkerProducer } from '../../..
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type StateQueries, stateQueries } from '../queries/queries.ts'
 import { type InactiveState, inactiveState } from '../state/inactive-state.ts'
+import { type FailedRecords, failedRecords } from '../task/failed-records.ts'
 import type { TaskMetrics } from '../task/metrics.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topologyCodecs, valueTopicsOf } from '../topology/codecs.ts'
@@ -14,7 +15,7 @@ import { schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
-import { prepareTopics } from './worker-topics.ts'
+import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
  * The commit interval of Kafka Streams under exactly-once. It bounds how long readers wait in addition to the
@@ -50,6 +51,7 @@ export interface Assembly {
   readonly membership: Membership
   readonly queries: StateQueries
   readonly inactiveState: InactiveState
+  readonly failed: FailedRecords
 }
 
 /**
@@ -67,7 +69,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const copySession = deps.backend.copySession(topology.name)
   const exactlyOnce = config.guarantee !== 'at-least-once'
   const transactionalId = exactlyOnce ? identity.transactionalId : undefined
-  const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
+  const maxBatchBytes = await transport.maxBatchBytes([...partitionCounts.keys(), ...changelogNames(topology, declaration)])
+  const producer = transport.producer({ transactionalId, compression: config.compression, maxBatchBytes, onCommitStep: deps.fault })
   const fetcher = transport.fetcher({
     unreadableBatches: 'stand-in',
     idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now(),
@@ -98,7 +101,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop })
   const { isMissing } = schemas
   const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
-  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing, cachedObjects }
+  const failed = failedRecords({ topology: topology.name, metrics, runtime })
+  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing, failed, cachedObjects }
   const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
@@ -165,5 +169,6 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     membership: member,
     queries,
     inactiveState: inactive,
+    failed,
   }
 }

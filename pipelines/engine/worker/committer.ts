@@ -41,6 +41,11 @@ export interface Committer {
   commitIfDue(worked: boolean): Promise<void>
   /** Runs all five steps for every task with work, after a running commit has finished. All tasks must be at rest. */
   commit(): Promise<void>
+  /**
+   * Drops the work since the last commit, after a running commit has finished, and restarts the tasks, so that they
+   * repeat it. Fails like a commit.
+   */
+  rollBack(): Promise<void>
   /** Waits for the end of a running commit, regardless of its outcome. Must be called before an abort. */
   settle(): Promise<void>
   /** Returns the time (epoch ms) until which the loop may wait for input. */
@@ -50,6 +55,7 @@ export interface Committer {
   /** Restarts the commit interval, as after a commit. */
   reset(): void
   readonly commits: number
+  readonly rollBacks: number
 }
 
 export interface CommitterDeps {
@@ -83,6 +89,7 @@ export function committer(deps: CommitterDeps): Committer {
   let lastCommitAt = runtime.now()
   let lastAgeRefresh = runtime.now()
   let commits = 0
+  let rollBacks = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
   /**
@@ -153,6 +160,10 @@ export function committer(deps: CommitterDeps): Committer {
     failedWrites++
     runtime.log.error({ err: error, topology: deps.topology, failed_writes: failedWrites }, 'state_write_failed')
     if (failedWrites >= MAX_FAILED_WRITES) throw error
+    await restart()
+  }
+
+  async function restart(): Promise<void> {
     session.dropBatch()
     await producer.abort()
     deps.reopen(tasks.running())
@@ -189,7 +200,7 @@ export function committer(deps: CommitterDeps): Committer {
       // If the interval passes in the meantime, the batch grows until the brokers are ready for its commit.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
-      const due = full || elapsed(lastCommitAt, now) >= commitIntervalMs
+      const due = full || tasks.commitDue || elapsed(lastCommitAt, now) >= commitIntervalMs
       // Time handlers may take longer than the transaction timeout.
       if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
         await finish()
@@ -201,6 +212,11 @@ export function committer(deps: CommitterDeps): Committer {
       producer.flushFull().catch(() => {}) // The commit throws the same error.
     },
     commit,
+    async rollBack() {
+      await finish()
+      rollBacks++
+      await restart()
+    },
     async settle() {
       await finish().catch((error) => runtime.log.warn({ err: error, topology: deps.topology }, 'commit_lost'))
     },
@@ -217,6 +233,9 @@ export function committer(deps: CommitterDeps): Committer {
     },
     get commits() {
       return commits
+    },
+    get rollBacks() {
+      return rollBacks
     },
   }
 }

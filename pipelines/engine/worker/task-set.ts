@@ -35,6 +35,8 @@ export interface TaskSet {
   readonly atRest: boolean
   /** True when any task is about to start time handlers. */
   readonly closingDue: boolean
+  /** True when any task waits for the next commit. */
+  readonly commitDue: boolean
   /** Finishes the running time handlers. Nothing can be committed before that. */
   comeToRest(): Promise<void>
   readonly waitingForSchemas: number[]
@@ -60,6 +62,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
 
   function canRun(task: StreamTask): boolean {
     if (!task.atRest || task.closingDue) return true
+    if (task.commitDue) return false
     const schema = waiting.get(task)
     if (schema !== undefined && schemas.isWaiting(schema)) return false
     return task.queuedRecords > 0
@@ -138,10 +141,13 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
     get closingDue() {
       return running().some((task) => task.closingDue)
     },
+    get commitDue() {
+      return running().some((task) => task.commitDue)
+    },
     async comeToRest() {
       for (let busy = running().filter((task) => !task.atRest); busy.length > 0; busy = busy.filter((task) => !task.atRest)) {
         const deadline = runtime.monotonic() + ROUND_MS
-        for (const task of busy) run(task, () => task.atRest || runtime.monotonic() >= deadline)
+        for (const task of busy) task.runHandlers(() => task.atRest || runtime.monotonic() >= deadline)
         await runtime.nextTurn()
       }
     },

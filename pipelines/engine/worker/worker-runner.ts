@@ -89,6 +89,8 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   yield gauge('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
   yield counter('records_processed_total', 'Records that processors have seen', metrics.processed)
   yield counter('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
+  for (const { source, stage, handling, count } of metrics.skipped)
+    yield counter('records_skipped_total', 'Failed records that a policy of their source has skipped', count, { source, stage, handling })
   yield counter('records_late_total', 'Records that arrived after their window and its grace period', metrics.late)
   for (const [reason, value] of metrics.dropped) yield counter('records_dropped_total', 'Records ignored on purpose', value, { reason })
   for (const [metric, value] of metrics.counts) yield counter('processor_events_total', 'Counted by processors', value, { metric })

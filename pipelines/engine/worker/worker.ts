@@ -3,6 +3,7 @@ import { UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { StateQueries } from '../queries/queries.ts'
 import type { StandbyCopy } from '../state/standby.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
+import { RecordFailure } from '../task/record-failure.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { Topology } from '../topology/topology.ts'
 import { type Assembly, assemble } from './assembly.ts'
@@ -155,11 +156,21 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
   }
 
+  async function recover(parts: Assembly, error: unknown): Promise<void> {
+    if (!(error instanceof RecordFailure)) return startOver(parts, error)
+    parts.failed.add(error)
+    try {
+      await parts.committer.rollBack()
+    } catch (lost) {
+      await startOver(parts, lost)
+    }
+  }
+
   /**
    * Fences, transient failures and state with unknown schemas cause a restart from the last commit. Any other error
    * stops the worker.
    */
-  async function recover(parts: Assembly, error: unknown): Promise<void> {
+  async function startOver(parts: Assembly, error: unknown): Promise<void> {
     const schemaId = unknownSchema(error)
     if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
     else if (!(error instanceof FencedError) && !isPassing(error)) throw error
@@ -242,7 +253,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,
-        restarts: opened?.membership.restarts ?? 0,
+        restarts: (opened?.membership.restarts ?? 0) + (opened?.committer.rollBacks ?? 0),
         waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
       }
     },

@@ -35,7 +35,7 @@ export function clicksTopology(reader: () => ClickReader): Topology {
       const deleted = timerStore('deleted', { key: utf8 })
       const counts = clickCounts({ reader, totals, visitors, details: clickDetails, stats: linkStats })
       const stores = [totals, visitors]
-      t.source(clicks)
+      t.source(clicks, { onError: { process: 'dead-letter', produce: 'dead-letter' } })
         .process('count-click', { stores, reads: (_click, code) => counts.prefetch(code), emits: [clickDetails] }, counts.count)
         .tick('tell-as-of', { everyMs: AS_OF_EVERY_MS, clock: 'caught-up' }, counts.caughtUp)
         .beforeCommit('send-stats', { stores, emits: [linkStats] }, counts.apply)

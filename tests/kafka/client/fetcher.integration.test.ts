@@ -125,6 +125,29 @@ test('a new partition does not wait for the response about silent ones, which th
   await fetcher.close()
 })
 
+test('partitions that are assigned again do not wait for the responses to their earlier assignment', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct, 2)
+  const producer = await newProducer(direct)
+  append(producer, topic, 0, 'a')
+  append(producer, topic, 1, 'b')
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address, { requestTimeoutMs: 110_000 })
+  const fetcher = transport.fetcher()
+  for (const partition of [0, 1]) {
+    proxy.interfere({ api: 'fetch', action: 'lose-response' })
+    fetcher.assign({ topic, partition }, 0, 'fail')
+    await waitUntil(() => proxy.requests('fetch').length > partition, { what: `request ${partition}`, timeoutMs: DEADLINE_MS })
+  }
+  for (const partition of [0, 1]) fetcher.unassign({ topic, partition })
+  for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
+  const read = await pollUntil(fetcher, (data) => flatten(data).length === 2, 'both records')
+  expect(valuesOf(flatten(read)).sort()).toEqual(['a', 'b'])
+  await fetcher.close()
+})
+
 test('silent partitions that were assigned at different times end up in one request', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)

@@ -72,3 +72,14 @@ test('an unreachable address beside a working one is ignored', async () => {
   const transport = await connected(brokers, { brokers: [`127.0.0.1:${await freePort()}`, brokers] })
   expect(await transport.partitionCounts([])).toEqual(new Map())
 })
+
+test("maxBatchBytes returns the topic's own limit, or else the broker's", async () => {
+  const transport = await connected(brokers)
+  const [plain, large] = [await newTopic(transport), await newTopic(transport, 1, { 'max.message.bytes': '4194304' })]
+  expect(await transport.maxBatchBytes([plain, large])).toEqual(
+    new Map([
+      [plain, 1_048_588],
+      [large, 4_194_304],
+    ]),
+  )
+})

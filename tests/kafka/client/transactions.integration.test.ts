@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
@@ -202,6 +203,34 @@ test('a record above the broker limit fails the commit with a clear error, and t
   append(producer, topic, 0, 'small')
   await commit(producer)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
+})
+
+test('a producer that knows the limits refuses a record that its topic would refuse, and the transaction continues', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
+  const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
+  await producer.init()
+  // Each record fits, but not all of them into one batch.
+  const fitting = ['a', 'b', 'c'].map((letter) => letter.repeat(60_000))
+  const largest = 'd'.repeat(99_900)
+  append(producer, topic, 0, ...fitting)
+  expect(() => append(producer, topic, 0, 'x'.repeat(100_001))).toThrow(expect.objectContaining({ code: 'MESSAGE_TOO_LARGE' }))
+  append(producer, topic, 0, largest, 'small')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([...fitting, largest, 'small'])
+})
+
+test('the limit applies to the compressed record', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
+  const maxBatchBytes = await transport.maxBatchBytes([topic])
+  const producer = transport.producer({ transactionalId: uniqueName('producer'), compression: 'gzip', maxBatchBytes })
+  await producer.init()
+  const compressible = 'x'.repeat(1_000_000)
+  append(producer, topic, 0, compressible)
+  expect(() => append(producer, topic, 0, randomBytes(100_000).toString('hex'))).toThrow(/accepts 100000 bytes, not \d+/)
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([compressible])
 })
 
 test('InitProducerId fences the older instance, which can neither commit nor recover by aborting', async () => {

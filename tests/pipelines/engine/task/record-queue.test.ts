@@ -42,6 +42,7 @@ test('a queue releases processed records even if it never becomes empty', async 
     valueCodec: utf8,
     seesMarkers: false,
     isMissing: () => false,
+    failed: new Map(),
   })
   const processed: WeakRef<Buffer>[] = []
   let offset = 0

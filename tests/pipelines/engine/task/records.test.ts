@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { readChunks } from '../../../../kafka/record-batch/reader.ts'
 import { DEAD_LETTER_HEADERS } from '../../../../pipelines/engine/task/dead-letter.ts'
 import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import type { OnError } from '../../../../pipelines/engine/topology/api.ts'
 import { deadLetter, drop, late } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
@@ -18,9 +19,9 @@ const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
 
 /** Creates a topology that doubles numbers, rejects 13, drops 0, and treats negative numbers as late. */
-function doubling(onBadRecord?: 'fail', lateOutput = lateNumbers) {
+function doubling(onError?: OnError, lateOutput = lateNumbers) {
   return topology('doubling', (t) => {
-    t.source(numbers, { onBadRecord, lateOutput })
+    t.source(numbers, { onError, lateOutput })
       .process('check', {}, function check(value) {
         if (value === 13) return deadLetter('unlucky', 'thirteen is not doubled')
         if (value === 0) return drop('zero')
@@ -137,7 +138,7 @@ test.each(['encoded', 'produced', 'offsets-added'] as const)(
 )
 
 test('with the policy "fail", a bad record stops the worker with the record\'s position in the message', () => {
-  const driver = testDriver(doubling('fail'))
+  const driver = testDriver(doubling({ reject: 'fail' }))
   driver.pipe(numbers, 'k', 1)
   expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was rejected \(unlucky/)
 })
@@ -219,7 +220,7 @@ function keyed() {
 
 test('a processor that emits without end stops the worker before its memory is exhausted', () => {
   const text = textTopic('texts', 1)
-  const megabyte = 'x'.repeat(1_048_576)
+  const megabyte = 'x'.repeat(1_000_000)
   const endless = topology('endless', (t) => {
     t.source(numbers).process('flood', { emits: [text] }, (_, ctx) => {
       for (;;) ctx.emit(text, 'a', megabyte)
@@ -269,7 +270,7 @@ test('a batch that is too large when decompressed becomes one dead letter, which
 })
 
 test('with the policy "fail", a batch that is too large when decompressed stops the worker', () => {
-  const driver = testDriver(doubling('fail'), { commit: 'manual' })
+  const driver = testDriver(doubling({ decode: 'fail' }), { commit: 'manual' })
   const [task] = driver.tasks
   task.accept(fetchedBomb())
   expect(() => task.run(() => false)).toThrow(/unreadable_batch: the record batch at offset 1/)

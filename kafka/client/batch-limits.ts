@@ -1,0 +1,48 @@
+import { TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { ask } from './connections.ts'
+import { classify, Disconnected, errorName } from './errors.ts'
+import type { Context } from './options.ts'
+import { describeConfigsV4 } from './protocol.ts'
+import { backoff } from './retry.ts'
+
+/** The resource type of topics in DescribeConfigs. */
+const TOPIC = 2 as const
+/** The answer includes the broker's default when the topic has no value of its own. */
+const MAX_BATCH_SETTING = 'max.message.bytes'
+const RETRY_MS = 50
+
+/**
+ * Reads the largest record batch that each topic accepts.
+ * @returns bytes by topic. Topics that the user may not describe are absent.
+ */
+export async function maxBatchBytes(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
+  const limits = new Map<string, number>()
+  if (topics.length === 0) return limits
+  const { log } = context.runtime
+  const retry = backoff(context, RETRY_MS)
+  const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
+  for (;;) {
+    let reason = 'NONE'
+    try {
+      const { results } = await ask(await cluster.anyBroker(), describeConfigsV4.api, topics.map(request))
+      for (const { resourceName, errorCode, configs } of results) {
+        const name = errorName(errorCode)
+        if (name === 'NONE') for (const { value } of configs) limits.set(resourceName, Number(value))
+        else if (classify(name) === 'fatal') log.warn({ topic: resourceName, reason: name }, 'kafka_batch_limit_unknown')
+        else reason = name
+      }
+    } catch (error) {
+      if (!(error instanceof Disconnected)) throw error
+      reason = 'NETWORK_EXCEPTION'
+    }
+    if (reason === 'NONE' || context.closing.aborted) return limits
+    if (context.runtime.monotonic() > deadline)
+      throw new TransportError(reason, `reading the size limits of topics: still ${reason} at the deadline`, { fatal: false })
+    await retry.wait(context.closing)
+  }
+}
+
+function request(resourceName: string) {
+  return { resourceType: TOPIC, resourceName, configurationKeys: [MAX_BATCH_SETTING] }
+}

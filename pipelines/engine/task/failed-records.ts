@@ -1,0 +1,63 @@
+import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { OnFailure } from '../topology/api.ts'
+import { limitedLog } from './limited-log.ts'
+import { countSkipped, type TaskMetrics } from './metrics.ts'
+import type { Fault, RecordFailure, RecordPlace } from './record-failure.ts'
+
+/**
+ * The records of a worker that failed and must be skipped when its tasks repeat their work. They are only in memory: in
+ * another process the record fails again and is skipped again.
+ */
+export interface FailedRecords {
+  add(failure: RecordFailure): void
+  /** Returns the faults of one partition by offset. Later calls of `add` extend the map. */
+  of(partition: TopicPartition): ReadonlyMap<number, Fault>
+  /** Call when the records before the offset are committed. */
+  forgetBefore(partition: TopicPartition, offset: number): void
+  /** Counts and logs a record that is skipped. Skipping it again, after a rollback for another one, counts nothing. */
+  skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
+}
+
+export interface FailedRecordsDeps {
+  readonly topology: string
+  readonly metrics: TaskMetrics
+  readonly runtime: Pick<Runtime, 'log' | 'monotonic'>
+}
+
+export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps): FailedRecords {
+  const partitions = new Map<string, Map<number, Fault>>()
+  const log = limitedLog(runtime)
+  const reported = new WeakSet<Fault>()
+
+  function of({ topic, partition }: TopicPartition): Map<number, Fault> {
+    const key = partitionKey(topic, partition)
+    let faults = partitions.get(key)
+    if (faults === undefined) {
+      faults = new Map()
+      partitions.set(key, faults)
+    }
+    return faults
+  }
+
+  return {
+    add({ place, fault, cause }) {
+      of(place).set(place.offset, fault)
+      const { stage, processor } = fault
+      log('error', `${place.topic} ${stage}`, { err: cause, topology, processor, stage, ...place }, 'record_failed')
+    },
+    of,
+    forgetBefore(partition, offset) {
+      const faults = of(partition)
+      for (const failed of faults.keys()) if (failed < offset) faults.delete(failed)
+    },
+    skipped(place, fault, handling) {
+      if (reported.has(fault)) return
+      reported.add(fault)
+      const { stage, code, processor } = fault
+      if (handling === 'dead-letter') metrics.deadLetters++
+      countSkipped(metrics, { source: place.topic, stage, handling })
+      log('warn', `${place.topic} ${stage}`, { topology, processor, stage, code, handling, ...place }, 'record_skipped')
+    },
+  }
+}

@@ -1,0 +1,27 @@
+import type { Log, Runtime } from '../../../runtime/runtime.ts'
+
+/** Often enough to notice, and too rare to fill a disk when every record of a topic is bad. */
+const EVERY_MS = 10_000
+
+/**
+ * Logs an event at once, and again after 10 s at the earliest. The field `unlogged` has the number of events left out
+ * in between.
+ * @param subject events about different subjects do not limit each other
+ */
+export type LimitedLog = (level: keyof Log, subject: string, fields: object, event: string) => void
+
+export function limitedLog({ log, monotonic }: Pick<Runtime, 'log' | 'monotonic'>): LimitedLog {
+  const last = new Map<string, { at: number; unlogged: number }>()
+
+  return function logLimited(level, subject, fields, event) {
+    const key = `${event} ${subject}`
+    const known = last.get(key)
+    const now = monotonic()
+    if (known !== undefined && now - known.at < EVERY_MS) {
+      known.unlogged++
+      return
+    }
+    last.set(key, { at: now, unlogged: 0 })
+    log[level]({ ...fields, unlogged: known?.unlogged ?? 0 }, event)
+  }
+}

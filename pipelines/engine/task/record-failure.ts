@@ -1,0 +1,84 @@
+import type { RecordChunk, TopicPartition } from '../../../kafka/transport.ts'
+import { isStateFailure } from '../../../state/stores/errors.ts'
+import type { OnError, OnFailure } from '../topology/api.ts'
+import { ProcessorError } from '../topology/errors.ts'
+
+/** What was done with a record when it failed. */
+export type FailureStage = keyof OnError
+/** The policies of a source, with their defaults. */
+export type FailurePolicies = Readonly<Record<FailureStage, OnFailure>>
+
+/** Codes of the dead letters that the engine makes; processors choose their own. */
+export type FaultCode =
+  | 'unreadable_batch'
+  | 'undecodable_key'
+  | 'undecodable_value'
+  | 'no_key'
+  | 'no_value'
+  | 'unknown_schema'
+  | 'process_failed'
+  | 'produce_failed'
+
+/** Why a record was not processed. */
+export interface Fault {
+  readonly stage: FailureStage
+  /** A `FaultCode`, or the code that a processor has returned. */
+  readonly code: string
+  readonly message: string
+  /** Empty when the record could not be decoded. */
+  readonly processor: string
+}
+
+const FAILED_IN: Readonly<Record<'process' | 'produce', FaultCode>> = { process: 'process_failed', produce: 'produce_failed' }
+
+/** Where a record is. */
+export interface RecordPlace extends TopicPartition {
+  readonly offset: number
+}
+
+export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
+  return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row] }
+}
+
+/** An output that cannot be encoded, or that its topic does not accept. */
+export class OutputError extends ProcessorError {}
+
+/** A result that no policy covers: the processor is wrong, not the record. */
+export class RefusedOutcome extends ProcessorError {}
+
+/**
+ * The author's code failed at a record whose source's policy is to skip it. The work since the last commit is dropped
+ * and repeated without the record, so that nothing of it remains.
+ */
+export class RecordFailure extends ProcessorError {
+  readonly place: RecordPlace
+  readonly fault: Fault
+  constructor(message: string, place: RecordPlace, fault: Fault, cause: unknown) {
+    super(message, { cause })
+    this.place = place
+    this.fault = fault
+  }
+}
+
+/**
+ * Returns the error for a failure of the author's code at a record: RecordFailure if a policy of the record's source
+ * lets the engine skip it, otherwise an error that stops the worker.
+ */
+export function failureAt(place: RecordPlace, topology: string, processor: string, policies: FailurePolicies, error: unknown): Error {
+  const reason = reasonOf(error)
+  const message = `${topology}/${processor} failed at ${place.topic}-${place.partition} offset ${place.offset}: ${reason}`
+  const stage = stageOf(error)
+  if (stage === undefined || policies[stage] === 'fail') return new ProcessorError(message, { cause: error })
+  return new RecordFailure(message, place, { stage, code: FAILED_IN[stage], message: reason, processor }, error)
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Returns undefined when the record is not the reason of the failure. */
+function stageOf(error: unknown): 'process' | 'produce' | undefined {
+  if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'
+  return 'process'
+}

@@ -1,0 +1,422 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { failedRecords } from '../../../../pipelines/engine/task/failed-records.ts'
+import { taskMetrics } from '../../../../pipelines/engine/task/metrics.ts'
+import { RecordFailure } from '../../../../pipelines/engine/task/record-failure.ts'
+import { DriverCrash, type TestDriver, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import type { OnError, Outcome, SourceOptions } from '../../../../pipelines/engine/topology/api.ts'
+import { deadLetter } from '../../../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import type { CommitFaultPoint } from '../../../../pipelines/engine/worker/commit.ts'
+import { manualRuntime } from '../../../../runtime/manual.ts'
+import { type Codec, CodecError } from '../../../../schemas/codec.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { rawValue } from '../../../../schemas/raw.ts'
+import { StateUnavailable } from '../../../../state/stores/errors.ts'
+import { type KeyedStore, keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { timerStore } from '../../../../state/stores/timer-store.ts'
+import { numberFormat, numberTopic, textTopic } from '../words.ts'
+
+const HOUR_MS = 3_600_000
+const orders = numberTopic('orders', 2)
+const refunds = numberTopic('refunds', 2)
+const totals = numberTopic('totals', 2)
+const notes = textTopic('notes', 1)
+/** Refuses texts that UTF-8 cannot hold. */
+const LONE_SURROGATE = '\ud800'
+
+/** Numbers at which `add` fails after it has changed state and emitted. */
+const BUG = 99
+const TOO_LARGE = 98
+const NOT_ENCODABLE = 97
+const REJECTED = 96
+const UNREADABLE_KEY = 95
+
+/** Adds up numbers per key, in a store, a timer and an output, and across records in a closure. */
+function adding(onError?: OnError, options: SourceOptions<string, number> = {}) {
+  return topology('adding', (t) => {
+    const sums = keyedStore('sums', { key: utf8, value: numberFormat })
+    const timers = timerStore<string>('timers', { key: utf8 })
+    const stores = [sums, timers]
+    let pending = 0
+
+    function add(value: number, key: string, emit: (topic: typeof totals, key: string, value: number) => void): void {
+      const sum = (sums.get(key) ?? 0) + value
+      sums.put(key, sum)
+      timers.schedule(`${key}-${value}`, HOUR_MS)
+      pending += value
+      emit(totals, key, sum)
+    }
+
+    t.source(orders, { ...options, onError })
+      .process(
+        'add',
+        {
+          reads(value, key) {
+            if (value === UNREADABLE_KEY) throw new Error('no key to read')
+            sums.prefetch(key)
+          },
+          stores,
+          emits: [totals, notes],
+        },
+        function addOrder(value, ctx): Outcome {
+          if (value === REJECTED) return deadLetter('unwanted', 'nobody wants it')
+          add(value, ctx.key, (topic, key, sum) => ctx.emit(topic, key, sum))
+          if (value === BUG) throw new Error('a bug')
+          if (value === TOO_LARGE) ctx.emit(notes, ctx.key, 'x'.repeat(1_100_000))
+          if (value === NOT_ENCODABLE) ctx.emit(notes, LONE_SURROGATE, 'x')
+        },
+      )
+      .beforeCommit('note', { emits: [notes] }, (ctx) => {
+        if (pending !== 0) ctx.emit(notes, 'all', String(pending))
+        pending = 0
+      })
+    t.source(refunds).process('refund', { stores, emits: [totals] }, (value, ctx) => {
+      if (value === BUG) throw new Error('a bug')
+      add(-value, ctx.key, (topic, key, sum) => ctx.emit(topic, key, sum))
+    })
+  })
+}
+
+function headersOf(driver: TestDriver): Record<string, string>[] {
+  return driver
+    .readDeadLetters()
+    .map(({ headers }) => Object.fromEntries(headers.map(({ key, value }) => [key.replace('dead-letter.', ''), String(value)])))
+}
+
+const sumsOf = (driver: TestDriver) =>
+  new Map([0, 1].flatMap((partition) => [...driver.store<KeyedStore<string, number>>('sums', partition).scan()]))
+const values = <V>(driver: TestDriver, topic: Parameters<TestDriver['read']>[0]) => driver.read(topic).map(({ value }) => value as V)
+
+const FAILURES = [
+  { what: 'its processor throws', value: BUG, stage: 'process', code: 'process_failed', message: 'a bug' },
+  { what: '`reads` throws', value: UNREADABLE_KEY, stage: 'process', code: 'process_failed', message: 'no key to read' },
+  {
+    what: 'an output is too large',
+    value: TOO_LARGE,
+    stage: 'produce',
+    code: 'produce_failed',
+    message: /its output to notes failed: topic notes accepts 1048588 bytes, not 11\d+$/,
+  },
+  {
+    what: 'an output cannot be encoded',
+    value: NOT_ENCODABLE,
+    stage: 'produce',
+    code: 'produce_failed',
+    message: 'its output to notes failed: text has a lone surrogate, which UTF-8 cannot hold',
+  },
+] as const
+
+test.each(FAILURES)('if $what, the worker stops by default, with the place of the record', ({ value, message }) => {
+  const driver = testDriver(adding())
+  driver.pipe(orders, 'a', 1, { partition: 1 })
+  const fail = () => driver.pipe(orders, 'a', value, { partition: 1 })
+  expect(fail).toThrow(/^adding\/add failed at orders-1 offset 1: /)
+  expect(fail).toThrow(message)
+})
+
+test.each(FAILURES.flatMap((failure) => (['drop', 'dead-letter'] as const).map((handling) => ({ ...failure, handling }))))(
+  'policy $handling: if $what, nothing of the record remains, and the others are processed once',
+  (failure) => {
+    const { value, stage, code, message, handling } = failure
+    const driver = testDriver(adding({ [stage]: handling }), { commit: 'manual' })
+    driver.pipe(orders, 'a', 1, { partition: 0 })
+    driver.pipe(orders, 'b', 2, { partition: 1 })
+    driver.pipe(orders, 'a', value, { partition: 0, timestamp: driver.now + HOUR_MS })
+    driver.pipe(orders, 'a', 4, { partition: 0 })
+    driver.pipe(refunds, 'b', 8, { partition: 1 })
+    driver.settle()
+
+    expect(sumsOf(driver)).toEqual(
+      new Map([
+        ['a', 5],
+        ['b', -6],
+      ]),
+    )
+    expect(values(driver, totals).sort()).toEqual([-6, 1, 2, 5].sort())
+    expect(values<string>(driver, notes).reduce((sum, note) => sum + Number(note), 0)).toBe(-1)
+    expect(driver.tasks.map(({ streamTime }) => streamTime)).toEqual([driver.now, driver.now])
+    const letters = headersOf(driver)
+    expect(letters).toHaveLength(handling === 'drop' ? 0 : 1)
+    for (const letter of letters) {
+      expect(letter).toMatchObject({ topic: 'orders', partition: '0', offset: '1', code, topology: 'adding', processor: 'add' })
+      expect(letter.message).toMatch(message)
+    }
+    expect(driver.metrics.skipped).toEqual([{ source: 'orders', stage, handling, count: 1 }])
+    expect(driver.metrics.deadLetters).toBe(letters.length)
+  },
+)
+
+test('several failing records of one commit, next to each other and in several partitions, are all skipped', () => {
+  const driver = testDriver(adding({ process: 'dead-letter', produce: 'dead-letter' }), { commit: 'manual' })
+  for (const partition of [0, 1])
+    for (const value of [BUG, BUG, 1, TOO_LARGE, UNREADABLE_KEY, 2, NOT_ENCODABLE, 3, BUG])
+      driver.pipe(orders, `k${partition}`, value, { partition })
+  driver.settle()
+  expect(sumsOf(driver)).toEqual(
+    new Map([
+      ['k0', 6],
+      ['k1', 6],
+    ]),
+  )
+  expect(values(driver, totals).sort()).toEqual([1, 1, 3, 3, 6, 6])
+  const places = headersOf(driver).map(({ partition, offset }) => `${partition} ${offset}`)
+  expect(places.sort()).toEqual([0, 1].flatMap((partition) => [0, 1, 3, 4, 6, 8].map((offset) => `${partition} ${offset}`)))
+})
+
+test('the work up to a skipped record is committed before the next record, so that it is repeated only once', () => {
+  let runs = 0
+  const counting = topology('counting', (t) => {
+    t.source(orders, { onError: { process: 'drop' } }).process('count', {}, (value) => {
+      runs++
+      if (value === BUG) throw new Error('a bug')
+    })
+  })
+  const driver = testDriver(counting, { commit: 'manual' })
+  for (let i = 0; i < 100; i++) driver.pipe(orders, 'a', 1, { partition: 0 })
+  for (let i = 0; i < 10; i++) driver.pipe(orders, 'a', BUG, { partition: 0 })
+  driver.settle()
+  expect(runs).toBe(2 * 100 + 10)
+})
+
+test.each([
+  ['decode', 'undecodable_value', (driver: TestDriver) => driver.pipeBytes(orders, Buffer.from('a'), Buffer.from('#!'))],
+  ['reject', 'unwanted', (driver: TestDriver) => driver.pipe(orders, 'a', REJECTED)],
+] as const)('policies for the stage %s', (stage, code, pipe) => {
+  const byDefault = testDriver(adding())
+  pipe(byDefault)
+  expect(headersOf(byDefault)).toMatchObject([{ code }])
+  expect(byDefault.metrics.skipped).toEqual([{ source: 'orders', stage, handling: 'dead-letter', count: 1 }])
+
+  const dropping = testDriver(adding({ [stage]: 'drop' }))
+  pipe(dropping)
+  dropping.pipe(orders, 'a', 1)
+  expect([headersOf(dropping), values(dropping, totals)]).toEqual([[], [1]])
+  expect(dropping.metrics.skipped).toEqual([{ source: 'orders', stage, handling: 'drop', count: 1 }])
+
+  expect(() => pipe(testDriver(adding({ [stage]: 'fail' })))).toThrow(`the record was rejected (${code}: `)
+})
+
+test('a decoder that throws anything makes the record undecodable', () => {
+  const codec: Codec<number> = {
+    encode: utf8.encode as unknown as Codec<number>['encode'],
+    decode(buffer, start, end) {
+      return (JSON.parse(buffer.toString('utf8', start, end)) as { n: { m: number } }).n.m
+    },
+  }
+  const nested = { ...orders, name: 'nested', value: rawValue(codec) }
+  const reading = topology('reading', (t) => {
+    t.source(nested).process('read', { emits: [totals] }, (value, ctx) => ctx.emit(totals, ctx.key, value))
+  })
+  const driver = testDriver(reading)
+  for (const text of ['{', '{}', '{"n":{"m":5}}']) driver.pipeBytes(nested, Buffer.from('a'), Buffer.from(text))
+  expect(headersOf(driver).map(({ code, offset }) => [code, offset])).toEqual([
+    ['undecodable_value', '0'],
+    ['undecodable_value', '1'],
+  ])
+  expect(values(driver, totals)).toEqual([5])
+})
+
+test('an unknown stage or policy prevents the declaration, and an undefined one is the default', () => {
+  const wrong = (onError: object) => () => adding(onError as OnError)
+  expect(wrong({ proces: 'drop' })).toThrow('source orders: onError has no stage proces, only decode, reject, process, produce')
+  expect(wrong({ process: 'skip' })).toThrow('onError.process is "skip", but must be one of fail, drop, dead-letter')
+  expect(() => testDriver(adding({ process: undefined })).pipe(orders, 'a', BUG)).toThrow('a bug')
+})
+
+test('each source has its own policies', () => {
+  const driver = testDriver(adding({ process: 'drop' }))
+  driver.pipe(orders, 'a', BUG)
+  expect(() => driver.pipe(refunds, 'a', BUG)).toThrow('adding/refund failed at refunds-')
+})
+
+test('a key that the store cannot encode belongs to the record that uses it, not to the others of its slice', () => {
+  const keyed = topology('keyed', (t) => {
+    const sums = keyedStore('sums', { key: utf8, value: numberFormat })
+    const keyOf = (value: number, key: string) => (value === BUG ? LONE_SURROGATE : key)
+    t.source(orders, { onError: { process: 'dead-letter' } }).process(
+      'add',
+      { reads: (value, key) => sums.prefetch(keyOf(value, key)), stores: [sums], emits: [totals] },
+      (value, ctx) => {
+        const key = keyOf(value, ctx.key)
+        const sum = (sums.get(key) ?? 0) + value
+        sums.put(key, sum)
+        ctx.emit(totals, ctx.key, sum)
+      },
+    )
+  })
+  const driver = testDriver(keyed, { commit: 'manual' })
+  for (const value of [1, BUG, 2]) driver.pipe(orders, 'a', value)
+  driver.settle()
+  expect(values(driver, totals)).toEqual([1, 3])
+  expect(headersOf(driver)).toMatchObject([{ offset: '1', code: 'process_failed' }])
+})
+
+test('what no record has caused stops the worker under every policy', () => {
+  const all: OnError = { decode: 'drop', reject: 'drop', process: 'drop', produce: 'drop' }
+  const huge = 'x'.repeat(1_100_000)
+  const hooked = topology('hooked', (t) => {
+    t.source(orders, { onError: all })
+      .process('take', {}, () => {})
+      .beforeCommit('send', { emits: [notes] }, (ctx) => ctx.emit(notes, 'a', huge))
+  })
+  expect(() => testDriver(hooked).pipe(orders, 'a', 1)).toThrow(
+    /^hooked\/send failed: its output to notes failed: topic notes accepts 1048588 bytes, not 11\d+$/,
+  )
+
+  const ticking = topology('ticking', (t) => {
+    t.source(orders, { onError: all })
+      .process('take', {}, () => {})
+      .tick('send', { everyMs: 1_000, clock: 'event', emits: [notes] }, (_now, ctx) => ctx.emit(notes, 'a', huge))
+  })
+  const driver = testDriver(ticking)
+  driver.pipe(orders, 'a', 1, { partition: 0 })
+  expect(() => driver.pipe(orders, 'a', 1, { partition: 0, timestamp: driver.now + HOUR_MS })).toThrow(
+    /^ticking\/send failed: its output to notes failed: topic notes accepts/,
+  )
+
+  const promising = topology('promising', (t) => {
+    t.source(orders, { onError: all }).process('wait', {}, (async () => {}) as unknown as () => void)
+  })
+  expect(() => testDriver(promising).pipe(orders, 'a', 1)).toThrow('it returned a promise, but processors are synchronous')
+
+  const unreadable = topology('unreadable', (t) => {
+    const sums = keyedStore('sums', { key: utf8, value: numberFormat })
+    t.source(orders, { onError: all }).process('add', { stores: [sums] }, () => {
+      throw new Error('cannot add', { cause: new StateUnavailable('reading the state', new Error('the disk is gone')) })
+    })
+  })
+  expect(() => testDriver(unreadable).pipe(orders, 'a', 1)).toThrow('unreadable/add failed at orders-')
+})
+
+test('a row that is too large for its changelog stops the worker and names the store', () => {
+  const hoarding = topology('hoarding', (t) => {
+    const kept = keyedStore('kept', { key: utf8, value: notes.value })
+    t.source(orders, { onError: { produce: 'drop' } }).process('keep', { stores: [kept] }, (value, ctx) =>
+      kept.put(ctx.key, 'x'.repeat(value)),
+    )
+  })
+  expect(() => testDriver(hoarding).pipe(orders, 'a', 5_000_000)).toThrow(
+    /^hoarding: a row of the store kept cannot be written: topic hoarding-kept-changelog accepts 4194304 bytes, not 50\d+: split the value/,
+  )
+})
+
+test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
+  'after a crash between the failure and the commit the record fails again, and its dead letter is sent once: crash after "%s"',
+  (step) => {
+    const driver = testDriver(adding({ process: 'dead-letter' }), { commit: 'manual' })
+    for (const value of [1, BUG, 2]) driver.pipe(orders, 'a', value)
+    driver.crashAt(step)
+    expect(() => driver.settle()).toThrow(DriverCrash)
+    driver.restart()
+    driver.settle()
+    expect(headersOf(driver).map(({ offset }) => offset)).toEqual(['1'])
+    expect(values(driver, totals)).toEqual([1, 3])
+  },
+)
+
+test('another version of the topology gets a record that only failed, and none that was committed as skipped', () => {
+  const driver = testDriver(adding({ process: 'drop' }))
+  driver.pipe(orders, 'a', BUG)
+  driver.restart({ topology: adding() })
+  driver.pipe(orders, 'a', 1)
+  expect(values(driver, totals)).toEqual([1])
+})
+
+type Step = { readonly value: number; readonly key: string } | { readonly crash: CommitFaultPoint } | 'commit' | 'restart'
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ value: fc.integer({ min: 1, max: 5 }), key: fc.constantFrom('a', 'b', 'c') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ value: fc.constantFrom(BUG, TOO_LARGE, NOT_ENCODABLE, UNREADABLE_KEY), key: fc.constantFrom('a', 'b') }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ crash: fc.constantFrom<CommitFaultPoint>('encoded', 'produced', 'offsets-added', 'committed', 'written') }),
+  },
+  { weight: 2, arbitrary: fc.constantFrom('commit', 'restart') },
+)
+
+test('for any order of good and failing records, commits and crashes, the output is that of the good records alone', () => {
+  function settle(driver: TestDriver): void {
+    try {
+      driver.settle()
+    } catch (error) {
+      if (!(error instanceof DriverCrash)) throw error
+      driver.restart()
+    }
+  }
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const driver = testDriver(adding({ process: 'dead-letter', produce: 'dead-letter' }), { commit: 'manual' })
+      const sums = new Map<string, number>()
+      const expected: string[] = []
+      let failing = 0
+      for (const each of steps) {
+        if (each === 'commit') settle(driver)
+        else if (each === 'restart') {
+          driver.run()
+          driver.restart()
+        } else if ('crash' in each) driver.crashAt(each.crash)
+        else {
+          driver.pipe(orders, each.key, each.value)
+          if (each.value >= UNREADABLE_KEY) failing++
+          else {
+            const sum = (sums.get(each.key) ?? 0) + each.value
+            sums.set(each.key, sum)
+            expected.push(`${each.key} ${sum}`)
+          }
+        }
+      }
+      settle(driver)
+      driver.settle()
+      expect(sumsOf(driver)).toEqual(sums)
+      expect(
+        driver
+          .read(totals)
+          .map(({ key, value }) => `${key} ${value}`)
+          .sort(),
+      ).toEqual(expected.sort())
+      const letters = headersOf(driver).map(({ partition, offset }) => `${partition} ${offset}`)
+      expect([letters.length, new Set(letters).size]).toEqual([failing, failing])
+      expect(values<string>(driver, notes).reduce((sum, note) => sum + Number(note), 0)).toBe([...sums.values()].reduce((a, b) => a + b, 0))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('failures and skipped records are logged at once, then every 10 s with the number of those left out', () => {
+  const events: [string, Record<string, unknown>][] = []
+  const record = (fields: object, event: string) => void events.push([event, fields as Record<string, unknown>])
+  const runtime = manualRuntime({ log: { debug: record, info: record, warn: record, error: record } })
+  const metrics = taskMetrics()
+  const failed = failedRecords({ topology: 'adding', metrics, runtime })
+  const cause = new CodecError('a bug')
+
+  function fail(offset: number, topic = 'orders'): void {
+    const place = { topic, partition: 0, offset }
+    const fault = { stage: 'process', code: 'process_failed', message: 'a bug', processor: 'add' } as const
+    failed.add(new RecordFailure('adding/add failed', place, fault, cause))
+    // The second time, the work is repeated because of another record.
+    for (let i = 0; i < 2; i++) failed.skipped(place, fault, 'drop')
+  }
+
+  for (let i = 0; i < 5; i++) fail(i)
+  fail(7, 'refunds')
+  runtime.advance(10_000)
+  fail(8)
+  expect(events.map(([event, { topic, offset, unlogged }]) => [event, topic, offset, unlogged])).toEqual([
+    ['record_failed', 'orders', 0, 0],
+    ['record_skipped', 'orders', 0, 0],
+    ['record_failed', 'refunds', 7, 0],
+    ['record_skipped', 'refunds', 7, 0],
+    ['record_failed', 'orders', 8, 4],
+    ['record_skipped', 'orders', 8, 4],
+  ])
+  expect(events[0][1]).toMatchObject({ err: cause, topology: 'adding', processor: 'add', stage: 'process', partition: 0 })
+  expect(events[1][1]).toMatchObject({ code: 'process_failed', handling: 'drop' })
+  expect(metrics.skipped.map(({ source, count }) => [source, count])).toEqual([
+    ['orders', 6],
+    ['refunds', 1],
+  ])
+})

@@ -1,0 +1,151 @@
+import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { FencedError } from '../../../../kafka/transport.ts'
+import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
+import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
+import type { OnError } from '../../../../pipelines/engine/topology/api.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import type { Worker } from '../../../../pipelines/engine/worker/worker.ts'
+import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { type Bench, bench, until } from '../harness.ts'
+import { numberFormat, numberTopic, textTopic } from '../words.ts'
+
+const orders = numberTopic('orders', 2)
+const totals = numberTopic('totals', 2)
+const receipts = textTopic('receipts', 1)
+const BUG = 99
+const TOO_LARGE = 98
+const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
+
+/** Adds up numbers per key in two stages; fails at some numbers after it has changed state and emitted. */
+function adding(onError: OnError = SKIPPING, bug = BUG) {
+  return topology('adding', (t) => {
+    const byKey = t.repartition('by-key', { key: utf8, value: numberFormat, partitions: 2 })
+    const seen = keyedStore('seen', { key: utf8, value: numberFormat })
+    t.source(orders, { onError }).process('take', { stores: [seen], emits: [byKey, receipts] }, (value, ctx) => {
+      seen.put(ctx.key, (seen.get(ctx.key) ?? 0) + 1)
+      ctx.emit(byKey, ctx.key, value)
+      if (value === bug) throw new Error('a bug')
+      if (value === TOO_LARGE) ctx.emit(receipts, ctx.key, 'x'.repeat(1_100_000))
+    })
+    const sums = keyedStore('sums', { key: utf8, value: numberFormat })
+    t.source(byKey).process('add', { stores: [sums], emits: [totals] }, (value, ctx) => {
+      const sum = (sums.get(ctx.key) ?? 0) + value
+      sums.put(ctx.key, sum)
+      ctx.emit(totals, ctx.key, sum)
+    })
+  })
+}
+
+/** Sends `a` to `e` the values, and waits until every key has its last total. */
+async function sendToAll(b: Bench, values: readonly number[], before = 0): Promise<void> {
+  const keys = ['a', 'b', 'c', 'd', 'e']
+  for (const value of values) for (const key of keys) b.send(orders, key, value)
+  const total = before + values.filter((value) => value < TOO_LARGE).reduce((sum, value) => sum + value, 0)
+  await until(() => keys.every((key) => b.latest(totals).get(key) === total), `totals of ${total}`)
+}
+
+const lettersOf = (b: Bench) => readDeadLetters(memoryTransport(b.broker), 'adding')
+const skippedOf = (worker: Worker) => worker.status().metrics.skipped
+
+test.each(['exactly-once', 'at-least-once'] as const)('a worker skips failing records without a rebalance: %s', async (guarantee) => {
+  const b = bench()
+  const worker = await b.worker(adding(), { guarantee })
+  await sendToAll(b, [1, BUG, 2, TOO_LARGE, TOO_LARGE, BUG, 3])
+  expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])
+  expect(b.all(receipts)).toEqual([])
+  const letters = await lettersOf(b)
+  expect(letters).toHaveLength(20)
+  expect(new Set(letters.map(({ source }) => `${source.partition} ${source.offset}`)).size).toBe(20)
+  expect(letters.filter(({ code, value }) => code === 'process_failed' && String(value) === '99')).toHaveLength(10)
+  expect(letters.filter(({ code, value }) => code === 'produce_failed' && String(value) === '98')).toHaveLength(10)
+  expect(skippedOf(worker)).toEqual([
+    { source: 'orders', stage: 'process', handling: 'dead-letter', count: 10 },
+    { source: 'orders', stage: 'produce', handling: 'dead-letter', count: 10 },
+  ])
+  expect(worker.status()).toMatchObject({ state: 'running', fences: 0, restarts: 20 })
+  await worker.stop()
+  expect(worker.status().state).toBe('stopped')
+})
+
+test('the metrics count skipped records by source, stage and handling', async () => {
+  const b = bench()
+  const worker = await b.worker(adding({ process: 'drop' }))
+  await sendToAll(b, [1, BUG])
+  await until(() => (skippedOf(worker)[0]?.count ?? 0) === 5, 'all are skipped')
+  const samples = [...workerRunner(worker).samples()].filter(({ name }) => name === 'records_skipped_total')
+  expect(samples.map(({ labels, value }) => [labels, value])).toEqual([
+    [{ topology: 'adding', source: 'orders', stage: 'process', handling: 'drop' }, 5],
+  ])
+  expect(await lettersOf(b)).toEqual([])
+})
+
+test.each(['succeeds', 'fails', 'is fenced'])('a record may fail while a commit is in flight that then %s', async (how) => {
+  const b = bench()
+  const worker = await b.worker(adding())
+  await sendToAll(b, [1])
+  const gate = Promise.withResolvers<void>()
+  gate.promise.catch(() => {})
+  b.broker.commitGate = gate.promise
+  b.send(orders, 'a', 2)
+  await until(() => b.broker.waitingCommits > 0, 'a commit is in flight')
+  b.send(orders, 'a', BUG)
+  b.send(orders, 'a', 3)
+  const { processed } = worker.status().metrics
+  await until(() => worker.status().metrics.processed > processed, 'the record behind it is processed')
+  b.broker.commitGate = undefined
+  if (how === 'succeeds') gate.resolve()
+  else gate.reject(how === 'fails' ? new FencedError('given up') : new FencedError('fenced'))
+  await until(() => b.latest(totals).get('a') === 6, 'the rest')
+  expect((await lettersOf(b)).map(({ code }) => code)).toEqual(['process_failed'])
+  expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])
+})
+
+test('when the partitions move after a failure, the next owner skips the record', async () => {
+  const b = bench()
+  const first = await b.worker(adding())
+  await sendToAll(b, [1, BUG, 2])
+  await b.worker(adding())
+  await sendToAll(b, [BUG, 3], 3)
+  await first.stop()
+  await sendToAll(b, [BUG, 4], 6)
+  expect(await lettersOf(b)).toHaveLength(15)
+})
+
+test('skipped records can be replayed after the bug is fixed', async () => {
+  const b = bench()
+  const first = await b.worker(adding())
+  await sendToAll(b, [1, BUG, 2])
+  await first.stop()
+  await b.worker(adding(SKIPPING, -1))
+  const result = await replayDeadLetters(memoryTransport(b.broker), 'adding', { code: 'process_failed' })
+  expect(result).toMatchObject({ replayed: 5, skippedCut: 0 })
+  await until(() => b.latest(totals).get('e') === 102, 'the replayed records')
+  expect(await replayDeadLetters(memoryTransport(b.broker), 'adding')).toMatchObject({ replayed: 0, skippedReplayed: 5 })
+})
+
+test('failing records do not keep a long time handler of another task from its end', async () => {
+  const b = bench()
+  const STEPS = 40
+  const timed = topology('timed', (t) => {
+    const ticks = t.repartition('ticks', { key: utf8, value: numberFormat, partitions: 1 })
+    t.source(numberTopic('beats', 1))
+      .process('beat', { emits: [ticks] }, (value, ctx) => ctx.emit(ticks, ctx.key, value))
+      .markTime({ everyMs: 20, delayMs: 0, to: ticks })
+    t.source(ticks)
+      .process('count', {}, () => {})
+      .onTime('close', { emits: [totals] }, function* close(time, ctx) {
+        for (let step = 0; step < STEPS; step++) yield
+        ctx.emit(totals, 'closed', time)
+      })
+    t.source(orders, { onError: { process: 'drop' } }).process('fail', {}, () => {
+      throw new Error('a bug')
+    })
+  })
+  const worker = await b.worker(timed)
+  for (let i = 0; i < 100; i++) b.send(orders, `k${i}`, BUG)
+  await until(() => b.all(totals).length >= 3 && skippedOf(worker)[0]?.count >= 100, 'both go on')
+  expect(worker.status().state).toBe('running')
+})
