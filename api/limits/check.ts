@@ -26,12 +26,18 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
   const isWithin = verdict.outcome !== 'refused'
   return {
     allowed: isWithin && !isKeyRefused,
-    reason: isWithin && isKeyRefused ? ('invalid_api_key' as const) : REASONS[verdict.outcome],
+    reason: isWithin && isKeyRefused ? ('invalid_api_key' as const) : reasonOf(verdict),
     client_id: isKeyRefused || isNobody ? '' : caller.clientId,
     rule_id: isDecided ? (verdict.strictest?.rule.rule_id ?? null) : null,
     headers: rateHeaders(verdict),
     violations: isDecided ? verdict.violations.map(({ rule }) => rule.rule_id) : [],
   }
+}
+
+/** Without Redis, a request is within the limits of this instance only. */
+function reasonOf(verdict: Verdict) {
+  const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined
+  return isAlone ? REASONS.undecided : REASONS[verdict.outcome]
 }
 
 function addressOf({ ip }: CheckInput): string {

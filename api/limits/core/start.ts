@@ -11,6 +11,7 @@ import { counterStore } from './counter-store.ts'
 import { failOpenLimiter } from './fail-open-limiter.ts'
 import { type LimitedPaths, limitedPaths } from './limited-paths.ts'
 import { type Limiter, limiter } from './limiter.ts'
+import { ownCounts } from './own-counts.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
 import { connectLimiterRedis } from './redis-connection.ts'
 import { requestLimits } from './request-limits.ts'
@@ -66,12 +67,13 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const settings = await limitSettings({ transport, registry, log, metrics })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
   const telemetry = limiterTelemetry({ registry: metrics, log })
-  const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: telemetry.failed })
+  const own = ownCounts({ now, monotonic })
+  const store = counterStore({ scripts: redis.scripts, monotonic, own, onFailure: telemetry.failed })
   const leases = sweptLeases({ store, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
   const ticking = setInterval(records.tick, TICK_MS)
   const deciding = failOpenLimiter({
-    limiter: limiter({ counters: leases, rules: settings.rules }),
+    limiter: limiter({ counters: leases, rules: settings.rules, own }),
     observer: telemetry,
     monotonic,
     onDecision: records.listen,
@@ -86,6 +88,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
     counters: counterStore({ scripts: redis.scripts, monotonic, timeoutMs: LOOK_TIMEOUT_MS }),
     async forget(keys) {
       leases.forget(keys)
+      own.forget(keys)
       await redis.forget(keys)
     },
     async close() {
