@@ -24,12 +24,12 @@ const NO_HEADERS: RateHeaders = {}
 
 export function requestLimits({ limiter, clients, trusted, paths }: RequestLimitsOptions): RequestLimits {
   async function admit(request: IncomingRequest): Promise<Admission> {
-    const { method, path, apiKey, userId, forwardedFor, remote } = request
+    const { method, path, apiKey, userId, forwardedFor, remote, units } = request
     const ip = limitedAddress(clientAddress(remote, forwardedFor, trusted))
     const { caller, isKeyRefused } = callerOf({ apiKey, userId, ip }, clients)
     const refusal = isKeyRefused ? new ApiError(errors.invalid_api_key) : undefined
     if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
-    const verdict = await limiter.decide({ method, path, caller })
+    const verdict = await limiter.decide({ method, path, caller, cost: units })
     const headers = rateHeaders(verdict)
     if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!) }
     return { caller, headers, refusal }

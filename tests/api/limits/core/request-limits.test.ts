@@ -48,6 +48,19 @@ const things = {
       answer,
     ),
     bind(defineRoute({ ...shared, method: 'get', path: '/stack/next', operationId: 'd', auth: { kind: 'open' } }), answer),
+    bind(
+      defineRoute({
+        ...shared,
+        method: 'post',
+        path: '/api/v1/things/bulk',
+        countsAs: '/api/v1/things',
+        units: ({ items }) => items.length,
+        operationId: 'e',
+        auth: { kind: 'open' },
+        body: z.object({ items: z.array(z.string()) }),
+      }),
+      answer,
+    ),
     bind(defineRoute({ ...shared, method: 'get', path: '/v1/free', operationId: 'c', auth: { kind: 'open' } }), answer),
   ],
 }
@@ -87,11 +100,17 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const response = await app.app.request(path, { headers }, env)
     return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
   }
+  async function post(path: string, items: readonly string[]) {
+    const env = { incoming: { socket: { remoteAddress: '203.0.113.9' }, url: path } }
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ items }) }
+    const response = await app.app.request(path, init, env)
+    return { status: response.status, headers: response.headers }
+  }
   /** Advances the clock by one second. */
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
-  return { ...app, ...counters, second, timers, heard, registry, warnings: lines, get }
+  return { ...app, ...counters, second, timers, heard, registry, warnings: lines, get, post }
 }
 
 describe('an answer', () => {
@@ -145,6 +164,20 @@ describe('an answer', () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
     expect(counts.size).toBe(0)
+  })
+
+  test('a bulk request counts as many requests as it has items, and one without room does nothing', async () => {
+    const { post, counts } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
+    const items = (count: number) => Array.from({ length: count }, () => 'item')
+    const first = await post('/api/v1/things/bulk', items(7))
+    expect([first.status, first.headers.get('x-ratelimit-remaining'), [...counts.values()]]).toEqual([200, '3', [7]])
+    const { runs } = state
+    expect((await post('/api/v1/things/bulk', items(4))).status).toBe(429)
+    expect(state.runs).toBe(runs)
+    // The request itself has been counted before its body was read.
+    expect([...counts.values()]).toEqual([8])
+    expect((await post('/api/v1/things/bulk', items(2))).status).toBe(200)
+    expect((await post('/api/v1/things/bulk', [])).status).toBe(429)
   })
 
   test('is never served from a cache without being counted', async () => {
