@@ -79,6 +79,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
       timers.push(run)
     },
   })
+  const memory = { isShort: false }
   const heard: { listen: DecisionListener } = { listen: () => undefined }
   const limits = requestLimits({
     limiter: failOpenLimiter({
@@ -92,6 +93,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     },
     trusted: trustedProxies(['127.0.0.0/8']),
     paths: limitedPaths(['/api/v1/*', '/stack/*']),
+    isMemoryShort: () => memory.isShort,
   })
   const app = await testApp({ services: [things], limits })
 
@@ -110,7 +112,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
-  return { ...app, ...counters, second, timers, heard, registry, warnings: lines, get, post }
+  return { ...app, ...counters, second, timers, heard, memory, registry, warnings: lines, get, post }
 }
 
 describe('an answer', () => {
@@ -211,6 +213,26 @@ describe('identification of callers', () => {
       ['ip:203.0.113.9', 1],
       ['ip:198.51.100.1', 1],
       ['ip:2001:db8::/64', 2],
+    ])
+  })
+
+  test('while memory is short, the networks of one IPv6 customer share a counter, and other callers keep theirs', async () => {
+    const { get, counts, memory, bearer } = await limitedApp()
+    await get('/api/v1/things', {}, '198.51.100.1')
+    memory.isShort = true
+    const statuses = []
+    for (let network = 0; network < 200; network++)
+      statuses.push((await get('/api/v1/things', {}, `2001:db8:7:${network.toString(16)}::1`)).status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2)
+    await get('/api/v1/things', {}, '2001:db8:8::1')
+    await get('/api/v1/things', {}, '198.51.100.1')
+    await get('/api/v1/things', await bearer({ sub: '42' }), '2001:db8:7:1::1')
+    const who = [...counts].map(([key, count]) => [/\{(.+)\}/.exec(key)![1], count])
+    expect(who).toEqual([
+      ['ip:198.51.100.1', 2],
+      ['ip:2001:db8:7::/48', 2],
+      ['ip:2001:db8:8::/48', 1],
+      ['user:42', 1],
     ])
   })
 
