@@ -68,6 +68,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
 
   const ready = readiness([
     redis.probe,
+    redis.evictionProbe,
     facts.probe,
     tables.probe,
     ...(limitedPaths.length > 0 ? (guard?.probes ?? []) : []),

@@ -1,4 +1,5 @@
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip, gzipSync } from 'node:zlib'
 import { etagOf } from './etag.ts'
 
 /** The result of a handler. It is plain data, so that it can be tested, cached and sent without a framework. */
@@ -30,6 +31,8 @@ export function noContent(): Answer {
   return { status: 204, headers: {}, body: null }
 }
 
+const gzipped = promisify(gzip)
+
 /** Minimum size of a body that is compressed. Smaller bodies fit into one packet anyway. */
 const COMPRESSED_FROM_BYTES = 1_024
 
@@ -43,9 +46,21 @@ export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Rec
   const tagged = { ...headers, ETag: etagOf(bytes) }
   if (bytes.byteLength < COMPRESSED_FROM_BYTES) return { ...common, headers: tagged }
   let compressed: Uint8Array | undefined
-  function gzip(): Uint8Array {
+  function compress(): Uint8Array {
     compressed ??= gzipSync(bytes)
     return compressed
   }
-  return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip }
+  return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip: compress }
+}
+
+/**
+ * Makes the same answer, but compresses the body in advance and on another thread, because a large one would hold up
+ * all other requests.
+ */
+export async function largeCacheableAnswer(body: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const bytes = Buffer.from(body)
+  const answer = cacheableAnswer(bytes, headers)
+  if (answer.gzip === undefined) return answer
+  const compressed = await gzipped(bytes)
+  return { ...answer, gzip: () => compressed }
 }

@@ -126,7 +126,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   function mount({ definition, handler }: BoundRoute, { name, isUserId }: ServiceRoutes): void {
-    const { method, path, auth, countsAs } = definition
+    const { method, path, auth, countsAs, units } = definition
     const limits = { maxBytes: definition.maxBodyBytes ?? DEFAULT_BODY_BYTES, timeoutMs: bodyTimeoutMs }
     const timeoutMs = definition.timeoutMs ?? DEFAULT_HANDLER_TIMEOUT_MS
     paths.add(method, path)
@@ -144,6 +144,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const offeredKey = definition.idempotent ? (idempotencyKey ?? randomUUID()) : undefined
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
       if (body !== undefined) assertValid(body)
+      const more = units === undefined || body === undefined ? 0 : units(body.value) - 1
+      if (more > 0) await limit(c, authorizing, isUserId, added, countsAs, more)
       const log = options.log.child({ request_id: requestId, route: path })
       const header = (name: string) => c.req.header(name)
       const input = {
@@ -194,6 +196,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
    * address.
    * @param added receives headers to send with the answer, even if it is an error
    * @param path the path to match rules with
+   * @param units how many requests to count
    * @returns undefined if limits do not cover the path
    */
   async function limit(
@@ -202,6 +205,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     isUserId: UserIdForm,
     added: Record<string, string>,
     path = c.req.path,
+    units = 1,
   ) {
     if (options.limits === undefined || !options.limits.covers(path)) return undefined
     const caller = await authorizing.catch(() => undefined)
@@ -213,6 +217,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       remote: remoteAddress(c),
       userId: caller !== undefined && isUserId(caller.subject) ? caller.subject : undefined,
       scopes: caller?.scopes ?? NO_SCOPES,
+      units,
     })
     Object.assign(added, admission.headers)
     if (admission.refusal !== undefined) throw admission.refusal

@@ -8,6 +8,9 @@ export interface TrustedProxies {
 
 /** Callers are counted by /64, because an IPv6 customer has at least one /64 and can switch between its addresses. */
 const IPV6_PREFIX_GROUPS = 4
+/** A /48 is what one customer has at most. */
+const WIDE_PREFIX_GROUPS = 3
+const BITS_PER_GROUP = 16
 const IPV6_GROUPS = 8
 /** Maximum number of entries of X-Forwarded-For that are read. No real chain of proxies is longer. */
 const MAX_HOPS = 20
@@ -89,12 +92,16 @@ function plainAddress(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** Returns the address by which limits count: IPv4 unchanged, IPv6 as its /64 in the shortest form. */
-export function limitedAddress(address: string): string {
+/**
+ * Returns the address by which limits count: IPv4 unchanged, IPv6 as its /64 in the shortest form.
+ * @param isWide counts IPv6 by /48, so that a customer cannot fill the memory of the counters with its networks
+ */
+export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address
-  const groups = expanded(address).slice(0, IPV6_PREFIX_GROUPS)
+  const size = isWide ? WIDE_PREFIX_GROUPS : IPV6_PREFIX_GROUPS
+  const groups = expanded(address).slice(0, size)
   while (groups.length > 0 && groups[groups.length - 1] === 0) groups.pop()
-  return `${groups.map((group) => group.toString(16)).join(':')}::/64`
+  return `${groups.map((group) => group.toString(16)).join(':')}::/${size * BITS_PER_GROUP}`
 }
 
 function expanded(address: string): number[] {

@@ -13,6 +13,8 @@ export interface IncomingRequest {
   /** The user of a valid token, if there is one. */
   readonly userId: string | undefined
   readonly scopes: ReadonlySet<string>
+  /** The number of requests to count. Default 1. */
+  readonly units?: number
 }
 
 /** The decision of the rate limits about a request. */

@@ -16,6 +16,8 @@ export interface ViewRedis {
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
   readonly probe: ReadinessProbe
+  /** Reports a Redis that removes data when its memory is full. */
+  readonly evictionProbe: ReadinessProbe
   close(): Promise<void>
 }
 
@@ -33,6 +35,7 @@ const PARTITIONS_KEY = 'api:partitions'
  * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
 export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewRedis {
+  let evictionFault: string | undefined
   const redis = connectRedis({
     url,
     cluster,
@@ -44,6 +47,10 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     },
     onLost: (reason) => log.warn({ reason }, 'redis_lost'),
     onReady: () => log.info({}, 'redis_ready'),
+    onEviction(reason) {
+      evictionFault = reason
+      if (reason !== undefined) log.error({ reason }, 'redis_evicts_keys')
+    },
   })
 
   async function ask<T>(command: Promise<T>): Promise<T> {
@@ -82,6 +89,7 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
         return undefined
       },
     },
+    evictionProbe: { name: 'redis eviction', optional: true, check: async () => evictionFault },
     async close() {
       redis.disconnect()
     },

@@ -74,9 +74,14 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly idempotent?: boolean
   /**
    * The path that rate limits use instead of the request's path, so that every way of creating something is limited
-   * alike.
+   * alike, and a rule can name a path with parameters.
    */
   readonly countsAs?: string
+  /**
+   * How many requests a request with this body counts as; at least 1, which is the default. The first one is counted
+   * before the body is read, and the rest before the handler runs. It must be cheap.
+   */
+  readonly units?: (body: OutputOf<B>) => number
   /** Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Default 10 s. */

@@ -14,10 +14,11 @@ const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowe
 /**
  * Decides about a request of another gateway with the rules that apply to requests of this API.
  * @param limiter must fail open, as `failOpenLimiter` does
+ * @param isMemoryShort as for requests to this API
  */
-export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients) {
+export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
   const { method, path, cost, api_key: apiKey, user_id: userId } = input
-  const ip = addressOf(input)
+  const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
   // Until the keys are loaded, callers identified only by a key must not share one counter.
   const isNobody = areKeysLoading && userId === undefined && ip === NO_ADDRESS
@@ -26,7 +27,7 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
   const isWithin = verdict.outcome !== 'refused'
   return {
     allowed: isWithin && !isKeyRefused,
-    reason: isWithin && isKeyRefused ? ('invalid_api_key' as const) : REASONS[verdict.outcome],
+    reason: isWithin && isKeyRefused ? ('invalid_api_key' as const) : reasonOf(verdict),
     client_id: isKeyRefused || isNobody ? '' : caller.clientId,
     rule_id: isDecided ? (verdict.strictest?.rule.rule_id ?? null) : null,
     headers: rateHeaders(verdict),
@@ -34,8 +35,14 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
   }
 }
 
-function addressOf({ ip }: CheckInput): string {
+/** Without Redis, a request is within the limits of this instance only. */
+function reasonOf(verdict: Verdict) {
+  const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined
+  return isAlone ? REASONS.undecided : REASONS[verdict.outcome]
+}
+
+function addressOf({ ip }: CheckInput, isWide: boolean): string {
   if (ip === undefined) return NO_ADDRESS
-  if (isIP(ip) !== 0) return limitedAddress(ip)
+  if (isIP(ip) !== 0) return limitedAddress(ip, isWide)
   throw new ApiError(errors.invalid_request, { details: [{ path: 'body.ip', message: 'must be an IPv4 or IPv6 address' }] })
 }

@@ -46,6 +46,8 @@ export interface LimitsDeps {
   readonly counters: CounterStore
   /** The paths that this process limits. */
   readonly paths: LimitedPaths
+  /** Whether the counters' memory is almost full. */
+  isMemoryShort(): boolean
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
   readonly commands: Commands
@@ -66,7 +68,17 @@ const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
 /** Creates the handlers of the rate limit service. */
-export function limitsHandlers({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): ServiceRoutes {
+export function limitsHandlers({
+  settings,
+  limiter,
+  counters,
+  paths,
+  isMemoryShort,
+  forget,
+  commands,
+  tables,
+  now,
+}: LimitsDeps): ServiceRoutes {
   const usages = usage({ settings, counters, forget })
 
   async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {
@@ -188,7 +200,7 @@ export function limitsHandlers({ settings, limiter, counters, paths, forget, com
         await usages.reset(params.client_id)
         return noContent()
       }),
-      bind(checkRoute, async ({ body }) => jsonAnswer(200, await checkFor(body, limiter, settings.clients), PRIVATE)),
+      bind(checkRoute, async ({ body }) => jsonAnswer(200, await checkFor(body, limiter, settings.clients, isMemoryShort), PRIVATE)),
       bind(simulateRoute, async ({ body }) => jsonAnswer(200, await simulate(ruleFrom('draft', body), tables, now()), PRIVATE)),
       bind(auditRoute, async ({ query }) => {
         const changes = await readAudit(tables, query.subject, offsetOf(query))

@@ -136,6 +136,7 @@ export const revokeKeyRoute = defineRoute({
 export const usageRoute = defineRoute({
   method: 'get',
   path: '/api/v1/rate-limits/usage/{client_id}',
+  countsAs: '/api/v1/rate-limits/usage/{client_id}',
   operationId: 'readRateLimitUsage',
   summary: "Get a client's use of its limits",
   description:

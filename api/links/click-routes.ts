@@ -50,6 +50,7 @@ const LinkStatsSchema = z
 export const statsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls/{short_code}/stats',
+  countsAs: '/api/v1/urls/{short_code}/stats',
   operationId: 'linkStats',
   summary: "Get a link's statistics",
   description:
@@ -63,6 +64,7 @@ export const statsRoute = defineRoute({
 export const exportRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls/{short_code}/clicks.csv',
+  countsAs: '/api/v1/urls/{short_code}/clicks.csv',
   operationId: 'exportClicks',
   summary: 'Export the clicks of a link as CSV',
   description:

@@ -57,9 +57,11 @@ export const createRoute = defineRoute({
 export const bulkRoute = defineRoute({
   method: 'post',
   path: '/api/v1/urls/bulk',
+  countsAs: '/api/v1/urls',
+  units: ({ urls }) => urls.length,
   operationId: 'createLinks',
   summary: 'Shorten up to 100 URLs',
-  description: 'Creates each link as `createLink` does, independently of the others.',
+  description: 'Creates each link as `createLink` does, independently of the others. For rate limits, each link counts as a creation.',
   auth: { kind: 'optional' },
   idempotent: true,
   body: BulkBody,
@@ -87,6 +89,7 @@ export const listRoute = defineRoute({
 export const patchRoute = defineRoute({
   method: 'patch',
   path: '/api/v1/urls/{short_code}',
+  countsAs: '/api/v1/urls/{short_code}',
   operationId: 'changeLink',
   summary: "Change a link's expiration or switch it on or off",
   description:
@@ -103,6 +106,7 @@ export const patchRoute = defineRoute({
 export const deleteRoute = defineRoute({
   method: 'delete',
   path: '/api/v1/urls/{short_code}',
+  countsAs: '/api/v1/urls/{short_code}',
   operationId: 'deleteLink',
   summary: 'Delete a link',
   description: 'Deletes one of your own links or, with the scope `admin`, any link. The code is never reused.',
@@ -116,6 +120,7 @@ export const deleteRoute = defineRoute({
 export const qrRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls/{short_code}/qr',
+  countsAs: '/api/v1/urls/{short_code}/qr',
   operationId: 'linkQrCode',
   summary: 'Get the short link as a QR code',
   description: 'Returns an image for print and screens. It has error correction level M and a margin of four modules.',

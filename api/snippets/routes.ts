@@ -52,6 +52,7 @@ const ASKS_FIRST = {
 }
 
 const CREATION_PATH = '/api/v1/pastes'
+const PAGE_PATH = '/p/{paste_id}'
 
 export const createRoute = defineRoute({
   method: 'post',
@@ -129,6 +130,7 @@ export const rawRoute = defineRoute({
 export const deleteRoute = defineRoute({
   method: 'delete',
   path: '/api/v1/pastes/{paste_id}',
+  countsAs: '/api/v1/pastes/{paste_id}',
   operationId: 'deleteSnippet',
   summary: 'Delete your snippet',
   description:
@@ -143,6 +145,7 @@ export const deleteRoute = defineRoute({
 export const diffRoute = defineRoute({
   method: 'get',
   path: '/api/v1/pastes/{paste_id}/diff',
+  countsAs: '/api/v1/pastes/{paste_id}/diff',
   operationId: 'compareSnippets',
   summary: 'Compare two snippets',
   description:
@@ -157,6 +160,7 @@ export const diffRoute = defineRoute({
 export const userListRoute = defineRoute({
   method: 'get',
   path: '/api/v1/users/{user_id}/pastes',
+  countsAs: '/api/v1/users/{user_id}/pastes',
   operationId: 'listUserSnippets',
   summary: 'List the snippets of a user',
   description: 'Returns all snippets to their owner, and only the public ones to other callers. The list is empty for an unknown user.',
@@ -192,7 +196,8 @@ export const searchRoute = defineRoute({
 
 export const pageRoute = defineRoute({
   method: 'get',
-  path: '/p/{paste_id}',
+  path: PAGE_PATH,
+  countsAs: PAGE_PATH,
   operationId: 'snippetPage',
   summary: 'Show a snippet as an HTML page',
   description:
@@ -208,7 +213,8 @@ const RevealForm = z.object({ [KEY_FIELD]: z.uuid().optional() })
 
 export const revealRoute = defineRoute({
   method: 'post',
-  path: '/p/{paste_id}',
+  path: PAGE_PATH,
+  countsAs: PAGE_PATH,
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:

@@ -7,7 +7,7 @@ export const snippetsService: ApiService = {
   name: 'snippets',
   settings: NO_SETTINGS,
   topics: [snippetCommands, snippetDecisions, snippetReads, snippetTexts],
-  limitedPaths: ['/api/v1/*'],
+  limitedPaths: ['/api/v1/*', '/p/{paste_id}'],
   examples: (api) => [{ what: 'a snippet', command: `curl -F content=@README.md ${api}/api/v1/pastes` }],
   async open(kit) {
     const { openSnippets } = await import('./open.ts')

@@ -3,7 +3,7 @@ import { trendVolumes } from '../../schemas/trends/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { readVolumes, trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
-import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
+import { type Answer, JSON_TYPE, largeCacheableAnswer } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { shortCache } from '../kit/short-cache.ts'
@@ -41,7 +41,7 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })
     await mustBeWhole()
     const body = JSON.stringify({ term, woeid, resolution, data_points: zeroFilled(steps, volumes) })
-    return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
+    return await largeCacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
   }
 
   /**

@@ -71,6 +71,7 @@ export const locationsRoute = defineRoute({
 export const historyRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/{term}/history',
+  countsAs: '/v1/trends/{term}/history',
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:

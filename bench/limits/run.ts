@@ -32,7 +32,7 @@ const IN_FLIGHT = 128
 /** Rate at which latencies are compared. Every subject can sustain it. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
-/** The limiter's production time-out (docs/services/limits.md#fail-open). */
+/** The limiter's production time-out (docs/services/limits.md#without-redis). */
 const TIMEOUT_MS = 5
 /**
  * Time-out for the comparison with peers, which wait for an overloaded store. With the short time-out, requests that

@@ -1,8 +1,10 @@
 import { Redis } from 'ioredis'
 import { counterStore } from '../../api/limits/core/counter-store.ts'
+import { withoutStore } from '../../api/limits/core/fail-open-warning.ts'
 import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
-import { limiter } from '../../api/limits/core/limiter.ts'
+import { limiter, type Verdict } from '../../api/limits/core/limiter.ts'
 import { compileRules } from '../../api/limits/core/matching.ts'
+import { ownCounts } from '../../api/limits/core/own-counts.ts'
 import { redisScripts } from '../../api/limits/core/redis-scripts.ts'
 import { ruleOf } from '../../schemas/limit-rule.ts'
 import { PeerMissingError, whereInstalled } from '../peer-missing.ts'
@@ -70,25 +72,26 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
 /** Creates this project's complete limiter: it matches rules, runs one script per event loop turn, and decides. */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
-  const asked = counterStore({ scripts: redisScripts(redis), monotonic, timeoutMs })
+  const own = ownCounts({ now: Date.now, monotonic })
+  const asked = counterStore({ scripts: redisScripts(redis), monotonic, timeoutMs, own })
   const leased = hasLeases ? leasedCounters({ store: asked, monotonic, timeoutMs }) : undefined
   const timer = setInterval(() => leased?.sweep(), SWEEP_MS)
   const table = compileRules([
     ruleOf({ rule_id: 'bench', endpoint_pattern: '/api/v1/*', limit_count: limit, window_seconds: windowSeconds }),
   ])
-  const limits = limiter({ counters: leased ?? asked, rules: () => table })
+  const limits = limiter({ counters: leased ?? asked, rules: () => table, own })
   const state = { undecided: 0 }
 
-  function isAllowed(outcome: string): boolean {
-    if (outcome === 'undecided') state.undecided++
-    return outcome !== 'refused'
+  function isAllowed(verdict: Verdict): boolean {
+    if (verdict.outcome === 'undecided' || withoutStore(verdict) !== undefined) state.undecided++
+    return verdict.outcome !== 'refused'
   }
 
   return {
     decide(caller) {
       const clientId = prefix + caller
       const verdict = limits.decide({ method: 'GET', path: '/api/v1/things', caller: { clientId, tier: 'free', ip: caller } })
-      return verdict instanceof Promise ? verdict.then(({ outcome }) => isAllowed(outcome)) : isAllowed(verdict.outcome)
+      return verdict instanceof Promise ? verdict.then(isAllowed) : isAllowed(verdict)
     },
     get undecided() {
       return state.undecided

@@ -1,5 +1,6 @@
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { brokerProxy } from '../../tests/kafka/client/broker-proxy.ts'
+import { liftSeededLimits } from '../harness/lift-limits.ts'
 import { startNode, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
@@ -30,7 +31,9 @@ export interface LinksServers {
 
 /** @param host the host of requests for short links */
 export async function startLinksServers(folder: string, host: string): Promise<LinksServers> {
-  const { addresses, pids, env, stop } = await startServers(folder, WITHOUT_CLICKHOUSE)
+  const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
+  const { addresses, pids, env, stop } = servers
+  await liftSeededLimits(servers)
   const worker = await startNode(
     'pipelines/main.ts',
     BUFFER_HEAP_FLAGS,

@@ -4,6 +4,7 @@ import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
+import { LIMITS_LIMITS } from './limits.ts'
 import type { LimitChange, LimitClient, LimitCommand, LimitRule, LimitSetting, LimitTraffic, LimitViolation } from './types.ts'
 
 /** Requests to change rate limit rules and API keys; key: rule:<rule_id> or key:<key_id>. */
@@ -73,4 +74,5 @@ export const limitTraffic: Topic<string, LimitTraffic> = {
 
 export const limitsSchemas: ServiceSchemas = {
   topics: [limitCommands, limitDecisions, limitRules, limitClients, limitAudit, limitViolations, limitTraffic],
+  limits: LIMITS_LIMITS,
 }

@@ -4,6 +4,7 @@ import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
+import { LINKS_LIMITS } from './limits.ts'
 import type { Click, ClickDetails, Link, LinkCommand, LinkDeletion, LinkStats } from './types.ts'
 
 const CLICK_DETAILS_DAYS = 3
@@ -97,4 +98,5 @@ export const userLinks: Topic<string, Link> = {
 
 export const linksSchemas: ServiceSchemas = {
   topics: [clicks, clickDetails, linkStats, linkDeletions, linkCommands, linkDecisions, userLinks],
+  limits: LINKS_LIMITS,
 }

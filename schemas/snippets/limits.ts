@@ -1,4 +1,5 @@
 import { type LimitRule, ruleOf } from '../limit-rule.ts'
+import { perMinute } from '../seeded-limit.ts'
 
 /** Creations per minute: 10 per address for anonymous callers, and 100 for everyone else. */
 export const SNIPPETS_LIMITS: readonly LimitRule[] = [
@@ -10,4 +11,9 @@ export const SNIPPETS_LIMITS: readonly LimitRule[] = [
     limit_count: 10,
     window_seconds: 60,
   }),
+  perMinute('snippets-delete', 'DELETE /api/v1/pastes/{paste_id}', 1_200),
+  perMinute('snippets-diff', 'GET /api/v1/pastes/{paste_id}/diff', 600),
+  perMinute('snippets-list', 'GET /api/v1/users/{user_id}/pastes', 1_200),
+  perMinute('snippets-search', 'GET /api/v1/pastes', 1_200),
+  perMinute('snippets-page', '/p/{paste_id}', 600),
 ]

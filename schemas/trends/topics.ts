@@ -3,6 +3,7 @@ import { avro } from '../load.ts'
 import { compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
+import { TRENDS_LIMITS } from './limits.ts'
 import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
@@ -68,4 +69,7 @@ export const trendVolumes: Topic<string, TrendVolume> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-export const trendsSchemas: ServiceSchemas = { topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes] }
+export const trendsSchemas: ServiceSchemas = {
+  topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes],
+  limits: TRENDS_LIMITS,
+}

@@ -1,4 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { evictionFault, readRedisMemory } from './redis-memory.ts'
 
 export interface RedisPlace {
   readonly url: string
@@ -12,6 +13,8 @@ export interface ConnectionOptions extends RedisPlace {
   readonly onLost: (reason: string) => void
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
+  /** Called with each connection to a Redis that removes data when its memory is full, or with undefined if not. */
+  readonly onEviction: (fault: string | undefined) => void
 }
 
 /** A logger that takes the fields first and the event name second, as pino does. */
@@ -34,7 +37,7 @@ const RECONNECT_STEP_MS = 50
  * Connects to a Redis that holds views and reconnects after every loss. Commands fail immediately while it is
  * unavailable, so none of them queue.
  */
-export function connectRedis({ url, cluster, settings, onLost, onReady }: ConnectionOptions): Redis | Cluster {
+export function connectRedis({ url, cluster, settings, onLost, onReady, onEviction }: ConnectionOptions): Redis | Cluster {
   const redisOptions = { ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
@@ -48,6 +51,11 @@ export function connectRedis({ url, cluster, settings, onLost, onReady }: Connec
   redis.on('ready', () => {
     onReady(isLost)
     isLost = false
+    // A server that does not let this user see its memory is operated by somebody who knows its policy.
+    readRedisMemory(redis).then(
+      (servers) => onEviction(evictionFault(servers)),
+      () => undefined,
+    )
   })
   return redis
 }
@@ -64,5 +72,6 @@ export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Clust
     },
     onLost: (reason) => log.warn({ reason }, 'sink_redis_lost'),
     onReady: (wasLost) => wasLost && log.info({}, 'sink_redis_back'),
+    onEviction: (reason) => reason !== undefined && log.warn({ reason }, 'redis_evicts_keys'),
   })
 }

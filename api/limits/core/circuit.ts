@@ -4,6 +4,9 @@
  * closed ──a failure──▶ open ──the pause is over──▶ probing ──an answer in time──▶ closed
  *                        ▲                             │
  *                        └────── a longer pause ◀──a failure
+ *
+ * A late answer alone is no failure, because it may be due to a hiccup of either side. Late answers are one once they
+ * have lasted for `LATE_FOR_MS` without an answer in time.
  */
 export interface Circuit {
   /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
@@ -13,7 +16,10 @@ export interface Circuit {
    * before it opened does not reflect the store's current state.
    */
   answered(): void
+  /** The store refused a batch, or it cannot be reached. */
   failed(): void
+  /** The answer to a batch did not come in time. */
+  late(): void
   readonly isOpen: boolean
 }
 
@@ -22,12 +28,26 @@ const FIRST_PAUSE_MS = 10
 /** Longest pause between probes. After an outage, limits apply again within this time. */
 const LONGEST_PAUSE_MS = 200
 
+/** A pause of garbage collection or of a cold process is shorter. Meanwhile each request waits for its own time-out. */
+const LATE_FOR_MS = 20
+
 /** @param monotonic ms */
 export function circuit(monotonic: () => number): Circuit {
   let isOpen = false
   let isProbing = false
   let pauseMs = FIRST_PAUSE_MS
   let probeAt = 0
+  /** When the first answer since the last one in time was late. */
+  let lateSince: number | undefined
+
+  function failed(): void {
+    // Several batches may be in flight when the store stops. Together they are one failure.
+    if (isOpen && !isProbing) return
+    if (isOpen) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+    isOpen = true
+    isProbing = false
+    probeAt = monotonic() + pauseMs
+  }
 
   return {
     admit() {
@@ -40,14 +60,12 @@ export function circuit(monotonic: () => number): Circuit {
       isOpen = false
       isProbing = false
       pauseMs = FIRST_PAUSE_MS
+      lateSince = undefined
     },
-    failed() {
-      // Several batches may be in flight when the store stops. Together they are one failure.
-      if (isOpen && !isProbing) return
-      if (isOpen) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
-      isOpen = true
-      isProbing = false
-      probeAt = monotonic() + pauseMs
+    failed,
+    late() {
+      if (lateSince === undefined) lateSince = monotonic()
+      if (isOpen || monotonic() - lateSince >= LATE_FOR_MS) failed()
     },
     get isOpen() {
       return isOpen

@@ -1,5 +1,6 @@
 import type { Ask, Counter, CounterStore, FailureReason, Outcome, Reading, ScriptRunner, Undecided } from './counter.ts'
 import { windowIndexAt } from './formulas.ts'
+import type { OwnCounts } from './own-counts.ts'
 import { scriptBatches } from './script-batches.ts'
 
 export interface CounterStoreOptions {
@@ -7,6 +8,8 @@ export interface CounterStoreOptions {
   /** Monotonic ms. */
   monotonic(): number
   readonly timeoutMs?: number
+  /** Learns from every answer. The units that it owes are charged before the next ask about their counter. */
+  readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
@@ -18,8 +21,13 @@ export const TIMEOUT_MS = 5
  * Counts in Redis with a short time-out. All decisions of one event loop turn that concern the same shard share one
  * script.
  */
-export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFailure }: CounterStoreOptions): CounterStore {
-  const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer: giveBackUnclaimed })
+export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, onFailure }: CounterStoreOptions): CounterStore {
+  const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings })
+
+  function onReadings(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void {
+    own?.learn(asks, readings, isLate)
+    if (isLate) giveBackUnclaimed(asks, readings)
+  }
 
   function decide(asks: readonly Ask[]): Outcome | Promise<Outcome> {
     const group = scripts.groupOf(asks[0].counter.tag)
@@ -35,11 +43,23 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN
-    if (admission === 'send') return batches.add(group, node, 'awaited', asks)
+    if (admission === 'send') {
+      const charges = own?.chargesFor(asks) ?? NONE
+      return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
+    }
     // A probe takes no units that were to be spent later, since no request waits for them.
     const probe = asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask))
     void batches.add(group, node, 'probe', probe)
     return CIRCUIT_OPEN
+  }
+
+  /** Charges what is owed and decides, in one atomic step. */
+  async function decideCharged(group: string, node: string, charges: readonly Ask[], asks: readonly Ask[]): Promise<Outcome> {
+    const outcome = await batches.add(group, node, 'awaited', [...charges, ...asks])
+    if (!('undecided' in outcome)) return outcome.slice(charges.length)
+    // A store that is only late charges them later.
+    if (outcome.undecided !== 'timeout') own?.owe(charges)
+    return outcome
   }
 
   /** Decides in one step per group, all sent together. If one group refuses, the others get their units back. */
@@ -56,7 +76,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
     const isRefused = [...readings].some(([ask, { taken }]) => ask.mode === 'hard' && taken < ask.units)
     if (isRefused) giveBack(readings)
     // If one shard refuses, the request is refused, whether or not another one answers.
-    if (undecided !== undefined && !isRefused) return undecided
+    if (undecided !== undefined && !isRefused) return { ...undecided, decided: readings }
     return asks.map((ask) => readings.get(ask) ?? UNREAD)
   }
 
@@ -69,8 +89,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
   }
 
   /**
-   * Handles an answer that came too late. Its requests were allowed and stay counted. Nobody holds units that were to
-   * be spent later, so they are given back.
+   * Handles an answer that came too late. Its requests were decided without it and stay counted. Nobody holds units
+   * that were to be spent later, so they are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {
@@ -81,6 +101,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
   return { decide }
 }
 
+const NONE: readonly Ask[] = []
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
 /** Stands in for the reading of a counter whose shard did not answer, when another shard refused the request. */

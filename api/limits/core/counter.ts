@@ -14,6 +14,7 @@ export interface Counter {
  * - `soft` takes all units or none. If there are too few, the rest of the request is not affected.
  * - `up-to` takes as many of the units as there are.
  * - `give-back` returns units that were taken in the window of that index (0 for buckets).
+ * - `charge` takes units regardless of the limit, in the window of that index, because they have been spent.
  */
 export type Ask =
   | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }
@@ -27,7 +28,7 @@ export type Ask =
        */
       onUnknownOutcome?(): void
     }
-  | { readonly mode: 'give-back'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
+  | { readonly mode: 'give-back' | 'charge'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
 
 /** The state of a counter, and what was taken from it. */
 export interface Reading {
@@ -40,11 +41,15 @@ export interface Reading {
   readonly heldBefore: number
 }
 
-/** Why requests were allowed without a decision. */
+/** Why the store did not decide a request. */
 export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit_open'
 
 export interface Undecided {
   readonly undecided: FailureReason
+  /** The asks that were decided nevertheless: by another shard, or from a slice in hand. */
+  readonly decided?: ReadonlyMap<Ask, Reading>
+  /** True if the question was about a slice, so that the store never counts the request itself, however late. */
+  readonly isUncounted?: boolean
 }
 
 export type Outcome = readonly Reading[] | Undecided

@@ -4,7 +4,7 @@ import type { Verdict } from './limiter.ts'
 
 export type UndecidedReason = Extract<Verdict, { outcome: 'undecided' }>['reason']
 
-/** How many requests were allowed without a decision since the last warning, and why. */
+/** How many requests Redis has not decided since the last warning, and why. */
 export interface FailedOpen {
   readonly requests: number
   readonly reason: UndecidedReason | undefined
@@ -12,8 +12,8 @@ export interface FailedOpen {
 }
 
 /**
- * Warns while requests are allowed without a decision: immediately the first time, then at most once a second. Every
- * such request is counted in exactly one warning.
+ * Warns while requests are decided without Redis or not at all: immediately the first time, then at most once a second.
+ * Every such request is counted in exactly one warning.
  */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void
@@ -24,6 +24,11 @@ export interface FailOpenWarning {
 }
 
 const WARN_EVERY_MS = 1_000
+
+/** Returns the reason if this instance's own counts decided. */
+export function withoutStore(verdict: Verdict): FailureReason | undefined {
+  return 'withoutStore' in verdict ? verdict.withoutStore : undefined
+}
 
 export function failOpenWarning(warn: (warning: FailedOpen) => void, later?: Later): FailOpenWarning {
   let reason: UndecidedReason | undefined

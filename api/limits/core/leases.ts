@@ -1,4 +1,4 @@
-import type { Ask, CounterStore, Outcome, Reading } from './counter.ts'
+import type { Ask, CounterStore, Outcome, Reading, Undecided } from './counter.ts'
 import { TIMEOUT_MS } from './counter-store.ts'
 import { greatestSlice, isInWindow, type LeaseEntry, learnShare, localReading, rememberRefusal } from './lease-entry.ts'
 import { HOT_PER_MS, leaseRenewal } from './lease-renewal.ts'
@@ -111,7 +111,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const hot = found.filter((_entry, index) => plans[index] === 'lease') as LeaseEntry[]
     const outcomes = await Promise.all(hot.map((entry) => renewal.renew(entry)))
     const undecided = outcomes.find((outcome) => outcome !== undefined)
-    if (undecided !== undefined) return undecided
+    if (undecided !== undefined) return { ...undecided, isUncounted: true }
     // The store bounds the first wait. Later queries share the remaining time.
     const outcome = decide(asks, { since, attempts: attempts + 1 })
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
@@ -136,8 +136,15 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcome = store.decide(open.map((index) => asks[index]))
     return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
 
+    /** What was spent from slices stays spent. */
+    function withSpent(answered: Undecided): Undecided {
+      if (open.length === asks.length) return answered
+      const spent = asks.flatMap((ask, index) => (plans[index] === 'spend' ? [[ask, readings[index]] as const] : []))
+      return { ...answered, decided: new Map([...(answered.decided ?? []), ...spent]) }
+    }
+
     function joined(answered: Outcome): Outcome {
-      if ('undecided' in answered) return answered
+      if ('undecided' in answered) return withSpent(answered)
       let isRefused = false
       for (const [position, index] of open.entries()) {
         readings[index] = answered[position]

@@ -1,9 +1,10 @@
 import type { LimitRule } from '../../../schemas/limit-rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
-import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter.ts'
+import type { Ask, CounterStore, FailureReason, Outcome, Reading } from './counter.ts'
 import { limitedMethod } from './endpoint-pattern.ts'
 import { bucketStatus, type Limit, type LimitStatus, US_PER_SECOND, windowStatus } from './formulas.ts'
 import type { RuleTable } from './matching.ts'
+import type { OwnCounts } from './own-counts.ts'
 import type { CompiledRule } from './rule.ts'
 
 /** The parts of a request that limits use. */
@@ -25,7 +26,7 @@ export interface RuleStatus extends LimitStatus {
 export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
-  /** The counters did not answer, so the request is allowed. */
+  /** Nothing could decide, so the request is allowed. */
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
@@ -33,6 +34,8 @@ export type Verdict =
       readonly strictest: RuleStatus | undefined
       /** All exhausted rules, regardless of their action. */
       readonly violations: readonly RuleStatus[]
+      /** Why the store did not decide; undefined if it did. This instance's own counts have decided then. */
+      readonly withoutStore?: FailureReason
     }
 
 export interface Limiter {
@@ -46,12 +49,14 @@ export interface LimiterOptions {
   readonly counters: CounterStore
   /** Returns the rules; undefined until they have been read, when all requests are let through. */
   rules(): RuleTable | undefined
+  /** Decides what the counters leave undecided. Without it, such requests are let through. */
+  readonly own?: Pick<OwnCounts, 'decide'>
 }
 
 const UNLIMITED: Verdict = { outcome: 'unlimited' }
 
 /** Decides requests by their rules. */
-export function limiter({ counters, rules }: LimiterOptions): Limiter {
+export function limiter({ counters, rules, own }: LimiterOptions): Limiter {
   function decide({ method, path, caller, cost = 1 }: LimitedRequest): Verdict | Promise<Verdict> {
     const table = rules()
     if (table === undefined) return { outcome: 'undecided', reason: 'rules_not_ready' }
@@ -61,15 +66,25 @@ export function limiter({ counters, rules }: LimiterOptions): Limiter {
       (compiled): Ask => ({ mode: compiled.rule.action === 'reject' ? 'hard' : 'soft', counter: compiled.counterFor(caller), units: cost }),
     )
     const outcome = counters.decide(asks)
-    if (outcome instanceof Promise) return outcome.then((readings) => verdictOf(matching, readings, cost))
-    return verdictOf(matching, outcome, cost)
+    if (outcome instanceof Promise) return outcome.then((answered) => concluded(matching, asks, answered, cost))
+    return concluded(matching, asks, outcome, cost)
+  }
+
+  function concluded(matching: readonly CompiledRule[], asks: readonly Ask[], outcome: Outcome, cost: number): Verdict {
+    if (!('undecided' in outcome)) return verdictOf(matching, outcome, cost, undefined)
+    if (own === undefined) return { outcome: 'undecided', reason: outcome.undecided }
+    return verdictOf(matching, own.decide(asks, outcome), cost, outcome.undecided)
   }
 
   return { decide }
 }
 
-function verdictOf(rules: readonly CompiledRule[], readings: readonly Reading[] | Undecided, cost: number): Verdict {
-  if ('undecided' in readings) return { outcome: 'undecided', reason: readings.undecided }
+function verdictOf(
+  rules: readonly CompiledRule[],
+  readings: readonly Reading[],
+  cost: number,
+  withoutStore: FailureReason | undefined,
+): Verdict {
   let strictest: RuleStatus | undefined
   let isRefused = false
   const violations: RuleStatus[] = []
@@ -82,7 +97,7 @@ function verdictOf(rules: readonly CompiledRule[], readings: readonly Reading[] 
     if (status.isOver) isRefused = true
     if (strictest === undefined || isStricter(status, strictest)) strictest = status
   }
-  return { outcome: isRefused ? 'refused' : 'allowed', strictest, violations }
+  return { outcome: isRefused ? 'refused' : 'allowed', strictest, violations, withoutStore }
 }
 
 export function statusOf(limit: Limit, reading: Reading, units: number): LimitStatus {

@@ -5,9 +5,10 @@ import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { RATE_LIMIT_EXCEEDED } from '../../kit/rate-limit-exceeded.ts'
 import { type CounterStoreOptions, counterStore } from './counter-store.ts'
 import { failOpenLimiter } from './fail-open-limiter.ts'
-import { type FailedOpen, failOpenWarning } from './fail-open-warning.ts'
+import { type FailedOpen, failOpenWarning, withoutStore } from './fail-open-warning.ts'
 import { limiter, type RuleStatus } from './limiter.ts'
 import { compileRules } from './matching.ts'
+import { ownCounts } from './own-counts.ts'
 import { rateHeaders, refusalFields } from './rate-headers.ts'
 import { type RedisClient, redisScripts } from './redis-scripts.ts'
 import { DEFAULT_KEY_PREFIX } from './rule.ts'
@@ -44,10 +45,10 @@ export interface RateLimitOptions {
   readonly leases?: boolean
   /** Called for each rule without room, whether it refuses or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called for each failure of Redis, during which requests are let through. */
+  /** Called for each failure of Redis, during which this process decides alone. */
   onFailure?: CounterStoreOptions['onFailure']
   /**
-   * Called at most once a second while requests are let through undecided, with their number.
+   * Called at most once a second while Redis does not decide, with the number of requests.
    * @default emits a warning of the process
    */
   warn?(warning: FailedOpen): void
@@ -63,8 +64,8 @@ const WARNING = 'RateLimitWarning'
 
 /**
  * Creates a middleware that limits the rates of requests to any Hono app. A request over its limit gets a 429; other
- * responses get the rate-limit headers. If Redis does not respond within 5 ms, or anything here throws, the request
- * proceeds. Preflights of browsers are not counted.
+ * responses get the rate-limit headers. If Redis does not respond within 5 ms, this process decides by its own counts;
+ * if anything here throws, the request proceeds. Preflights of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
@@ -74,9 +75,11 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()
   const warning = failOpenWarning((failedOpen) => safely(() => (options.warn ?? processWarning)(failedOpen)))
+  const own = ownCounts({ now: Date.now, monotonic })
   const store = counterStore({
     scripts,
     monotonic,
+    own,
     onFailure(reason, cause) {
       warning.failed(reason, cause)
       safely(() => options.onFailure?.(reason, cause))
@@ -84,10 +87,13 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   })
   const leases = options.leases === false ? undefined : sweptLeases({ store, monotonic })
   const limits = failOpenLimiter({
-    limiter: limiter({ counters: leases ?? store, rules: () => table }),
+    limiter: limiter({ counters: leases ?? store, rules: () => table, own }),
     monotonic,
     observer: {
-      decided: (verdict) => verdict.outcome === 'undecided' && warning.undecided(verdict.reason),
+      decided(verdict) {
+        const reason = verdict.outcome === 'undecided' ? verdict.reason : withoutStore(verdict)
+        if (reason !== undefined) warning.undecided(reason)
+      },
       failed: warning.failed,
       recordingFailed: (cause) => warning.failed('fault', cause),
     },
@@ -136,7 +142,7 @@ function safely(callback: () => void): void {
 
 function processWarning({ requests, reason, cause }: FailedOpen): void {
   const why = cause === undefined ? reason : `${reason}: ${cause}`
-  process.emitWarning(`${requests} requests were let through without being counted (${why})`, WARNING)
+  process.emitWarning(`${requests} requests were decided without Redis (${why})`, WARNING)
 }
 
 function isPreflight(c: Context): boolean {

@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis'
+import { readRedisMemory, usedRatio } from '../../../state/views/redis-memory.ts'
 import type { ScriptRunner } from './counter.ts'
 import { redisScripts } from './redis-scripts.ts'
 
@@ -10,6 +11,8 @@ export interface LimiterRedisOptions {
 
 export interface LimiterRedis {
   readonly scripts: ScriptRunner
+  /** Returns the part of the memory in use, of the fullest server. Rejects when Redis does not answer. */
+  usedMemory(): Promise<number>
   /** Deletes counters. Rejects when Redis does not answer. */
   forget(keys: readonly string[]): Promise<void>
   close(): void
@@ -52,6 +55,7 @@ export function connectLimiterRedis({ url, cluster }: LimiterRedisOptions): Limi
   redis.on('error', () => undefined)
   return {
     scripts: redisScripts(redis),
+    usedMemory: async () => usedRatio(await readRedisMemory(redis)),
     async forget(keys) {
       await Promise.all(keys.map((key) => redis.del(key)))
     },

@@ -12,6 +12,8 @@ export interface RequestLimitsOptions {
   readonly clients: ApiClients
   readonly trusted: TrustedProxies
   readonly paths: LimitedPaths
+  /** Whether the counters' memory is almost full. IPv6 addresses are then counted by /48. */
+  isMemoryShort(): boolean
 }
 
 /**
@@ -22,14 +24,14 @@ const EXEMPT_PREFIX = '/api/v1/rate-limits/'
 const EXEMPT_SCOPES = ['admin', 'internal']
 const NO_HEADERS: RateHeaders = {}
 
-export function requestLimits({ limiter, clients, trusted, paths }: RequestLimitsOptions): RequestLimits {
+export function requestLimits({ limiter, clients, trusted, paths, isMemoryShort }: RequestLimitsOptions): RequestLimits {
   async function admit(request: IncomingRequest): Promise<Admission> {
-    const { method, path, apiKey, userId, forwardedFor, remote } = request
-    const ip = limitedAddress(clientAddress(remote, forwardedFor, trusted))
+    const { method, path, apiKey, userId, forwardedFor, remote, units } = request
+    const ip = limitedAddress(clientAddress(remote, forwardedFor, trusted), isMemoryShort())
     const { caller, isKeyRefused } = callerOf({ apiKey, userId, ip }, clients)
     const refusal = isKeyRefused ? new ApiError(errors.invalid_api_key) : undefined
     if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
-    const verdict = await limiter.decide({ method, path, caller })
+    const verdict = await limiter.decide({ method, path, caller, cost: units })
     const headers = rateHeaders(verdict)
     if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!) }
     return { caller, headers, refusal }

@@ -23,8 +23,8 @@ export interface ScriptBatchesOptions {
   readonly timeoutMs: number
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
-  /** Receives answers that arrived after the time-out. Their requests have proceeded undecided. */
-  onLateAnswer(asks: readonly Ask[], readings: readonly Reading[]): void
+  /** Receives every answer. A late one arrived after the time-out, so its request has proceeded without it. */
+  onReadings(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
 }
 
 /**
@@ -47,7 +47,7 @@ interface Batch {
   readonly requests: Request[]
 }
 
-export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer }: ScriptBatchesOptions): ScriptBatches {
+export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings }: ScriptBatchesOptions): ScriptBatches {
   const circuits = new Map<string, Circuit>()
   // Each turn has a new Map, because V8 links the table of a cleared Map to its next one, so its contents would live
   // until a full collection.
@@ -121,8 +121,8 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLate
       for (const { asks, settle } of requests) {
         const readings = readingsOf(numbers, at, asks.length)
         at += asks.length * NUMBERS_PER_READING
+        onReadings(asks, readings, isLate)
         settle(readings)
-        if (isLate) onLateAnswer(asks, readings)
       }
     }
 
@@ -137,7 +137,8 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLate
       isSettled = true
       clearTimeout(timer)
       if (kind !== 'background') {
-        state.failed()
+        if (reason === 'timeout') state.late()
+        else state.failed()
         onFailure?.(reason, cause)
       }
       const outcome: Undecided = { undecided: reason }

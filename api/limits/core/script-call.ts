@@ -11,7 +11,8 @@ export interface ScriptCall {
 }
 
 export const NUMBERS_PER_READING = 3
-const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3 } as const
+/** A charge gives a negative number of units back. */
+const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3, charge: 3 } as const
 const BUCKET_MODES = 4
 const NUMBERS_PER_KIND = 5
 
@@ -32,13 +33,14 @@ export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[])
 function kindOf(kinds: number[], ask: Ask): number {
   const { limit, windowSeconds, burst } = ask.counter.limit
   const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
-  const extra = burst > 0 ? capacityOf(ask.counter.limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
+  const extra = burst > 0 ? capacityOf(ask.counter.limit) : 'windowIndex' in ask ? ask.windowIndex : 0
+  const units = ask.mode === 'charge' ? -ask.units : ask.units
   // One turn of the event loop involves few rules, so a linear search is fast.
   for (let at = 0; at < kinds.length; at += NUMBERS_PER_KIND) {
     const isSame = kinds[at] === mode && kinds[at + 1] === limit && kinds[at + 2] === windowSeconds && kinds[at + 3] === extra
-    if (isSame && kinds[at + 4] === ask.units) return at / NUMBERS_PER_KIND + 1
+    if (isSame && kinds[at + 4] === units) return at / NUMBERS_PER_KIND + 1
   }
-  kinds.push(mode, limit, windowSeconds, extra, ask.units)
+  kinds.push(mode, limit, windowSeconds, extra, units)
   return kinds.length / NUMBERS_PER_KIND
 }
 

@@ -10,7 +10,7 @@
  * | 0, 4 | window, bucket | takes all units; if there are fewer, the whole request takes nothing    |
  * | 1, 5 | window, bucket | the same, but a lack does not stop the request                          |
  * | 2, 6 | window, bucket | takes as many of the units as there are                                 |
- * | 3, 7 | window, bucket | gives units back                                                        |
+ * | 3, 7 | window, bucket | gives units back; takes them, regardless of the limit, if they are < 0  |
  *
  * `extra` is a bucket's capacity, or for mode 3 the index of the window that the units were taken in. 0 units take
  * nothing and only read.
@@ -105,7 +105,7 @@ while ARGV[at] do
     if mode == 3 then
       take = 0
       if state.tokens then
-        state.tokens = min(kind.extra, state.tokens + units)
+        state.tokens = max(0, min(kind.extra, state.tokens + units))
       elseif state.index == kind.extra then
         state.current = max(0, state.current - units)
       elseif state.index == kind.extra + 1 then

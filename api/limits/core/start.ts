@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import type { TrustedProxies } from '../../kit/client-address.ts'
@@ -11,6 +11,8 @@ import { counterStore } from './counter-store.ts'
 import { failOpenLimiter } from './fail-open-limiter.ts'
 import { type LimitedPaths, limitedPaths } from './limited-paths.ts'
 import { type Limiter, limiter } from './limiter.ts'
+import { type MemoryWatch, memoryWatch } from './memory-watch.ts'
+import { ownCounts } from './own-counts.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
 import { connectLimiterRedis } from './redis-connection.ts'
 import { requestLimits } from './request-limits.ts'
@@ -49,6 +51,8 @@ export interface RunningLimits {
   readonly probes: readonly ReadinessProbe[]
   /** Reads counters without leases, and may take longer than a decision about a request. */
   readonly counters: CounterStore
+  /** Whether the counters' memory is almost full. */
+  isMemoryShort(): boolean
   /** Deletes counters. Rejects when Redis does not answer. */
   forget(keys: readonly string[]): Promise<void>
   /** Returns leased units and publishes the last records, if Redis and Kafka respond in time. */
@@ -65,27 +69,37 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const paths = limitedPaths(declared)
   const settings = await limitSettings({ transport, registry, log, metrics })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
+  const memory = memoryWatch({
+    read: redis.usedMemory,
+    monotonic,
+    onChange: (isShort, ratio) => log.warn({ used_ratio: ratio }, isShort ? 'redis_memory_short' : 'redis_memory_sufficient'),
+  })
+  memoryGauge(metrics, memory)
+  const isMemoryShort = () => memory.isShort
   const telemetry = limiterTelemetry({ registry: metrics, log })
-  const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: telemetry.failed })
+  const own = ownCounts({ now, monotonic })
+  const store = counterStore({ scripts: redis.scripts, monotonic, own, onFailure: telemetry.failed })
   const leases = sweptLeases({ store, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
   const ticking = setInterval(records.tick, TICK_MS)
   const deciding = failOpenLimiter({
-    limiter: limiter({ counters: leases, rules: settings.rules }),
+    limiter: limiter({ counters: leases, rules: settings.rules, own }),
     observer: telemetry,
     monotonic,
     onDecision: records.listen,
   })
 
   return {
-    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, paths }),
+    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, paths, isMemoryShort }),
     paths,
     limiter: deciding,
     settings,
     probes: settings.probes,
     counters: counterStore({ scripts: redis.scripts, monotonic, timeoutMs: LOOK_TIMEOUT_MS }),
+    isMemoryShort,
     async forget(keys) {
       leases.forget(keys)
+      own.forget(keys)
       await redis.forget(keys)
     },
     async close() {
@@ -95,4 +109,16 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
       redis.close()
     },
   }
+}
+
+function memoryGauge(metrics: Registry, memory: MemoryWatch): void {
+  new Gauge({
+    name: 'redis_memory_used_ratio',
+    help: 'Part of the memory of the fullest Redis server that is in use: of maxmemory, or of the machine without one',
+    registers: [metrics],
+    async collect() {
+      const ratio = await memory.ratio()
+      if (ratio !== undefined) this.set(ratio)
+    },
+  })
 }

@@ -2,9 +2,9 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Logger } from '../../kit/logging.ts'
 import type { Later } from '../../kit/spaced-warning.ts'
 import type { DecisionObserver } from './fail-open-limiter.ts'
-import { failOpenWarning } from './fail-open-warning.ts'
+import { failOpenWarning, withoutStore } from './fail-open-warning.ts'
 
-/** Metrics of decisions, and one warning per second while requests are let through undecided. */
+/** Metrics of decisions, and one warning per second while Redis does not decide. */
 export interface LimiterTelemetry extends DecisionObserver {
   /** Logs pending warnings. */
   flush(): void
@@ -23,13 +23,13 @@ const MS_PER_SECOND = 1_000
 export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptions): LimiterTelemetry {
   const decisions = new Counter({
     name: 'rate_limit_decisions_total',
-    help: 'Requests by decision: unlimited, allowed, refused, or undecided (allowed because the counters did not answer)',
+    help: 'Requests by decision: unlimited, allowed, refused, or undecided (allowed because nothing could decide)',
     labelNames: ['outcome'],
     registers: [registry],
   })
   const undecided = new Counter({
     name: 'rate_limit_undecided_total',
-    help: 'Requests allowed without a decision, by reason',
+    help: "Requests that Redis did not decide, by reason; this instance's own counts decided, or nothing could",
     labelNames: ['reason'],
     registers: [registry],
   })
@@ -56,9 +56,10 @@ export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptio
     decided(verdict, elapsedMs) {
       count(verdict.outcome)
       if (verdict.outcome !== 'unlimited') latency.observe(elapsedMs / MS_PER_SECOND)
-      if (verdict.outcome !== 'undecided') return
-      undecided.inc({ reason: verdict.reason })
-      failedOpen.undecided(verdict.reason)
+      const reason = verdict.outcome === 'undecided' ? verdict.reason : withoutStore(verdict)
+      if (reason === undefined) return
+      undecided.inc({ reason })
+      failedOpen.undecided(reason)
     },
     failed: failedOpen.failed,
     recordingFailed(cause) {

@@ -36,6 +36,14 @@ test.each([
   expect(limitedAddress(address)).toBe(expected)
 })
 
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+  ['2001:db8::1', '2001:db8::/48'],
+])('%s is limited widely as %s', (address, expected) => {
+  expect(limitedAddress(address, true)).toBe(expected)
+})
+
 test.each(['nonsense', '10.0.0.0/x', '10.0.0.0/'])('rejects the range %j with a message that names it', (range) => {
   expect(() => trustedProxies([range])).toThrow(range)
 })

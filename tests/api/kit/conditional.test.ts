@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { cacheableAnswer } from '../../../api/kit/answer.ts'
+import { cacheableAnswer, largeCacheableAnswer } from '../../../api/kit/answer.ts'
 import { acceptsGzip, variantFor } from '../../../api/kit/conditional.ts'
 
 const HEADERS = { 'Content-Type': 'text/plain', 'Cache-Control': 'public, max-age=60' }
@@ -31,6 +31,25 @@ test('compresses a large body for clients that accept it, and gives it a separat
   expect([plain.headers.Vary, gzip.headers.Vary]).toEqual(['Accept-Encoding', 'Accept-Encoding'])
   expect(gzip.headers.ETag).toBe(plain.headers.ETag.replace(/"$/, '-gzip"'))
   expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
+})
+
+test('compresses a large answer in advance while other requests go on, to the same bytes', async () => {
+  let turns = 0
+  const count = () => {
+    turns++
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  const body = 'a large body '.repeat(100_000)
+  const answer = await largeCacheableAnswer(body, HEADERS)
+  clearImmediate(turning)
+  expect(turns).toBeGreaterThan(0)
+  const { gzip, ...plain } = answer
+  const { gzip: lazily, ...expected } = cacheableAnswer(body, HEADERS)
+  expect(plain).toEqual(expected)
+  expect(gunzipSync(gzip!())).toEqual(gunzipSync(lazily!()))
+  expect(gzip!()).toBe(gzip!())
+  expect((await largeCacheableAnswer('small', HEADERS)).gzip).toBeUndefined()
 })
 
 test('revalidates the plain and the compressed body with either tag', () => {

@@ -26,7 +26,7 @@ function gateway() {
     monotonic: () => 0,
     onDecision: (request, verdict) => void told.records.push([request, verdict]),
   })
-  const state = { areKeysLoading: false }
+  const state = { areKeysLoading: false, isMemoryShort: false }
   const clients = {
     find(hash: string) {
       if (state.areKeysLoading) throw new ApiError(errors.not_ready)
@@ -34,7 +34,7 @@ function gateway() {
     },
   }
   const check = (more: { api_key?: string; user_id?: string; ip?: string; cost?: number }) =>
-    checkFor({ ...ASKED, ...more }, limits, clients)
+    checkFor({ ...ASKED, ...more }, limits, clients, () => state.isMemoryShort)
   return { ...counters, told, keys: state, check }
 }
 
@@ -89,6 +89,13 @@ test('if the limiter fails, the request is allowed and the fault is reported', a
     { outcome: 'undecided', reason: 'fault' },
     { outcome: 'undecided', reason: 'fault' },
   ])
+})
+
+test('while memory is short, IPv6 addresses of gateways are counted by /48', async () => {
+  const { check, keys } = gateway()
+  expect((await check({ ip: '2001:db8:1:2::3' })).client_id).toBe('ip:2001:db8:1:2::/64')
+  keys.isMemoryShort = true
+  expect((await check({ ip: '2001:db8:1:2::3' })).client_id).toBe('ip:2001:db8:1::/48')
 })
 
 test('an invalid address is refused', async () => {

@@ -70,9 +70,9 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
   }
   const clients = apis.flatMap((api) => Array.from({ length: CLIENTS_PER_API }, () => client(api)))
 
-  /** Returns whether a request passes undecided, which shows that the fault has an effect. */
+  /** Returns whether a new caller's request passes without Redis, which shows that the fault has an effect. */
   async function isFelt(): Promise<boolean> {
-    return (await check(apis[0], 'anybody', exact)).body.reason === 'limiter_unavailable'
+    return (await check(apis[0], uniqueName('anybody'), exact)).body.reason === 'limiter_unavailable'
   }
 
   const moment = () => delay(random() * WITHIN_MS)

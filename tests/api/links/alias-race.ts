@@ -24,12 +24,17 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   /** `finish` sets this deadline. There is none before, because faults may last until then. */
   let giveUpAt = Infinity
 
+  /** Callers with one address would share a rate limit, which their repetitions during a fault exceed. */
+  const addressOf = (caller: number) => `10.201.${caller >> 8}.${caller & 255}`
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`
 
   function ask(caller: number, attempt: number): Promise<Sent> {
     const api = system.apis[(caller + attempt) % system.apis.length]
     const body = { long_url: urlOf(caller), custom_alias: alias }
-    return send(api, 'POST', '/api/v1/urls', body, { 'idempotency-key': `${alias}-${caller}` })
+    return send(api, 'POST', '/api/v1/urls', body, {
+      'idempotency-key': `${alias}-${caller}`,
+      'x-forwarded-for': addressOf(caller),
+    })
   }
 
   /** Repeats a 503 or an unanswered request with the same id through another instance. */

@@ -125,6 +125,7 @@ describe('the creation rate', () => {
       limiter: limiter({ counters: store, rules: () => rules }),
       clients: { find: () => undefined },
       trusted: trustedProxies(LOOPBACK),
+      isMemoryShort: () => false,
       paths: limitedPaths(snippetsService.limitedPaths),
     })
   }

@@ -42,6 +42,35 @@ test('pauses double up to 200 ms and start from the minimum after an answer', ()
   expect(one.admit()).toBe('probe')
 })
 
+test('one late answer leaves it closed; it opens once answers have been late for 20 ms with none in time between', () => {
+  const { clock, one } = clocked()
+  // All batches of one hiccup are late together.
+  for (let batch = 0; batch < 25; batch++) one.late()
+  expect(one.isOpen).toBe(false)
+  clock.now += 19
+  one.late()
+  expect([one.isOpen, one.admit()]).toEqual([false, 'send'])
+  one.answered()
+  clock.now += 5
+  one.late()
+  expect(one.isOpen).toBe(false)
+  clock.now += 20
+  one.late()
+  expect([one.isOpen, one.admit()]).toEqual([true, 'skip'])
+})
+
+test('a late answer to a probe makes the pause longer', () => {
+  const { clock, one } = clocked()
+  one.failed()
+  clock.now += 10
+  expect(one.admit()).toBe('probe')
+  one.late()
+  clock.now += 19
+  expect(one.admit()).toBe('skip')
+  clock.now += 1
+  expect(one.admit()).toBe('probe')
+})
+
 test('batches that fail together count as one failure', () => {
   const { clock, one } = clocked()
   for (let batch = 0; batch < 5; batch++) one.failed()

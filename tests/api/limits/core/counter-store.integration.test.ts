@@ -5,6 +5,7 @@ import type { Ask, Counter, CounterStore, Reading } from '../../../../api/limits
 import { counterStore } from '../../../../api/limits/core/counter-store.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/limits/core/formulas.ts'
 import { statusOf } from '../../../../api/limits/core/limiter.ts'
+import { ownCounts } from '../../../../api/limits/core/own-counts.ts'
 import { connectLimiterRedis, type LimiterRedis } from '../../../../api/limits/core/redis-connection.ts'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
@@ -25,7 +26,7 @@ async function clocked() {
   const redis = new Redis(await testStack().redis())
   onTestFinished(() => redis.disconnect())
   const { scripts, setTime } = clockedScripts(redis, uniqueName('clock'))
-  return { redis, setTime, store: patientStore(scripts) }
+  return { redis, scripts, setTime, store: patientStore(scripts) }
 }
 
 async function connected(url: string, cluster: boolean) {
@@ -123,6 +124,23 @@ test('requests of one turn may be of different kinds, and each is decided by its
     }),
     { numRuns: 30 },
   )
+})
+
+test.each([
+  ['a window', { limit: 5, windowSeconds: 60, burst: 0 }],
+  ['a bucket', { limit: 3, windowSeconds: 60, burst: 2 }],
+])('what was admitted without Redis is charged to %s before the next decision, even beyond the limit', async (_name, limit) => {
+  const { scripts, setTime } = await clocked()
+  await setTime(START_US)
+  const own = ownCounts({ now: () => START_US / 1_000, monotonic: () => 0 })
+  const charging = counterStore({ scripts, monotonic: () => 0, timeoutMs: PATIENT_MS, own })
+  const counter = counterOf(limit)
+  const admit = (units: number) => own.decide([{ mode: 'hard', counter, units }], { undecided: 'circuit_open' })[0].taken
+  expect([admit(3), admit(1)]).toEqual([3, 1])
+  expect([await take(charging, counter), await take(charging, counter)]).toEqual([true, false])
+  own.forget([counter.key])
+  expect(admit(5)).toBe(5)
+  expect(await take(charging, counter)).toBe(false)
 })
 
 test('requests in the last microsecond of a window count fully at the start of the next one, and then their weight decreases', async () => {

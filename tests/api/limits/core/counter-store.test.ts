@@ -41,13 +41,16 @@ function kindsOf(args: readonly (string | number)[]) {
 
 test('returns a slice whose answer is late, even with an open circuit, and still counts the requests that were let through', async () => {
   const { scripts, sent } = heldScripts()
-  const store = counterStore({ scripts, monotonic: () => 0, timeoutMs: 1 })
+  const clock = { ms: 0 }
+  const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 1 })
   const asked = Promise.all([store.decide([take('up-to', 20)]), store.decide([take('hard', 1)])])
   expect(await asked).toEqual([{ undecided: 'timeout' }, { undecided: 'timeout' }])
+  clock.ms += 20
+  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'timeout' })
   expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
   sent[0].answer(20)
-  await expect.poll(() => sent.length, SOON).toBe(2)
-  expect(kindsOf(sent[1].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 20 }])
+  await expect.poll(() => sent.length, SOON).toBe(3)
+  expect(kindsOf(sent[2].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 20 }])
 })
 
 test('a probe takes no slice, because no request waits to spend it', async () => {

@@ -1,9 +1,18 @@
 import keySlot from 'cluster-key-slot'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
+import { trustedProxies } from '../../../../api/kit/client-address.ts'
+import { createLogger } from '../../../../api/kit/logging.ts'
+import { connectViewRedis } from '../../../../api/kit/redis.ts'
 import type { Counter, CounterStore, FailureReason } from '../../../../api/limits/core/counter.ts'
 import { counterStore } from '../../../../api/limits/core/counter-store.ts'
+import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
+import { limiter } from '../../../../api/limits/core/limiter.ts'
+import { compileRules } from '../../../../api/limits/core/matching.ts'
+import { memoryWatch } from '../../../../api/limits/core/memory-watch.ts'
 import { connectLimiterRedis } from '../../../../api/limits/core/redis-connection.ts'
+import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
+import { ruleOf } from '../../../../schemas/limit-rule.ts'
 import { privateRedis, uniqueName } from '../../../stack/index.ts'
 import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 import { holdingProxy } from './delay-proxy.ts'
@@ -12,6 +21,12 @@ const SOON = { timeout: 30_000, interval: 10 }
 /** How long the test blocks this process, which is longer than Redis needs to answer on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
+/** Enough for a correct decision on any machine. */
+const PATIENT_MS = 20_000
+/** What is left to Redis for counters, and more networks than have room in it. */
+const ROOM_BYTES = 4 * 1_024 * 1_024
+const ROUNDS = 60
+const NETWORKS_PER_ROUND = 1_000
 const SLOTS = 16_384
 
 function counter(tag = uniqueName('caller')): Counter {
@@ -136,6 +151,70 @@ test('recovers after Redis has run out of memory (OOM)', async () => {
   await untilFailing(store, failures, 'error_reply')
   await admin.config('SET', 'maxmemory', '0')
   await untilLimiting(store)
+})
+
+test('a customer who rotates its IPv6 networks under a long window does not fill Redis, and limits remain', async () => {
+  const redis = await privateRedis()
+  const admin = new Redis(redis.address)
+  onTestFinished(() => admin.disconnect())
+  const connection = connectLimiterRedis({ url: redis.address, cluster: false })
+  onTestFinished(() => connection.close())
+  const failures: FailureReason[] = []
+  const monotonic = () => performance.now()
+  const store = counterStore({
+    scripts: connection.scripts,
+    monotonic,
+    timeoutMs: PATIENT_MS,
+    onFailure: (reason) => failures.push(reason),
+  })
+  await untilLimiting(store)
+  failures.length = 0
+  const memory = memoryWatch({ read: connection.usedMemory, monotonic, onChange: () => undefined })
+  const table = compileRules([ruleOf({ rule_id: 'yearly', endpoint_pattern: '*', limit_count: 3, window_seconds: 31_536_000 })])
+  const { admit } = requestLimits({
+    limiter: limiter({ counters: store, rules: () => table }),
+    clients: { find: () => undefined },
+    trusted: trustedProxies([]),
+    paths: limitedPaths(['/*']),
+    isMemoryShort: () => memory.isShort,
+  })
+  const asked = { method: 'GET', path: '/', apiKey: undefined, forwardedFor: undefined, userId: undefined, scopes: new Set<string>() }
+  const from = (remote: string) => admit({ ...asked, remote })
+  const used = Number(/^used_memory:(\d+)/m.exec(await admin.info('memory'))![1])
+  await admin.config('SET', 'maxmemory', String(used + ROOM_BYTES))
+  for (let request = 0; request < 3; request++) expect((await from('198.51.100.1')).refusal).toBeUndefined()
+
+  for (let round = 0; round < ROUNDS; round++) {
+    const networks = Array.from({ length: NETWORKS_PER_ROUND }, (_, index) => (round * NETWORKS_PER_ROUND + index).toString(16))
+    await Promise.all(networks.map((network) => from(`2001:db8:1:${network}::1`)))
+    await memory.ratio()
+  }
+  expect(memory.isShort).toBe(true)
+  expect(failures).toEqual([])
+  // Without the wider networks, each of them would have a counter of about 100 bytes.
+  expect(await admin.dbsize()).toBeLessThan(ROUNDS * NETWORKS_PER_ROUND * 0.75)
+  expect((await from('198.51.100.1')).refusal?.definition.status).toBe(429)
+})
+
+test('an API reports a Redis that removes keys when its memory is full', async () => {
+  const redis = await privateRedis()
+  const admin = new Redis(redis.address)
+  onTestFinished(() => admin.disconnect())
+  await admin.config('SET', 'maxmemory', '100mb')
+  async function reported(policy: string) {
+    await admin.config('SET', 'maxmemory-policy', policy)
+    const lines: Record<string, unknown>[] = []
+    const log = createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const views = connectViewRedis({ url: redis.address, cluster: false, log })
+    onTestFinished(() => views.close())
+    return { views, events: () => lines.map(({ event }) => event) }
+  }
+  const evicting = await reported('allkeys-lru')
+  await expect.poll(evicting.events, SOON).toEqual(['redis_ready', 'redis_evicts_keys'])
+  expect(await evicting.views.evictionProbe.check()).toContain('Set noeviction')
+  const safe = await reported('noeviction')
+  await expect.poll(safe.events, SOON).toEqual(['redis_ready'])
+  expect(await safe.views.evictionProbe.check()).toBeUndefined()
 })
 
 test('a Cluster that loses a node still limits with the others', async () => {

@@ -408,7 +408,7 @@ test('an unanswered query is reported to all requests that wait for a slice', as
   const counter = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 })
   for (let request = 0; request < 200; request++) {
     clock.ms++
-    expect(await leased.decide([{ mode: 'hard', counter, units: 1 }])).toEqual({ undecided: 'timeout' })
+    expect(await leased.decide([{ mode: 'hard', counter, units: 1 }])).toMatchObject({ undecided: 'timeout' })
   }
 })
 

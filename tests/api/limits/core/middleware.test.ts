@@ -1,36 +1,15 @@
 import { Hono } from 'hono'
 import { requestId } from 'hono/request-id'
-import type { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { FailedOpen } from '../../../../api/limits/core/fail-open-warning.ts'
 import { type RateLimitOptions, rateLimit } from '../../../../api/limits/core/middleware.ts'
+import { scriptRedis } from './script-redis.ts'
 
-const NOW_US = 1_800_000_000_000_000
 const RULE = { rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 }
 const PREFLIGHT = { method: 'OPTIONS', headers: { 'access-control-request-method': 'PUT', origin: 'https://example.com' } }
 
-/** Replaces Redis: one rule, and one or several requests per script. */
-function countingRedis() {
-  const counts = new Map<string, number>()
-  const state: { error: Error | undefined } = { error: undefined }
-  const redis = {
-    async evalsha(_sha: string, keyCount: number, ...rest: (string | number)[]) {
-      if (state.error !== undefined) throw state.error
-      const limit = Number(rest[keyCount + 2])
-      const answers = rest.slice(0, keyCount).flatMap((key) => {
-        const held = counts.get(String(key)) ?? 0
-        const taken = held < limit ? 1 : 0
-        counts.set(String(key), held + taken)
-        return [taken, held, 0]
-      })
-      return [NOW_US, ...answers]
-    },
-  }
-  return { redis: redis as unknown as Redis, counts, state }
-}
-
 function limitedApp(more: Partial<RateLimitOptions> = {}) {
-  const { redis, counts, state } = countingRedis()
+  const { redis, counts, state } = scriptRedis()
   const warnings: FailedOpen[] = []
   const limits = rateLimit({ redis, rules: [RULE], warn: (said) => void warnings.push(said), ...more })
   onTestFinished(() => limits.close())
@@ -132,7 +111,50 @@ test('without a callback for warnings, emits a process warning with the number o
   const { ask, redis } = limitedApp({ warn: undefined })
   redis.error = new Error('connection refused')
   await ask('/text')
-  await expect
-    .poll(() => told)
-    .toEqual(['RateLimitWarning: 1 requests were let through without being counted (unreachable: connection refused)'])
+  await expect.poll(() => told).toEqual(['RateLimitWarning: 1 requests were decided without Redis (unreachable: connection refused)'])
+})
+
+describe('a limit holds in each process while Redis does not decide', () => {
+  const hundred = { rules: [{ ...RULE, limit_count: 100 }] }
+  const statuses = async (ask: (path: string) => Response | Promise<Response>, requests: number) =>
+    (await Promise.all(Array.from({ length: requests }, () => ask('/text')))).map(({ status }) => status)
+  const admitted = (all: readonly number[]) => all.filter((status) => status === 200).length
+
+  test.each([
+    ['the first scripts', (script: number) => script < 3],
+    ['the last scripts', (script: number) => script > 3],
+    ['all', () => true],
+  ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
+    const { ask, redis } = limitedApp(hundred)
+    redis.lateMs = (script) => (isLate(script) ? 25 : 0)
+    expect(admitted(await statuses(ask, 400))).toBe(100)
+  })
+
+  test('one late answer does not stop the questions to Redis', async () => {
+    const { ask, redis } = limitedApp()
+    redis.lateMs = (script) => (script === 0 ? 25 : 0)
+    await ask('/text')
+    await ask('/text')
+    expect(redis.scripts).toBe(2)
+  })
+
+  test('counts on from what Redis answered last, and charges Redis when it is back', async () => {
+    const { ask, redis, counts } = limitedApp(hundred)
+    expect(admitted(await statuses(ask, 60))).toBe(60)
+    redis.error = new Error('connection refused')
+    expect(admitted(await statuses(ask, 20))).toBe(20)
+    redis.error = undefined
+    // The circuit closes after a probe.
+    await expect.poll(async () => (await ask('/text')).status === 200 && [...counts.values()][0] > 80).toBe(true)
+    const [already] = counts.values()
+    expect(admitted(await statuses(ask, 100))).toBe(100 - already)
+    redis.error = new Error('connection refused')
+    expect(admitted(await statuses(ask, 100))).toBe(0)
+  })
+
+  test('a caller that Redis never counted gets its limit once', async () => {
+    const { ask, redis } = limitedApp(hundred)
+    redis.error = new Error('connection refused')
+    expect(admitted(await statuses(ask, 150))).toBe(100)
+  })
 })

@@ -10,6 +10,7 @@ import { type DecisionListener, failOpenLimiter } from '../../../../api/limits/c
 import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
 import { limiter } from '../../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../../api/limits/core/matching.ts'
+import { ownCounts } from '../../../../api/limits/core/own-counts.ts'
 import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
 import { limiterTelemetry } from '../../../../api/limits/core/telemetry.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limit-rule.ts'
@@ -47,6 +48,19 @@ const things = {
       answer,
     ),
     bind(defineRoute({ ...shared, method: 'get', path: '/stack/next', operationId: 'd', auth: { kind: 'open' } }), answer),
+    bind(
+      defineRoute({
+        ...shared,
+        method: 'post',
+        path: '/api/v1/things/bulk',
+        countsAs: '/api/v1/things',
+        units: ({ items }) => items.length,
+        operationId: 'e',
+        auth: { kind: 'open' },
+        body: z.object({ items: z.array(z.string()) }),
+      }),
+      answer,
+    ),
     bind(defineRoute({ ...shared, method: 'get', path: '/v1/free', operationId: 'c', auth: { kind: 'open' } }), answer),
   ],
 }
@@ -65,10 +79,11 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
       timers.push(run)
     },
   })
+  const memory = { isShort: false }
   const heard: { listen: DecisionListener } = { listen: () => undefined }
   const limits = requestLimits({
     limiter: failOpenLimiter({
-      limiter: limiter({ counters: counters.store, rules: () => table }),
+      limiter: limiter({ counters: counters.store, rules: () => table, own: ownCounts({ now: () => 0, monotonic: () => 0 }) }),
       observer: telemetry,
       monotonic: () => 0,
       onDecision: (request, verdict) => heard.listen(request, verdict),
@@ -78,6 +93,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     },
     trusted: trustedProxies(['127.0.0.0/8']),
     paths: limitedPaths(['/api/v1/*', '/stack/*']),
+    isMemoryShort: () => memory.isShort,
   })
   const app = await testApp({ services: [things], limits })
 
@@ -86,11 +102,17 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const response = await app.app.request(path, { headers }, env)
     return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
   }
+  async function post(path: string, items: readonly string[]) {
+    const env = { incoming: { socket: { remoteAddress: '203.0.113.9' }, url: path } }
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ items }) }
+    const response = await app.app.request(path, init, env)
+    return { status: response.status, headers: response.headers }
+  }
   /** Advances the clock by one second. */
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
-  return { ...app, ...counters, second, timers, heard, registry, warnings: lines, get }
+  return { ...app, ...counters, second, timers, heard, memory, registry, warnings: lines, get, post }
 }
 
 describe('an answer', () => {
@@ -146,6 +168,20 @@ describe('an answer', () => {
     expect(counts.size).toBe(0)
   })
 
+  test('a bulk request counts as many requests as it has items, and one without room does nothing', async () => {
+    const { post, counts } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
+    const items = (count: number) => Array.from({ length: count }, () => 'item')
+    const first = await post('/api/v1/things/bulk', items(7))
+    expect([first.status, first.headers.get('x-ratelimit-remaining'), [...counts.values()]]).toEqual([200, '3', [7]])
+    const { runs } = state
+    expect((await post('/api/v1/things/bulk', items(4))).status).toBe(429)
+    expect(state.runs).toBe(runs)
+    // The request itself has been counted before its body was read.
+    expect([...counts.values()]).toEqual([8])
+    expect((await post('/api/v1/things/bulk', items(2))).status).toBe(200)
+    expect((await post('/api/v1/things/bulk', [])).status).toBe(429)
+  })
+
   test('is never served from a cache without being counted', async () => {
     const { get, answers } = await limitedApp()
     await get('/api/v1/things')
@@ -180,6 +216,26 @@ describe('identification of callers', () => {
     ])
   })
 
+  test('while memory is short, the networks of one IPv6 customer share a counter, and other callers keep theirs', async () => {
+    const { get, counts, memory, bearer } = await limitedApp()
+    await get('/api/v1/things', {}, '198.51.100.1')
+    memory.isShort = true
+    const statuses = []
+    for (let network = 0; network < 200; network++)
+      statuses.push((await get('/api/v1/things', {}, `2001:db8:7:${network.toString(16)}::1`)).status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2)
+    await get('/api/v1/things', {}, '2001:db8:8::1')
+    await get('/api/v1/things', {}, '198.51.100.1')
+    await get('/api/v1/things', await bearer({ sub: '42' }), '2001:db8:7:1::1')
+    const who = [...counts].map(([key, count]) => [/\{(.+)\}/.exec(key)![1], count])
+    expect(who).toEqual([
+      ['ip:198.51.100.1', 2],
+      ['ip:2001:db8:7::/48', 2],
+      ['ip:2001:db8:8::/48', 1],
+      ['user:42', 1],
+    ])
+  })
+
   test('an unknown key answers 401 and counts against the address, which limits guessing', async () => {
     const { get, counts, lines } = await limitedApp()
     for (let guess = 0; guess < 2; guess++) {
@@ -207,13 +263,12 @@ describe('identification of callers', () => {
   })
 })
 
-test('lets every request through while Redis does not respond, and logs their number once a second', async () => {
+test('limits alone while Redis does not respond, and logs the number of requests once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
-  for (let request = 0; request < 5; request++) {
-    const { status, headers } = await get('/api/v1/things')
-    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
-  }
+  const statuses = []
+  for (let request = 0; request < 5; request++) statuses.push((await get('/api/v1/things')).status)
+  expect(statuses).toEqual([200, 200, 429, 429, 429])
   const warned = (requests: number) => ({ event: 'limiter_failed_open', requests, reason: 'timeout', cause: undefined })
   expect(warnings).toEqual([warned(1)])
   second()

@@ -1,0 +1,60 @@
+/** Watches how full Redis is, without a timer, so that an idle process does not wake up. */
+export interface MemoryWatch {
+  /**
+   * Whether Redis is almost full, by the last answer. It asks again if that is old, and nobody waits for the answer.
+   */
+  readonly isShort: boolean
+  /** Asks now. @returns the part of the memory in use; undefined if Redis does not answer */
+  ratio(): Promise<number | undefined>
+}
+
+export interface MemoryWatchOptions {
+  /** Returns the part of the memory in use. */
+  read(): Promise<number>
+  /** Monotonic ms. */
+  monotonic(): number
+  /** Called when the memory becomes short, and when it no longer is. */
+  onChange(isShort: boolean, ratio: number): void
+}
+
+/** At 100,000 new counters a second, 50 MB are filled in this time. */
+const ASK_EVERY_MS = 5_000
+/** Above the level of the alert (docs/operations.md#rate-limits), and early enough before writes fail. */
+const SHORT_FROM = 0.9
+/** Lower than `SHORT_FROM`, so that the state does not change back and forth. */
+const SHORT_UNTIL = 0.8
+
+export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): MemoryWatch {
+  let isShort = false
+  let askedAt = Number.NEGATIVE_INFINITY
+  let asking: Promise<number | undefined> | undefined
+
+  async function ask(): Promise<number | undefined> {
+    try {
+      const ratio = await read()
+      const before = isShort
+      isShort = ratio >= (isShort ? SHORT_UNTIL : SHORT_FROM)
+      if (isShort !== before) onChange(isShort, ratio)
+      return ratio
+    } catch {
+      // Requests notice a Redis that does not answer. The last known state remains.
+      return undefined
+    }
+  }
+
+  function ratio(): Promise<number | undefined> {
+    askedAt = monotonic()
+    asking ??= ask().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+
+  return {
+    get isShort() {
+      if (monotonic() - askedAt >= ASK_EVERY_MS) void ratio()
+      return isShort
+    },
+    ratio,
+  }
+}

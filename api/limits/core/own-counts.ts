@@ -1,0 +1,117 @@
+import type { Ask, Counter, Reading, Undecided } from './counter.ts'
+import { type Debts, debts } from './debts.ts'
+import { capacityOf, elapsedUs, estimateOf, refilled, US_PER_SECOND, windowIndexAt } from './formulas.ts'
+import { recentCounters } from './recent-counters.ts'
+
+/**
+ * This instance's own counts, which decide while the store does not. They begin with the last counts that the store
+ * answered, and hold every caller to its limit in this instance.
+ */
+export interface OwnCounts extends Debts {
+  /** Learns from the store's answer. A late one may be older than what is known. */
+  learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
+  /** Decides like the store, with the asks of one request. */
+  decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
+  /** Forgets counters that were reset. */
+  forget(keys: readonly string[]): void
+}
+
+export interface OwnCountsOptions {
+  /** Epoch ms. Only used before the first answer, which tells the store's time. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+const US_PER_MS = 1_000
+/** The part of a limit that the own counts may admit too much, since smaller counts are not remembered. */
+const NEGLIGIBLE = 1 / 64
+
+export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
+  const recent = recentCounters()
+  const owed = debts()
+  let clockUs = now() * US_PER_MS
+  let clockAt = monotonic()
+
+  function learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void {
+    for (let index = 0; index < asks.length; index++) {
+      const { mode, counter } = asks[index]
+      if (mode === 'give-back' || mode === 'charge') continue
+      const { taken, nowUs, held, heldBefore } = readings[index]
+      const isBucket = counter.limit.burst > 0
+      const used = owed.isEmpty ? taken : taken + owed.unitsOf(counter.key, windowOf(counter, nowUs))
+      const left = isBucket ? held - used * US_PER_SECOND : held + used
+      if (nowUs !== clockUs && !isLate) {
+        // The requests of one batch have one time.
+        clockUs = nowUs
+        clockAt = monotonic()
+      }
+      if (isNegligible(counter, left, heldBefore)) continue
+      const known = isLate ? recent.find(counter.key) : undefined
+      const age = known === undefined ? 1 : windowOf(counter, nowUs) - windowOf(counter, known.atUs)
+      if (age > 0) recent.set(counter.key, left, heldBefore, nowUs)
+      // A late answer does not contain what was let through since its batch was sent.
+      else if (age === 0) {
+        const most = isBucket ? Math.min(known!.held, left) : Math.max(known!.held, left)
+        recent.set(counter.key, most, known!.heldBefore, known!.atUs)
+      }
+    }
+  }
+
+  function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false }: Undecided): readonly Reading[] {
+    const nowUs = clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
+    const readings = asks.map((ask) => decided?.get(ask) ?? read(ask, nowUs))
+    // What other shards have taken of a request that is refused here stays taken.
+    if (asks.some(({ mode, units }, index) => mode === 'hard' && readings[index].taken < units)) return readings
+    for (const [index, { counter }] of asks.entries()) {
+      if (decided?.has(asks[index]) !== true) take(counter, readings[index], isUncounted || undecided !== 'timeout')
+    }
+    return readings
+  }
+
+  function read({ counter, units }: Ask, nowUs: number): Reading {
+    const { limit } = counter
+    const known = recent.find(counter.key)
+    if (limit.burst > 0) {
+      const full = capacityOf(limit)
+      const tokens = known === undefined ? full : refilled(limit, known.held / US_PER_SECOND, nowUs - known.atUs)
+      return { taken: tokens >= units ? units : 0, nowUs, held: Math.floor(tokens * US_PER_SECOND), heldBefore: 0 }
+    }
+    const index = windowIndexAt(nowUs, limit.windowSeconds)
+    const age = known === undefined ? Number.POSITIVE_INFINITY : index - windowOf(counter, known.atUs)
+    const current = age <= 0 ? known!.held : 0
+    const previous = age <= 0 ? known!.heldBefore : age === 1 ? known!.held : 0
+    const estimate = estimateOf({ current, previous }, elapsedUs(nowUs, index, limit.windowSeconds), limit.windowSeconds)
+    return { taken: Math.ceil(limit.limit - estimate) >= units ? units : 0, nowUs, held: current, heldBefore: previous }
+  }
+
+  /** @param isOwed false if the store, which is only late, counts the units itself */
+  function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {
+    if (taken === 0) return
+    recent.set(counter.key, counter.limit.burst > 0 ? held - taken * US_PER_SECOND : held + taken, heldBefore, nowUs)
+    if (isOwed) owed.owe([{ mode: 'charge', counter, units: taken, windowIndex: windowOf(counter, nowUs) }])
+  }
+
+  return {
+    learn,
+    decide,
+    forget(keys) {
+      for (const key of keys) {
+        recent.forget(key)
+        owed.forget(key)
+      }
+    },
+    owe: owed.owe,
+    chargesFor: owed.chargesFor,
+  }
+}
+
+/** Most callers are far below their limits. Decisions about them are faster because they need not be remembered. */
+function isNegligible({ limit }: Counter, held: number, heldBefore: number): boolean {
+  const used = limit.burst > 0 ? capacityOf(limit) - held / US_PER_SECOND : held + heldBefore
+  return used < capacityOf(limit) * NEGLIGIBLE
+}
+
+function windowOf({ limit }: Counter, us: number): number {
+  return limit.burst > 0 ? 0 : windowIndexAt(us, limit.windowSeconds)
+}

@@ -1,0 +1,46 @@
+import type { Cluster, Redis } from 'ioredis'
+
+/** The memory of a Redis server, as `INFO memory` reports it. */
+export interface RedisMemory {
+  readonly usedBytes: number
+  /** `maxmemory`, or else all memory of the machine. */
+  readonly capacityBytes: number
+  /** What the server does when `maxmemory` is reached; undefined if it has no `maxmemory`. */
+  readonly policy: string | undefined
+}
+
+/** Writes fail when the memory is full, and nothing is lost. All other policies remove data that is in use. */
+const NO_EVICTION = 'noeviction'
+
+/** Asks a Redis, or all masters of a cluster. Rejects when one does not answer. */
+export async function readRedisMemory(redis: Redis | Cluster): Promise<RedisMemory[]> {
+  const servers = 'nodes' in redis ? redis.nodes('master') : [redis]
+  return await Promise.all(servers.map(async (server) => parseMemory(await server.info('memory'))))
+}
+
+export function parseMemory(info: string): RedisMemory {
+  const fieldOf = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  const numberOf = (name: string) => Number(fieldOf(name) ?? 0)
+  const maximum = numberOf('maxmemory')
+  return {
+    usedBytes: numberOf('used_memory'),
+    capacityBytes: maximum > 0 ? maximum : numberOf('total_system_memory'),
+    policy: maximum > 0 ? fieldOf('maxmemory_policy') : undefined,
+  }
+}
+
+/** Returns the part of its memory that the fullest server uses. */
+export function usedRatio(servers: readonly RedisMemory[]): number {
+  return Math.max(0, ...servers.map(({ usedBytes, capacityBytes }) => (capacityBytes === 0 ? 0 : usedBytes / capacityBytes)))
+}
+
+/**
+ * Explains what goes wrong if a server removes keys when its memory is full; undefined if none does. A removed key of a
+ * view looks like a link or a snippet that does not exist.
+ */
+export function evictionFault(servers: readonly RedisMemory[]): string | undefined {
+  const policy = servers.map((server) => server.policy).find((one) => one !== undefined && one !== NO_EVICTION)
+  if (policy === undefined) return undefined
+  const lost = policy.startsWith('volatile-') ? 'results of commands and counters of rate limits' : 'views, results and counters'
+  return `maxmemory-policy is ${policy}: when its memory is full, Redis removes ${lost}, and answers are wrong. Set noeviction.`
+}

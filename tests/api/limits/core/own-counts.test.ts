@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest'
+import type { Ask, Counter, Undecided } from '../../../../api/limits/core/counter.ts'
+import { ownCounts } from '../../../../api/limits/core/own-counts.ts'
+
+const START_MS = 1_800_000_000_000
+const WINDOW: Counter = { key: 'limits:{a}:r:w60', tag: 'a', limit: { limit: 10, windowSeconds: 60, burst: 0 } }
+const BUCKET: Counter = { key: 'limits:{a}:r:b60', tag: 'a', limit: { limit: 60, windowSeconds: 60, burst: 5 } }
+const DOWN: Undecided = { undecided: 'circuit_open' }
+const LATE: Undecided = { undecided: 'timeout' }
+
+function counts() {
+  const clock = { ms: 0 }
+  const own = ownCounts({ now: () => START_MS, monotonic: () => clock.ms })
+  const ask = (counter: Counter, units = 1): Ask => ({ mode: 'hard', counter, units })
+  /** How many of so many requests are within the limit. */
+  function admitted(counter: Counter, requests: number, undecided: Undecided = DOWN): number {
+    let count = 0
+    for (let request = 0; request < requests; request++) count += own.decide([ask(counter)], undecided)[0].taken
+    return count
+  }
+  /** What the store answers now. */
+  function learn(counter: Counter, taken: number, held: number, heldBefore = 0, isLate = false): void {
+    own.learn([ask(counter, taken)], [{ taken, nowUs: (START_MS + clock.ms) * 1_000, held, heldBefore }], isLate)
+  }
+  return { own, clock, ask, admitted, learn }
+}
+
+test('a window begins with the last answer and slides like that of the store', () => {
+  const { clock, admitted, learn } = counts()
+  learn(WINDOW, 1, 6)
+  expect(admitted(WINDOW, 10)).toBe(3)
+  clock.ms += 59_000
+  expect(admitted(WINDOW, 10)).toBe(0)
+  // Half of the previous window counts.
+  clock.ms += 31_000
+  expect(admitted(WINDOW, 10)).toBe(5)
+  clock.ms += 120_000
+  expect(admitted(WINDOW, 20)).toBe(10)
+})
+
+test('a bucket begins with the last answer and is refilled', () => {
+  const { clock, admitted, learn } = counts()
+  learn(BUCKET, 1, 4_000_000)
+  expect(admitted(BUCKET, 10)).toBe(3)
+  clock.ms += 2_000
+  expect(admitted(BUCKET, 10)).toBe(2)
+  clock.ms += 3_600_000
+  expect(admitted(BUCKET, 100)).toBe(65)
+})
+
+test('an answer in time replaces what is known, and a late one only adds to it', () => {
+  const { admitted, learn } = counts()
+  expect(admitted(WINDOW, 4, LATE)).toBe(4)
+  learn(WINDOW, 1, 0, 0, true)
+  expect(admitted(WINDOW, 10, LATE)).toBe(6)
+  learn(WINDOW, 1, 2)
+  expect(admitted(WINDOW, 10, LATE)).toBe(7)
+})
+
+test('owes what the store has not counted, and what is owed counts until it is charged', () => {
+  const { own, ask, admitted, learn } = counts()
+  const windowIndex = START_MS / 60_000
+  expect(admitted(WINDOW, 3, LATE)).toBe(3)
+  expect(own.chargesFor([ask(WINDOW)])).toEqual([])
+  expect(admitted(WINDOW, 2, DOWN)).toBe(2)
+  expect(admitted(WINDOW, 1, { ...LATE, isUncounted: true })).toBe(1)
+  // A probe's answer does not contain the charge yet.
+  learn(WINDOW, 0, 3)
+  expect(admitted(WINDOW, 10, LATE)).toBe(4)
+  const charges = own.chargesFor([ask(BUCKET), ask(WINDOW)])
+  expect(charges).toEqual([{ mode: 'charge', counter: WINDOW, units: 3, windowIndex }])
+  expect(own.chargesFor([ask(WINDOW)])).toEqual([])
+  own.owe(charges)
+  expect(own.chargesFor([ask(WINDOW)])).toEqual(charges)
+})
+
+test('of a request that another shard has decided in part, only the rest is counted', () => {
+  const { own, ask } = counts()
+  const asks = [ask(WINDOW), ask(BUCKET)]
+  const reading = { taken: 1, nowUs: START_MS * 1_000, held: 5, heldBefore: 0 }
+  const readings = own.decide(asks, { ...DOWN, decided: new Map([[asks[0], reading]]) })
+  expect(readings[0]).toBe(reading)
+  expect(own.chargesFor(asks)).toMatchObject([{ counter: BUCKET, units: 1 }])
+})
+
+test('a request that one of its counters refuses takes nothing from the others', () => {
+  const { own, ask, admitted, learn } = counts()
+  learn(WINDOW, 1, 9)
+  expect(own.decide([ask(WINDOW), ask(BUCKET)], DOWN).map(({ taken }) => taken)).toEqual([0, 1])
+  expect(own.chargesFor([ask(BUCKET)])).toEqual([])
+  expect(admitted(BUCKET, 100)).toBe(65)
+})
+
+test('a counter that was reset begins anew', () => {
+  const { own, admitted } = counts()
+  expect(admitted(WINDOW, 20)).toBe(10)
+  own.forget([WINDOW.key])
+  expect(own.chargesFor([{ mode: 'hard', counter: WINDOW, units: 1 }])).toEqual([])
+  expect(admitted(WINDOW, 20)).toBe(10)
+})

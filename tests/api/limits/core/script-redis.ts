@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+
+const NOW_US = 1_800_000_000_000_000
+const NUMBERS_PER_KIND = 5
+const GIVE_BACK = 3
+const UP_TO = 2
+
+interface Kind {
+  readonly mode: number
+  readonly limit: number
+  readonly units: number
+}
+
+/** Replaces a Redis that runs the script, for windows that never end. The test sets how it fails. */
+export function scriptRedis() {
+  const counts = new Map<string, number>()
+  const state = {
+    error: undefined as Error | undefined,
+    /** How long the answer to the script of that number (from 0) takes. */
+    lateMs: (_script: number) => 0,
+    scripts: 0,
+  }
+
+  function decide(keys: readonly string[], args: readonly number[]): number[] {
+    const kinds = Array.from({ length: args[0] }, (_, at): Kind => {
+      const [mode, limit, , , units] = args.slice(1 + NUMBERS_PER_KIND * at)
+      return { mode, limit, units }
+    })
+    const calls = args.slice(1 + NUMBERS_PER_KIND * args[0])
+    const answer = [NOW_US]
+    let slot = 0
+    for (let at = 0; at < calls.length; ) {
+      const asks = calls[at] < 0 ? -calls[at++] : 1
+      const before = new Map(counts)
+      let isRefused = false
+      for (let ask = 0; ask < asks; ask++) {
+        const key = keys[slot++]
+        const { mode, limit, units } = kinds[calls[at++] - 1]
+        const held = counts.get(key) ?? 0
+        const room = Math.max(0, limit - held)
+        const taken = mode === GIVE_BACK ? 0 : mode === UP_TO ? Math.min(units, room) : units > room ? 0 : units
+        if (mode === 0 && taken < units) isRefused = true
+        counts.set(key, mode === GIVE_BACK ? held - units : held + taken)
+        answer.push(taken, held, 0)
+      }
+      if (isRefused) for (const key of keys) counts.set(key, before.get(key) ?? 0)
+    }
+    return answer
+  }
+
+  const redis = {
+    async evalsha(_sha: string, keyCount: number, ...rest: (string | number)[]) {
+      if (state.error !== undefined) throw state.error
+      const lateMs = state.lateMs(state.scripts++)
+      const answer = decide(rest.slice(0, keyCount).map(String), rest.slice(keyCount).map(Number))
+      if (lateMs > 0) await delay(lateMs)
+      return answer
+    },
+  }
+  return { redis: redis as unknown as Redis, counts, state }
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { LimitedCaller } from '../../api/kit/limited-caller.ts'
+import type { BoundRoute } from '../../api/kit/route.ts'
+import { limitedPaths } from '../../api/limits/core/limited-paths.ts'
+import { compileRules } from '../../api/limits/core/matching.ts'
+import * as limitsRoutes from '../../api/limits/routes.ts'
+import { apiServices } from '../../api/services.ts'
+import { seededLimits } from '../../schemas/catalogue.ts'
+import { linksApi } from './links/harness.ts'
+import { snippetsApi } from './snippets/harness.ts'
+import { trendsApi } from './trends/harness.ts'
+
+/** Open routes without a seeded limit, and why. Everybody else's routes need one. */
+const CHEAP: Readonly<Record<string, string>> = {
+  'GET /v1/trends': 'its answers come from a cache',
+  'GET /v1/trends/available': 'it is one constant answer',
+  'GET /v1/me/interests': 'it is one read of Redis',
+  'GET /api/v1/pastes/{paste_id}': 'it is one read; concurrent large transfers are bounded, and only creations make limited reads',
+  'GET /api/v1/pastes/{paste_id}/raw': 'the same',
+}
+const ADDRESS: LimitedCaller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }
+const USER: LimitedCaller = { clientId: 'user:42', tier: 'free', userId: '42', ip: '192.0.2.1' }
+
+type Definition = BoundRoute['definition']
+
+async function definitions(): Promise<Definition[]> {
+  const services = await Promise.all([linksApi(), snippetsApi(), trendsApi()])
+  const bound = services.flatMap(({ service }) => service.routes.map(({ definition }) => definition))
+  return [...bound, ...(Object.values(limitsRoutes) as unknown as Definition[])]
+}
+
+test('every costly route that needs no scope has a seeded limit, for callers with and without a token', async () => {
+  const table = compileRules(seededLimits)
+  const paths = limitedPaths(apiServices.flatMap((service) => service.limitedPaths))
+  const unlimited = (await definitions())
+    .filter(({ auth }) => auth.kind !== 'scope')
+    .filter(({ method, path, auth, countsAs = path }) => {
+      const callers = auth.kind === 'user' ? [USER] : [USER, ADDRESS]
+      return !paths.covers(countsAs) || callers.some((caller) => table.match(method.toUpperCase(), countsAs, caller).length === 0)
+    })
+    .map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+  expect(unlimited.sort()).toEqual(Object.keys(CHEAP).sort())
+})
+
+test('a route that an administrator limits together with others keeps its seeded limit', () => {
+  const strict = { ...seededLimits[0], rule_id: 'all', endpoint_pattern: '/api/v1/*', key: ['client' as const], limit_count: 5 }
+  const found = compileRules([...seededLimits, strict]).match('GET', '/api/v1/urls/{short_code}/stats', USER)
+  expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['all', 'links-stats'])
+})
+
+test('the documentation lists every seeded rule', () => {
+  const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'services', 'limits.md'), 'utf8')
+  const [, section] = text.split('### Seeded rules')
+  const rows = [...section.slice(0, section.indexOf('\n## ')).matchAll(/^\| `([^`]+)` \| `([^`]+)` \| ([^|]+) \| ([\d,]+) per minute/gm)]
+  const documented = rows.map(([, id, pattern, key, count]) => [id, pattern, key.trim(), Number(count.replaceAll(',', ''))])
+  const seeded = seededLimits.map(({ rule_id, endpoint_pattern, key, limit_count }) => [
+    rule_id,
+    endpoint_pattern,
+    key.join(', '),
+    limit_count,
+  ])
+  expect(documented.sort()).toEqual(seeded.sort())
+  expect(seededLimits.every(({ window_seconds }) => window_seconds === 60)).toBe(true)
+})
