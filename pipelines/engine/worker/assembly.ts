@@ -1,4 +1,4 @@
-import { openSerdes, type Serdes } from '../../../kafka/serdes.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Fetcher, GroupMember, OffsetReset, WorkerProducer } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type StateQueries, stateQueries } from '../queries/queries.ts'
@@ -10,7 +10,7 @@ import type { Declaration } from '../topology/declaration.ts'
 import { type Committer, committer } from './committer.ts'
 import { groupView } from './group-view.ts'
 import { type Membership, membership } from './membership.ts'
-import { schemaWaits } from './schema-waits.ts'
+import { type SchemaWaits, schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
@@ -38,7 +38,7 @@ export interface WorkerContext {
 
 /** The parts of a running worker. */
 export interface Assembly {
-  readonly serdes: Serdes
+  readonly schemas: SchemaWaits
   readonly session: StateSession
   readonly copySession: StateSession
   readonly producer: WorkerProducer
@@ -153,7 +153,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     loadSchema: serdes.schemas.load,
   })
   return {
-    serdes,
+    schemas,
     session,
     copySession,
     producer,
