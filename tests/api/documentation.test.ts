@@ -61,13 +61,13 @@ describe('/openapi.json', () => {
     )
     expect(document.openapi).toBe('3.1.0')
     expect(statuses).toMatchObject({
-      'get /v1/trends': '200 304 400 401 403 404 405 431 500 503',
-      'get /v1/trends/available': '200 304 400 401 403 405 431 500 503',
-      'get /v1/trends/{term}/history': '200 304 400 401 403 404 405 431 500 503',
+      'get /v1/trends': '200 304 400 401 403 404 405 408 431 500 503',
+      'get /v1/trends/available': '200 304 400 401 403 405 408 431 500 503',
+      'get /v1/trends/{term}/history': '200 304 400 401 403 404 405 408 431 500 503',
       'post /v1/internal/trends/refresh': '204 400 401 403 404 405 408 413 415 431 500 503',
-      'get /v1/me/interests': '200 400 401 403 405 431 500 503',
+      'get /v1/me/interests': '200 400 401 403 405 408 431 500 503',
       'put /v1/me/interests': '200 202 400 401 403 405 408 413 415 431 500 503',
-      'get /readyz': '200 400 405 431 500 503',
+      'get /readyz': '200 400 405 408 431 500 503',
     })
   })
 
@@ -84,7 +84,7 @@ describe('/openapi.json', () => {
     const { app } = await linksApi()
     const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
     const { get } = paths['/{short_code}']
-    expect(Object.keys(get.responses).map(Number)).toEqual([301, 302, 404, 405, 431, 500, 503])
+    expect(Object.keys(get.responses).map(Number)).toEqual([301, 302, 404, 405, 408, 431, 500, 503])
     expect(get).toMatchObject({ servers: [{ url: 'http://sho.rt' }, { url: 'https://go.example' }], security: [] })
   })
 
