@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { ErrorDefinition } from '../../api/kit/errors.ts'
-import { limitsErrors } from '../../api/limits/errors.ts'
+import { type ErrorDefinition, errors } from '../../api/kit/errors.ts'
+import { apiServices } from '../../api/services.ts'
 import { linksApi } from './links/harness.ts'
-import { snippetsApi } from './snippets/harness.ts'
+import { serviceOnFakes } from './on-fakes.ts'
 import { trendsApi } from './trends/harness.ts'
 
 interface OpenApi {
@@ -45,9 +45,8 @@ ${[line(header), rule, ...rows.map(line)].join('\n')}
 }
 
 test('the error catalogue in api/ERRORS.md matches the code', async () => {
-  const services = [(await trendsApi()).service, (await linksApi()).service, (await snippetsApi()).service]
-  const { errors } = await import('../../api/kit/errors.ts')
-  const definitions = [...Object.values(errors), ...services.flatMap((service) => service.errors), ...Object.values(limitsErrors)]
+  const opened = await Promise.all(apiServices.map(({ name }) => serviceOnFakes(name)))
+  const definitions = [...Object.values(errors), ...opened.flatMap(({ service }) => service.errors)]
   await expect(errorTable(definitions)).toMatchFileSnapshot('../../api/ERRORS.md')
 })
 
