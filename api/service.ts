@@ -109,6 +109,6 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
    * method.
    */
   openGuard?(kit: GuardKit): Promise<OwnGuard>
-  /** @param guard the guard of the process */
-  open(kit: ServiceKit, settings: Settings, guard: OwnGuard): Promise<OpenService>
+  /** @param guard the guard of the process; undefined if no service of the list has one */
+  open(kit: ServiceKit, settings: Settings, guard: OwnGuard | undefined): Promise<OpenService>
 }

@@ -19,7 +19,7 @@ import { startOperationsServer } from './kit/operations-server.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
-import type { Guard, GuardKit, OpenService, ServiceKit } from './service.ts'
+import type { GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
 /**
@@ -57,7 +57,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const limitedPaths = config.services.flatMap(({ service }) => service.limitedPaths)
   const common = { facts, trusted, state, log, now, monotonic }
   const guardKit: GuardKit = { ...common, transport, registry, metrics: metrics.registry, limitedPaths }
-  const guard = (await guarding?.openGuard?.(guardKit)) as Guard
+  const guard = await guarding?.openGuard?.(guardKit)
   closing.push(() => guard?.close())
 
   const { reader: views, shared: sharedViews } = redis

@@ -9,21 +9,20 @@ export interface SchemaRegistry {
    */
   register(subject: string, schemaJsonText: string): Promise<number>
   /**
-   * Returns the schema as JSON. Rejects with SchemaNotFoundError if the registry has no such schema, and with another
-   * error if it does not answer.
+   * Returns the schema as JSON. Rejects with SchemaNotFoundError if the registry has no such Avro schema, and with
+   * another error if it gives no usable answer.
    */
   schemaById(schemaId: number): Promise<string>
 }
 
 /**
- * The registry has no schema with this id. The record was written with another registry, or it is not in the wire
- * format.
+ * The registry has no Avro schema with this id. The record was written with another registry or in another format.
  */
 export class SchemaNotFoundError extends Error {
   override readonly name = 'SchemaNotFoundError'
   readonly schemaId: number
-  constructor(schemaId: number) {
-    super(`the schema registry has no schema with id ${schemaId}`)
+  constructor(schemaId: number, reason = `the schema registry has no schema with id ${schemaId}`) {
+    super(reason)
     this.schemaId = schemaId
   }
 }

@@ -54,7 +54,11 @@ const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 const TOO_MANY_REQUESTS = 429
-const NOT_FOUND = 404
+/** The registry's error code for an unknown schema id. Proxies in front of it answer 404 for other reasons. */
+const SCHEMA_NOT_FOUND_CODE = 40_403
+/** Length of the beginning of a wrong answer in messages, which is enough to recognise a proxy's page. */
+const SHOWN_CHARACTERS = 120
+const AVRO = 'AVRO'
 
 interface Refusal {
   readonly status: number
@@ -76,7 +80,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
 
   async function register(subject: string, schema: string): Promise<number> {
     const path = `/subjects/${encodeURIComponent(subject)}/versions`
-    const answer = await ask<{ id: number }>('POST', path, JSON.stringify({ schema }))
+    const answer = await ask({ method: 'POST', path, body: JSON.stringify({ schema }) }, isRegistered)
     if (!answer.ok) throw new SchemaRefusedError(subject, answer.refusal.code, answer.refusal.message)
     return answer.body.id
   }
@@ -91,22 +95,26 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   async function askSchema(id: number): Promise<string> {
-    const answer = await ask<{ schema: string }>('GET', `/schemas/ids/${id}`)
-    if (answer.ok) return answer.body.schema
-    if (answer.refusal.status === NOT_FOUND) throw new SchemaNotFoundError(id)
+    const answer = await ask({ method: 'GET', path: `/schemas/ids/${id}` }, isKnownSchema)
+    if (answer.ok) {
+      const { schema, schemaType = AVRO } = answer.body
+      if (schemaType === AVRO) return schema
+      throw new SchemaNotFoundError(id, `schema ${id} of the schema registry is of type ${schemaType}, not ${AVRO}`)
+    }
+    if (answer.refusal.code === SCHEMA_NOT_FOUND_CODE) throw new SchemaNotFoundError(id)
     throw new RegistryUnreachableError(`the schema registry answers ${answer.refusal.status} for schema ${id}: ${answer.refusal.message}`)
   }
 
-  async function ask<T>(method: string, path: string, body?: string): Promise<Answer<T>> {
+  async function ask<T>(question: Question, isExpected: (body: unknown) => body is T): Promise<Answer<T>> {
     const deadline = runtime.monotonic() + (options.deadlineMs ?? DEADLINE_MS)
     let backoff = FIRST_BACKOFF_MS
     for (let attempt = 0; ; attempt++) {
       const target = endpoints[attempt % endpoints.length]
-      const failure = await tryOnce<T>(target, method, path, body)
+      const failure = await tryOnce(target, question, isExpected)
       if (typeof failure !== 'string') return failure
       if (runtime.monotonic() + backoff >= deadline) {
         throw new RegistryUnreachableError(
-          `no answer from the schema registry at ${target.url} (${failure}). Is it running, and is its address right (SCHEMA_REGISTRY_URL)?`,
+          `no usable answer from the schema registry at ${target.url} (${failure}). Is it running, and is its address right (SCHEMA_REGISTRY_URL)?`,
         )
       }
       await runtime.sleep(backoff)
@@ -115,7 +123,11 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   /** @returns the answer, or the reason why the request should be repeated */
-  async function tryOnce<T>(target: Endpoint, method: string, path: string, body?: string): Promise<Answer<T> | string> {
+  async function tryOnce<T>(
+    target: Endpoint,
+    { method, path, body }: Question,
+    isExpected: (body: unknown) => body is T,
+  ): Promise<Answer<T> | string> {
     const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
     const timeout = new AbortController()
     const cancelTimeout = runtime.setTimer(timeoutMs, () => timeout.abort(new Error(`no answer within ${timeoutMs} ms`)))
@@ -127,10 +139,14 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
         signal: timeout.signal,
       })
       const content = await response.text()
-      if (response.ok) return { ok: true, body: JSON.parse(content) as T }
-      const { error_code: code, message } = errorBody(content)
-      if (response.status >= 500 || response.status === TOO_MANY_REQUESTS) return `it answers ${response.status}: ${message}`
-      return { ok: false, refusal: { status: response.status, code: code ?? response.status, message } }
+      const { status } = response
+      const given = jsonOf(content)
+      if (response.ok) return isExpected(given) ? { ok: true, body: given } : `it answers ${status} with ${shown(content)}`
+      const { error_code: code, message } = errorBody(given, content)
+      if (status >= 500 || status === TOO_MANY_REQUESTS) return `it answers ${status}: ${message}`
+      // The registry itself always answers with JSON, so this comes from something else.
+      if (given === undefined) return `it answers ${status} with ${shown(content)}`
+      return { ok: false, refusal: { status, code: code ?? status, message } }
     } catch (error) {
       const { message, cause } = error as Error
       return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message
@@ -158,11 +174,43 @@ function endpoint(text: string): Endpoint {
   return { url: plain, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } }
 }
 
-function errorBody(content: string): { error_code?: number; message: string } {
+interface Question {
+  readonly method: string
+  readonly path: string
+  readonly body?: string
+}
+
+function isRegistered(body: unknown): body is { readonly id: number } {
+  return Number.isSafeInteger((body as { id?: unknown } | undefined)?.id)
+}
+
+interface KnownSchema {
+  readonly schema: string
+  /** Avro if undefined. */
+  readonly schemaType?: string
+}
+
+/** An Avro schema must be JSON, because a wrong one would be cached for ever. */
+function isKnownSchema(body: unknown): body is KnownSchema {
+  const { schema, schemaType = AVRO } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }
+  if (typeof schema !== 'string' || typeof schemaType !== 'string') return false
+  return schemaType !== AVRO || jsonOf(schema) !== undefined
+}
+
+/** @returns undefined if the text is no JSON */
+function jsonOf(text: string): unknown {
   try {
-    const body = JSON.parse(content) as { error_code?: number; message?: string }
-    return { error_code: body.error_code, message: body.message ?? content }
+    return JSON.parse(text)
   } catch {
-    return { message: content }
+    return undefined
   }
+}
+
+function shown(content: string): string {
+  return content.length > SHOWN_CHARACTERS ? `${content.slice(0, SHOWN_CHARACTERS)}…` : content || 'an empty body'
+}
+
+function errorBody(body: unknown, content: string): { error_code?: number; message: string } {
+  const { error_code, message } = (body ?? {}) as { error_code?: number; message?: string }
+  return { error_code, message: message ?? shown(content) }
 }

@@ -6,6 +6,7 @@ import { commandLine, runMain } from './command-line/main.ts'
 import { expectedDataFolder } from './config.ts'
 import { dataSet } from './data-sets.ts'
 import { otherNames } from './place-names.ts'
+import { placeTable } from './place-table.ts'
 import declaration from './places.command.ts'
 
 /**
@@ -62,7 +63,7 @@ async function main(): Promise<void> {
   citiesOf = Map.groupBy(readCities(join(folder, 'cities1000.csv.gz')), (city) => city.country)
   const regions = buildRegions()
   const file = new URL('../schemas/trends/places/regions.json', import.meta.url)
-  writeFileSync(file, `[\n${regions.map((region) => `  ${JSON.stringify(region)}`).join(',\n')}\n]\n`)
+  writeFileSync(file, placeTable(regions))
   process.stdout.write(`${regions.length} regions written to ${file.pathname}\n`)
 }
 

@@ -44,9 +44,10 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
     ...(definition.params === undefined ? [] : [errors.not_found]),
     ...(definition.body === undefined && definition.streamed === undefined
       ? []
-      : [errors.request_timeout, errors.content_too_large, errors.unsupported_media_type]),
+      : [errors.content_too_large, errors.unsupported_media_type]),
     ...(isLimited ? [errors.invalid_api_key, errors.rate_limit_exceeded] : []),
     errors.method_not_allowed,
+    errors.request_timeout,
     errors.headers_too_large,
     errors.internal_error,
     errors.unavailable,

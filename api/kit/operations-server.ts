@@ -1,4 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { browserRefusal } from '../../runtime/browser-guard.ts'
+import { isLoopbackHost } from './client-address.ts'
 import { listen } from './listen.ts'
 import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
@@ -47,10 +49,16 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
     }
   }
 
+  /** A loopback port refuses requests of web pages, which reach it through a browser on this machine. */
+  function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
+    const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined
+    if (message !== undefined) return json(403, { error: 'forbidden', message })
+    return method === 'GET' || method === 'HEAD' ? undefined : json(405, { error: 'method_not_allowed', message: 'only GET' })
+  }
+
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
     const path = (request.url ?? '/').split('?', 1)[0]
-    const given = isRead ? await answer(path).catch(failed) : json(405, { error: 'method_not_allowed', message: 'only GET' })
+    const given = refusal(request) ?? (await answer(path).catch(failed))
     response.writeHead(given.status, { 'Content-Type': given.contentType, 'Cache-Control': 'no-store' }).end(given.body)
   }
 

@@ -23,6 +23,7 @@ export const limitsService: ApiService<unknown, RunningLimits> = {
     return await startLimits({ ...kit, redisUrl: kit.state.redisUrl, redisCluster: kit.state.redisCluster })
   },
   async open(kit, _settings, limits) {
+    if (limits === undefined) throw new Error('the limits service opens with its own guard, but the process has none')
     const { limitsHandlers } = await import('./handlers.ts')
     return limitsHandlers({ ...kit, ...limits })
   },

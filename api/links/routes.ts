@@ -32,6 +32,7 @@ export const redirectRoute = defineRoute({
   errors: [
     linksErrors.url_not_found,
     errors.method_not_allowed,
+    errors.request_timeout,
     errors.headers_too_large,
     errors.internal_error,
     errors.not_ready,

@@ -53,7 +53,7 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
     // Throws `not_ready` before anything is stored, because without Kafka no command can be decided.
     facts.partitionsOf(snippetFlow.commands)
-    const taken = await takeBody(request.arriving!, { blobs, incoming })
+    const taken = await takeBody({ ...request.arriving!, address: request.address }, { blobs, incoming })
     try {
       const options = checkedOptions({ ...request.query, ...taken.fields })
       const head = taken.content.head()

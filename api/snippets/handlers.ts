@@ -92,9 +92,9 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
       bind(userListRoute, ({ params, query, caller }) => lists.ofUser(params.user_id, caller, query.sort, query)),
       bind(readRoute, (input) => reads.asJson(input, input.params.paste_id)),
       bind(rawRoute, (input) => reads.asText(input, input.params.paste_id)),
-      bind(diffRoute, async ({ params, query, caller }) => {
+      bind(diffRoute, async ({ params, query, caller, address }) => {
         const [from, to] = await Promise.all([access.find(params.paste_id, caller), access.find(query.with, caller)])
-        return await compareSnippets({ ...deps, contents }, from, to)
+        return await compareSnippets({ ...deps, contents }, { from, to, address })
       }),
       bind(deleteRoute, async (input) => {
         await access.remove(input, input.params.paste_id)

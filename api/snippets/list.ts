@@ -3,7 +3,14 @@ import { snippetTexts } from '../../schemas/snippets/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { searchSnippets, snippetsTable } from '../../state/tables/snippets/snippets.ts'
-import { readNewest, readSnippets, readUserSnippets, type SnippetOrder, type SnippetPage } from '../../state/views/snippets/snippets.ts'
+import {
+  readNewest,
+  readSnippets,
+  readUserSnippets,
+  type SnippetOrder,
+  type SnippetPage,
+  type SnippetRecord,
+} from '../../state/views/snippets/snippets.ts'
 import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'
@@ -70,8 +77,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * ClickHouse finds the snippets, and the view provides their current state, without deleted ones. Snippets with
-   * limited reads are left out, because strangers could use up their reads.
+   * ClickHouse finds the snippets, and the view provides their current state, without deleted ones. The total leaves
+   * out those that are known to be gone, which are on this page.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
@@ -82,8 +89,9 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
       views,
       found.ids.map((id) => [access.partitionOf(id), id]),
     )
-    const listed = snippets.filter(({ visibility, readsLeft }) => visibility === 'public' && readsLeft === undefined)
-    return answer({ total: found.total, snippets: listed }, paging)
+    const listed = snippets.filter((snippet) => isListed(snippet) && access.isAlive(snippet))
+    const hidden = found.ids.length - listed.length
+    return answer({ total: Math.max(0, found.total - hidden), snippets: listed }, paging)
   }
 
   /** Runs after the search. If the table was recreated in between, the check sees the new table. */
@@ -94,6 +102,11 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   return { ofUser, newest, search }
+}
+
+/** Snippets with limited reads are in no list, because strangers could use up their reads. */
+function isListed({ visibility, readsLeft }: SnippetRecord): boolean {
+  return visibility === 'public' && readsLeft === undefined
 }
 
 /** Normalises words as the table normalises titles and texts. Throws `invalid_request` for too many words. */

@@ -1,5 +1,4 @@
 import type { SnippetRead } from '../../schemas/snippets/types.ts'
-import type { OpenBlob } from '../../state/blobs/blob-store.ts'
 import { readVersions, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { Answer } from '../kit/answer.ts'
@@ -9,7 +8,7 @@ import { isUnchanged } from '../kit/conditional.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
-import { answeringBlobs, type Contents, jsonWithContent, openContent, readContent } from './stored-content.ts'
+import { answeringBlobs, type Contents, jsonWithContent, type OpenContent, openContent, readContent } from './stored-content.ts'
 
 export interface ReadDeps {
   readonly access: SnippetAccess
@@ -33,7 +32,7 @@ export interface ReadRequest extends CommandRequest {
 /** One read of a snippet: the record in its state after this read, and the content. */
 export interface SnippetReading {
   readonly snippet: SnippetRecord
-  readonly blob: OpenBlob
+  readonly blob: OpenContent
 }
 
 const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'private, no-store' }
@@ -50,7 +49,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
    * the request.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
-    const blob = await openContent(contents, snippet)
+    const blob = await openContent(contents, snippet, from.address)
     if (snippet.readsLeft === undefined) {
       if (!from.isSpeculative) counted.offer(snippet.id, { read_at: now() })
       return { snippet, blob }
@@ -172,11 +171,18 @@ function toPage({ id }: SnippetRecord): Answer {
   return { status: 303, headers: { Location: `/p/${id}`, 'Cache-Control': 'private, no-store' }, body: null }
 }
 
-/** Streams the content as the client consumes it. Always closes the blob. Damaged content ends the response early. */
-function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenBlob): ReadableStream<Uint8Array> {
+/**
+ * Streams the content as the client consumes it. Always closes the blob. If the content is damaged or loses its slot,
+ * the answer breaks off.
+ */
+function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenContent): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        // Breaks off at once, because a client that has stopped reading would otherwise keep its connection.
+        blob.cut?.addEventListener('abort', () => controller.error(blob.cut?.reason))
+      },
       async pull(controller) {
         const { done, value } = await iterator.next()
         if (done) controller.close()

@@ -1,7 +1,7 @@
 import { type BlobStore, BlobsUnavailableError, type OpenBlob } from '../../state/blobs/blob-store.ts'
 import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import { ApiError, errors } from '../kit/errors.ts'
-import type { Streams } from './streams.ts'
+import type { Slot, Streams } from './streams.ts'
 
 /**
  * Maximum size of content that is read before the response begins, so that damage gives a 500. Longer content is
@@ -27,6 +27,12 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** An open content, which may lose its slot while it is read. */
+export interface OpenContent extends OpenBlob {
+  /** Aborted if the reader stalls, or is too slow while others wait. Set for long contents. */
+  readonly cut?: AbortSignal
+}
+
 export interface Contents {
   readonly blobs: BlobStore
   /** Limits concurrent downloads of long contents. */
@@ -36,51 +42,68 @@ export interface Contents {
 /**
  * Opens the content without reading it. It stays readable even if it is deleted in the meantime. Long content waits
  * for a slot first. Throws ApiError `unavailable`, or another error if the content is missing, which is a bug.
+ * @param address the reader's address, by which slots are shared out
  */
-export async function openContent({ blobs, outgoing }: Contents, { hash, id, bytes }: SnippetRecord): Promise<OpenBlob> {
-  const giveBack = bytes > WHOLE_BYTES ? await outgoing.take() : undefined
+export async function openContent(
+  { blobs, outgoing }: Contents,
+  { hash, id, bytes }: SnippetRecord,
+  address: string,
+): Promise<OpenContent> {
+  const cut = new AbortController()
+  const slot = bytes > WHOLE_BYTES ? await outgoing.take(address, () => cut.abort(cutOff('the reader was too slow'))) : undefined
   try {
     const blob = await answeringBlobs(() => blobs.open(hash))
     if (blob === undefined) throw new Error(`the content ${hash} of snippet ${id} is missing from the blob store`)
-    return giveBack === undefined ? blob : inPlace(blob, giveBack)
+    return slot === undefined ? blob : inPlace(blob, slot, cut)
   } catch (error) {
-    giveBack?.()
+    slot?.giveBack()
     throw error
   }
 }
 
-/** Returns a blob that frees its slot when the content is read completely or closed, or when its reader stalls. */
-function inPlace(blob: OpenBlob, giveBack: () => void): OpenBlob {
+/** The HTTP adapter prints this error. It has no stack, because the cause is the client. */
+function cutOff(message: string): Error {
+  const error = new Error(message)
+  error.stack = undefined
+  return error
+}
+
+/**
+ * Returns a blob that frees its slot when the content is read completely or closed, when its reader stalls, or when it
+ * must give way to others.
+ */
+function inPlace(blob: OpenBlob, slot: Slot, cut: AbortController): OpenContent {
   let timer: NodeJS.Timeout | undefined
-  let isClosed = false
 
   function close(): void {
-    isClosed = true
     clearTimeout(timer)
     blob.close()
-    giveBack()
+    slot.giveBack()
   }
 
-  function closeUnlessTaken(): void {
+  function cutUnlessTaken(): void {
     clearTimeout(timer)
-    timer = setTimeout(close, STALLED_MS)
+    timer = setTimeout(() => cut.abort(cutOff('the reader stalled for too long')), STALLED_MS)
     timer.unref()
   }
 
   async function* content(): AsyncGenerator<Buffer, void, undefined> {
     try {
       for await (const piece of blob.content()) {
-        closeUnlessTaken()
+        cutUnlessTaken()
+        slot.awaitClient()
         yield piece
-        if (isClosed) throw new Error('the reader stalled for too long')
+        cut.signal.throwIfAborted()
+        slot.moved(piece.byteLength)
       }
     } finally {
       close()
     }
   }
 
-  closeUnlessTaken()
-  return { content, close }
+  cut.signal.addEventListener('abort', close)
+  cutUnlessTaken()
+  return { content, close, cut: cut.signal }
 }
 
 export async function readContent(blob: OpenBlob, { bytes }: SnippetRecord): Promise<StoredContent> {

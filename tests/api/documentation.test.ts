@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { ErrorDefinition } from '../../api/kit/errors.ts'
-import { limitsErrors } from '../../api/limits/errors.ts'
+import { type ErrorDefinition, errors } from '../../api/kit/errors.ts'
+import { apiServices } from '../../api/services.ts'
 import { linksApi } from './links/harness.ts'
-import { snippetsApi } from './snippets/harness.ts'
+import { serviceOnFakes } from './on-fakes.ts'
 import { trendsApi } from './trends/harness.ts'
 
 interface OpenApi {
@@ -45,9 +45,8 @@ ${[line(header), rule, ...rows.map(line)].join('\n')}
 }
 
 test('the error catalogue in api/ERRORS.md matches the code', async () => {
-  const services = [(await trendsApi()).service, (await linksApi()).service, (await snippetsApi()).service]
-  const { errors } = await import('../../api/kit/errors.ts')
-  const definitions = [...Object.values(errors), ...services.flatMap((service) => service.errors), ...Object.values(limitsErrors)]
+  const opened = await Promise.all(apiServices.map(({ name }) => serviceOnFakes(name)))
+  const definitions = [...Object.values(errors), ...opened.flatMap(({ service }) => service.errors)]
   await expect(errorTable(definitions)).toMatchFileSnapshot('../../api/ERRORS.md')
 })
 
@@ -61,13 +60,13 @@ describe('/openapi.json', () => {
     )
     expect(document.openapi).toBe('3.1.0')
     expect(statuses).toMatchObject({
-      'get /v1/trends': '200 304 400 401 403 404 405 431 500 503',
-      'get /v1/trends/available': '200 304 400 401 403 405 431 500 503',
-      'get /v1/trends/{term}/history': '200 304 400 401 403 404 405 431 500 503',
+      'get /v1/trends': '200 304 400 401 403 404 405 408 431 500 503',
+      'get /v1/trends/available': '200 304 400 401 403 405 408 431 500 503',
+      'get /v1/trends/{term}/history': '200 304 400 401 403 404 405 408 431 500 503',
       'post /v1/internal/trends/refresh': '204 400 401 403 404 405 408 413 415 431 500 503',
-      'get /v1/me/interests': '200 400 401 403 405 431 500 503',
+      'get /v1/me/interests': '200 400 401 403 405 408 431 500 503',
       'put /v1/me/interests': '200 202 400 401 403 405 408 413 415 431 500 503',
-      'get /readyz': '200 400 405 431 500 503',
+      'get /readyz': '200 400 405 408 431 500 503',
     })
   })
 
@@ -84,7 +83,7 @@ describe('/openapi.json', () => {
     const { app } = await linksApi()
     const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
     const { get } = paths['/{short_code}']
-    expect(Object.keys(get.responses).map(Number)).toEqual([301, 302, 404, 405, 431, 500, 503])
+    expect(Object.keys(get.responses).map(Number)).toEqual([301, 302, 404, 405, 408, 431, 500, 503])
     expect(get).toMatchObject({ servers: [{ url: 'http://sho.rt' }, { url: 'https://go.example' }], security: [] })
   })
 

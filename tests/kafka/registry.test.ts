@@ -90,3 +90,48 @@ test('user and password in the address are sent as basic authentication, not as 
   expect(seen[0].url).toBe('https://registry/subjects/s/versions')
   expect(seen[0].init.headers).toMatchObject({ authorization: `Basic ${Buffer.from('key:s@cret').toString('base64')}` })
 })
+
+const page = (status: number) => () => new Response('<html><title>Sign in</title></html>', { status })
+
+test.each([
+  ['a page', page(200)],
+  ['a page with 404', page(404)],
+  ['a page with 403', page(403)],
+  ['no schema', answer(200, {})],
+  ['a schema that is no JSON', answer(200, { schema: '<html>' })],
+  ['null', answer(200, null)],
+])('an answer that is not from the registry (%s) is repeated, and does not count as an answer', async (_what, wrong) => {
+  const { seen, deps } = scripted(wrong, wrong, answer(200, { schema: '"long"' }))
+  expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
+  expect(seen).toHaveLength(3)
+})
+
+test('a registration that is answered without an id is repeated', async () => {
+  const { deps } = scripted(page(200), answer(200, { version: 3 }), answer(200, { id: 7 }))
+  expect(await registryClient({ url: 'http://registry' }, deps).register('s', '"int"')).toBe(7)
+})
+
+test('the error after wrong answers shows the beginning of the last one, and a later call asks again', async () => {
+  let isMended = false
+  const { deps } = scripted(() => (isMended ? answer(200, { schema: '"long"' })() : page(200)()))
+  const client = registryClient({ url: 'http://registry', deadlineMs: 1_000 }, deps)
+  const failing = client.schemaById(3)
+  await expect(failing).rejects.toThrow(RegistryUnreachableError)
+  await expect(failing).rejects.toThrow(
+    'no usable answer from the schema registry at http://registry (it answers 200 with <html><title>Sign in</title></html>)',
+  )
+  isMended = true
+  expect(await client.schemaById(3)).toBe('"long"')
+})
+
+test('only the code of the registry means that a schema is missing, and other formats are missing as well', async () => {
+  const { deps } = scripted(
+    answer(404, { message: 'no Route matched' }),
+    answer(200, { schemaType: 'PROTOBUF', schema: 'syntax = "proto3";' }),
+  )
+  const client = registryClient({ url: 'http://registry' }, deps)
+  await expect(client.schemaById(3)).rejects.toThrow(RegistryUnreachableError)
+  const other = client.schemaById(3)
+  await expect(other).rejects.toThrow(SchemaNotFoundError)
+  await expect(other).rejects.toThrow('schema 3 of the schema registry is of type PROTOBUF, not AVRO')
+})

@@ -15,6 +15,8 @@ export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
+  /** Replaces the address in distinguishing the keys of anonymous callers. */
+  readonly keyScope?: string
   /** The key for repeating the request, reported with a 503. If undefined, `open` creates one. */
   readonly offeredKey?: string | undefined
   readonly requestId: string
@@ -85,7 +87,7 @@ export function createCommands(deps: CommandsDeps): Commands {
 
   async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {
     const shownId = from.idempotencyKey ?? from.offeredKey ?? newKey()
-    const id = commandIdOf(from.caller, from.address, shownId)
+    const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
     // Nobody else can know a key that was created here, so it is bound only if a 503 reports it to the caller.

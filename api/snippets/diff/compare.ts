@@ -13,20 +13,27 @@ export interface CompareDeps {
   readonly comparer: Comparer
 }
 
+export interface Comparison {
+  readonly from: SnippetRecord
+  readonly to: SnippetRecord
+  /** The reader's address. */
+  readonly address: string
+}
+
 /** Compares two snippets that the caller may read. Throws ApiError: `not_comparable`, `unavailable`. */
-export async function compareSnippets({ contents, comparer }: CompareDeps, from: SnippetRecord, to: SnippetRecord): Promise<Answer> {
+export async function compareSnippets({ contents, comparer }: CompareDeps, { from, to, address }: Comparison): Promise<Answer> {
   // A comparison would be an uncounted read.
   const burns = from.readsLeft !== undefined || to.readsLeft !== undefined
   if (burns || Math.max(from.bytes, to.bytes) > MAX_COMPARED_BYTES) throw new ApiError(snippetErrors.not_comparable)
   // In sequence, because comparisons that each hold one slot while waiting for a second could deadlock.
-  const before = await textOf(contents, from)
-  const after = await textOf(contents, to)
+  const before = await textOf(contents, from, address)
+  const after = await textOf(contents, to, address)
   const patch = await comparer.ask({ from: from.id, to: to.id, before, after })
   if (patch === undefined) throw new ApiError(errors.unavailable, { message: 'Too many comparisons are running. Try again shortly.' })
   if (patch === null) throw new ApiError(snippetErrors.not_comparable)
   return jsonAnswer(200, { from: from.id, to: to.id, ...patch }, { 'Cache-Control': 'private, no-store' })
 }
 
-async function textOf(contents: Contents, snippet: SnippetRecord): Promise<string> {
-  return (await wholeContent(await openContent(contents, snippet))).toString()
+async function textOf(contents: Contents, snippet: SnippetRecord, address: string): Promise<string> {
+  return (await wholeContent(await openContent(contents, snippet, address))).toString()
 }

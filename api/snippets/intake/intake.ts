@@ -4,7 +4,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import { decodeUtf8 } from '../../kit/text.ts'
 import { snippetErrors } from '../errors.ts'
 import { WHOLE_BYTES } from '../stored-content.ts'
-import type { Streams } from '../streams.ts'
+import type { Slot, Streams } from '../streams.ts'
 import { type ContentSink, contentSink } from './content.ts'
 import { jsonContentReader } from './json-content.ts'
 import { boundaryOf, type MultipartHandler, readMultipart } from './multipart.ts'
@@ -21,6 +21,8 @@ export interface TakenBody {
 export interface SnippetBody {
   readonly contentType: string | undefined
   readonly pieces: AsyncIterable<Uint8Array>
+  /** The sender's address, by which slots are shared out. */
+  readonly address: string
 }
 
 export interface IntakeDeps {
@@ -43,7 +45,7 @@ const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as 
  * `invalid_content`, `invalid_request`, `request_timeout`, `unavailable`.
  */
 export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDeps): Promise<TakenBody> {
-  const draft = inPlace(blobs.draft(), incoming)
+  const draft = inPlace(blobs.draft(), body.address, incoming)
   try {
     const content = contentSink(draft)
     const fields = await readFields(body, content)
@@ -55,24 +57,50 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
   }
 }
 
-/** Returns a draft that waits for a slot before it accepts more content than a small buffer holds. */
-function inPlace(draft: BlobDraft, incoming: Streams): BlobDraft {
-  let giveBack: (() => void) | undefined
+/**
+ * Returns a draft that waits for a slot before it accepts more content than a small buffer holds. If it must give way
+ * to others, it is deleted at once, and the sender gets `request_timeout`.
+ */
+function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraft {
+  let slot: Slot | undefined
+  let isCut = false
+
+  function giveWay(): void {
+    isCut = true
+    // A failure is reported when the draft is discarded again, after the body.
+    draft.discard().catch(() => undefined)
+  }
+
+  function assertNotCut(): void {
+    if (isCut) throw new ApiError(errors.request_timeout)
+  }
+
   return {
     async write(piece) {
-      if (draft.bytes + piece.byteLength > WHOLE_BYTES) giveBack ??= await incoming.take()
-      await draft.write(piece)
+      slot?.moved(piece.byteLength)
+      if (draft.bytes + piece.byteLength > WHOLE_BYTES) slot ??= await incoming.take(address, giveWay)
+      assertNotCut()
+      try {
+        await draft.write(piece)
+      } finally {
+        assertNotCut()
+      }
+      slot?.awaitClient()
     },
     get bytes() {
       return draft.bytes
     },
-    finish: draft.finish,
+    async finish() {
+      slot?.moved(0)
+      assertNotCut()
+      return await draft.finish()
+    },
     packed: draft.packed,
     async discard() {
       try {
         await draft.discard()
       } finally {
-        giveBack?.()
+        slot?.giveBack()
       }
     },
   }

@@ -79,7 +79,7 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
  */
 async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)
-  return key === undefined ? from : { ...from, idempotencyKey: key, address: 'form' }
+  return key === undefined ? from : { ...from, idempotencyKey: key, keyScope: 'form' }
 }
 
 function isLong({ bytes }: Pick<SnippetRecord, 'bytes'>): boolean {

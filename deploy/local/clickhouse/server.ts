@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { createGunzip, gzip } from 'node:zlib'
-import { browserRefusal } from '../browser-guard.ts'
+import { browserRefusal } from '../../../runtime/browser-guard.ts'
 import { type Engine, EngineError } from './engine.ts'
 import { statusOfError } from './http-status.ts'
 import { CLICKHOUSE_USER, isSamePassword } from './password.ts'

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import { browserRefusal } from '../browser-guard.ts'
+import { browserRefusal } from '../../../runtime/browser-guard.ts'
 import { RegistryError, schemaNotFound, subjectNotFound } from './errors.ts'
 import type { SchemaInput } from './input.ts'
 import type { Registry } from './registry.ts'

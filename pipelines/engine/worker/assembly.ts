@@ -1,4 +1,4 @@
-import { openSerdes, type Serdes } from '../../../kafka/serdes.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Fetcher, GroupMember, OffsetReset, WorkerProducer } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type StateQueries, stateQueries } from '../queries/queries.ts'
@@ -11,7 +11,7 @@ import type { Declaration } from '../topology/declaration.ts'
 import { type Committer, committer } from './committer.ts'
 import { groupView } from './group-view.ts'
 import { type Membership, membership } from './membership.ts'
-import { schemaWaits } from './schema-waits.ts'
+import { type SchemaWaits, schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
@@ -39,7 +39,7 @@ export interface WorkerContext {
 
 /** The parts of a running worker. */
 export interface Assembly {
-  readonly serdes: Serdes
+  readonly schemas: SchemaWaits
   readonly session: StateSession
   readonly copySession: StateSession
   readonly producer: WorkerProducer
@@ -157,7 +157,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     loadSchema: serdes.schemas.load,
   })
   return {
-    serdes,
+    schemas,
     session,
     copySession,
     producer,

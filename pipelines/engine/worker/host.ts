@@ -50,6 +50,12 @@ function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
   return LOOPBACK.test(healthHost) ? 'open' : 'off'
 }
 
+/** The names by which local programs reach a loopback port; undefined for other ports, whose names are unknown. */
+function localNames({ healthHost, address = '' }: HostOptions): string[] | undefined {
+  if (!LOOPBACK.test(healthHost)) return undefined
+  return URL.canParse(address) ? [healthHost, new URL(address).hostname] : [healthHost]
+}
+
 /** The health server runs from the beginning, so that a slow start (restore, unreachable brokers) can be observed. */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, runtime } = deps
@@ -65,6 +71,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     metrics,
     isStopping: () => stopping,
     queryAccess: queryAccess(options),
+    localNames: localNames(options),
   })
   runners = deps.runners(metrics, options.address ?? `http://${options.healthHost}:${introspection.port}`)
   runtime.log.info({ health_port: introspection.port, runs: runners.map((runner) => runner.name) }, 'host_started')

@@ -1,5 +1,6 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { browserRefusal } from '../../../runtime/browser-guard.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import { type Answer, jsonAnswer as json, type QueryAccess, stateAnswer } from '../queries/state-endpoint.ts'
 import type { Runner, Sample } from './runner.ts'
@@ -78,6 +79,11 @@ export interface IntrospectionParts {
   readonly metrics: EngineMetrics
   readonly isStopping: () => boolean
   readonly queryAccess: QueryAccess
+  /**
+   * Host names of this server, if it listens on a loopback address. It then refuses requests of web pages, which reach
+   * it through a browser on this machine.
+   */
+  readonly localNames?: readonly string[]
 }
 
 /** Serves /livez, /readyz, /metrics, /topology (text; `?format=mermaid`), /tasks and /state. */
@@ -116,6 +122,13 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
     }
   }
 
+  /** An error for requests that a web page may have caused. Some answers contain internal addresses and state. */
+  function refusal(headers: IncomingHttpHeaders): Answer | undefined {
+    const names = parts.localNames
+    const message = names === undefined ? undefined : browserRefusal(headers, { names, mayBeOpened: true })
+    return message === undefined ? undefined : json(403, { error: 'forbidden', message })
+  }
+
   function respond(response: ServerResponse, { status, contentType, body, headers }: Answer): void {
     response.writeHead(status, { 'content-type': contentType, ...headers }).end(body)
   }
@@ -126,7 +139,7 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
       return
     }
     Promise.resolve()
-      .then(() => answer(new URL(request.url ?? '/', 'http://localhost'), request.headers.authorization))
+      .then(() => refusal(request.headers) ?? answer(new URL(request.url ?? '/', 'http://localhost'), request.headers.authorization))
       .catch((error: Error) => json(500, { error: 'internal_error', message: error.message }))
       .then((given) => respond(response, given))
   })

@@ -2,13 +2,19 @@ import type { LoadedSchemas } from '../../../kafka/serdes.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { missingSchemas } from '../missing-schemas.ts'
 
-/** Keeps track of tasks that wait for the schema of their next record. */
+/** Loads schemas, and keeps track of tasks that wait for the schema of their next record. */
 export interface SchemaWaits {
+  /** Repeats the request with growing delays until the registry answers. Rejects when the worker stops. */
+  load(schemaId: number): Promise<'loaded' | 'not-found'>
   /** Loads the schema in the background and wakes the worker when the answer arrives. */
   waitFor(schemaId: number): void
   isWaiting(schemaId: number): boolean
   /** True for a while after the registry answered that it has no such schema. */
   isMissing(schemaId: number): boolean
+  /** Why the last attempt to load a schema failed, by id, for the schemas that are still being loaded. */
+  readonly failures: ReadonlyMap<number, string>
+  /** Number of failed attempts so far. */
+  readonly failedAttempts: number
 }
 
 /**
@@ -29,13 +35,18 @@ export interface SchemaWaitDeps {
 export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps): SchemaWaits {
   const loading = new Set<number>()
   const missing = missingSchemas(runtime.monotonic)
+  const failures = new Map<number, string>()
+  let failedAttempts = 0
 
-  async function load(schemaId: number): Promise<void> {
+  async function load(schemaId: number): Promise<'loaded' | 'not-found'> {
     for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
       try {
-        if ((await schemas.load(schemaId)) === 'not-found') missing.add(schemaId)
-        return
+        const found = await schemas.load(schemaId)
+        failures.delete(schemaId)
+        return found
       } catch (error) {
+        failedAttempts++
+        failures.set(schemaId, (error as Error).message)
         runtime.log.warn({ err: error, schema_id: schemaId, retry_ms: wait }, 'schema_not_loaded')
         await runtime.sleep(wait, stopping)
         stopping.throwIfAborted()
@@ -44,10 +55,18 @@ export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps
   }
 
   return {
+    load,
+    failures,
+    get failedAttempts() {
+      return failedAttempts
+    },
     waitFor(schemaId) {
       if (loading.has(schemaId)) return
       loading.add(schemaId)
       load(schemaId)
+        .then((found) => {
+          if (found === 'not-found') missing.add(schemaId)
+        })
         .catch(() => {}) // The wait was ended because the worker stops.
         .finally(() => {
           loading.delete(schemaId)

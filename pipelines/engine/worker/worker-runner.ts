@@ -33,7 +33,7 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas } = worker.status()
+  const { state, ready, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas, schemaFailures } = worker.status()
   return {
     state,
     ready,
@@ -41,6 +41,7 @@ function workerReport(worker: Worker): object {
     fences,
     restarts,
     waiting_for_schemas: waitingForSchemas,
+    schema_failures: Object.fromEntries(schemaFailures),
     restoring: restoring.map(({ task, records, remaining, recordsPerSecond }) => ({
       task,
       records,
@@ -72,7 +73,7 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready } = worker.status()
+  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready, schemaFailures, schemaRetries } = worker.status()
   const topology = worker.topology.name
   const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
     name,
@@ -97,6 +98,8 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   yield counter('commits_total', 'Committed transactions', commits)
   yield counter('fences_total', 'Times that the worker was fenced', fences)
   yield counter('restarts_total', 'Times that the worker restarted from the last commit', restarts)
+  yield counter('schema_retries_total', 'Failed attempts to load a schema, which are repeated', schemaRetries)
+  yield gauge('schemas_failing', 'Schemas that are needed and could not be loaded yet', schemaFailures.size)
   for (const task of tasks) {
     yield gauge('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })
     yield gauge('task_running', '1 when the task runs, 0 while it restores', task.state === 'RUNNING' ? 1 : 0, { task: task.id })

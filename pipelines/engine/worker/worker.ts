@@ -22,7 +22,6 @@ const MAX_QUEUED_BYTES = 8 * 1_048_576
  * 170 bytes). More would delay commits, because each of their requests waits for the end of the turn.
  */
 const SHARED_POLL_BYTES = 524_288
-const RETRY_MS = 500
 /**
  * Half of Kubernetes' grace period. A commit takes milliseconds, so only unreachable brokers delay the stop this long.
  */
@@ -47,6 +46,10 @@ export interface WorkerStatus {
   readonly restarts: number
   /** Schema ids that tasks wait for. */
   readonly waitingForSchemas: readonly number[]
+  /** Why schemas that are being loaded could not be loaded so far, by id. */
+  readonly schemaFailures: ReadonlyMap<number, string>
+  /** How often loading a schema has failed and was or will be repeated. */
+  readonly schemaRetries: number
 }
 
 /** One topology in one process, with one poll loop, one producer and many tasks. */
@@ -181,18 +184,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   /**
    * Loads the schema of state that was written with another schema version and read by a processor without a prefetch.
    */
-  async function loadSchema({ serdes }: Assembly, schemaId: number, reason: unknown): Promise<void> {
-    for (;;) {
-      try {
-        if ((await serdes.schemas.load(schemaId)) === 'loaded') return
-        throw reason
-      } catch (error) {
-        if (error === reason) throw error
-        log.warn({ err: error, schema_id: schemaId }, 'schema_not_loaded')
-        await runtime.sleep(RETRY_MS, stopping.signal)
-        stopping.signal.throwIfAborted()
-      }
-    }
+  async function loadSchema({ schemas }: Assembly, schemaId: number, reason: unknown): Promise<void> {
+    if ((await schemas.load(schemaId)) === 'not-found') throw reason
   }
 
   async function commitLast({ tasks, committer: commits }: Assembly): Promise<void> {
@@ -255,6 +248,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         fences: opened?.membership.fences ?? 0,
         restarts: (opened?.membership.restarts ?? 0) + (opened?.committer.rollBacks ?? 0),
         waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
+        schemaFailures: opened?.schemas.failures ?? new Map(),
+        schemaRetries: opened?.schemas.failedAttempts ?? 0,
       }
     },
   }

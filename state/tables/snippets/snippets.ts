@@ -44,10 +44,12 @@ export const snippetsTable: Table<string, SnippetText> = {
 /** ClickHouse aborts searches that take longer, and the API responds with 503. */
 const MAX_EXECUTION_SECONDS = 3
 
+/** Snippets with limited reads have neither title nor text, but their language would match. */
 const SEARCH_QUERY = `
 SELECT paste_id, count() OVER () AS total
 FROM snippets FINAL
-WHERE visibility = 'public' AND NOT is_deleted AND (expires_at IS NULL OR expires_at > fromUnixTimestamp64Milli({now:Int64}))
+WHERE visibility = 'public' AND NOT is_deleted AND (title != '' OR text != '')
+  AND (expires_at IS NULL OR expires_at > fromUnixTimestamp64Milli({now:Int64}))
   AND arrayAll(word -> position(searched, word) > 0, {words:Array(String)}) AND searched LIKE {longest:String}
 ORDER BY created_at DESC, paste_id
 LIMIT {count:UInt32} OFFSET {from:UInt32}`

@@ -8,6 +8,7 @@ import { httpMetrics } from '../../../api/kit/metrics.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
+import { checkDocumentation } from './documented.ts'
 
 export const ISSUER = 'https://issuer.example'
 export const AUDIENCE = 'millrace-test'
@@ -74,6 +75,7 @@ export async function testApp(
     bodyTimeoutMs: options.bodyTimeoutMs,
     limits: options.limits,
   })
+  checkDocumentation(app)
   return {
     app,
     clock,

@@ -2,10 +2,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { startOperationsServer } from '../../../api/kit/operations-server.ts'
 import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
+import { statusOf } from '../../status-of.ts'
 
-async function served(...probes: ReadinessProbe[]): Promise<string> {
+const served = (...probes: ReadinessProbe[]) => servedOn('127.0.0.1', ...probes)
+
+async function servedOn(host: string, ...probes: ReadinessProbe[]): Promise<string> {
   const metrics = httpMetrics({ process: false })
-  const server = await startOperationsServer({ readiness: readiness(probes), metrics, host: '127.0.0.1', port: 0 })
+  const server = await startOperationsServer({ readiness: readiness(probes), metrics, host, port: 0 })
   onTestFinished(() => server.close())
   return server.url
 }
@@ -35,6 +38,23 @@ test('/readyz, /livez and /metrics answer 200, other paths 404 and other methods
   expect(await metrics.text()).toContain('# TYPE http_request_duration_seconds histogram')
   expect((await fetch(`${url}/api/v1/urls`)).status).toBe(404)
   expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(405)
+})
+
+test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
+  'a loopback port answers no web page that sends %j',
+  async (headers) => {
+    const url = await served()
+    for (const path of ['/metrics', '/readyz']) expect(await statusOf(`${url}${path}`, headers)).toBe(403)
+  },
+)
+
+test('a port on another address answers under every name', async () => {
+  const { port } = new URL(await servedOn('0.0.0.0'))
+  expect(await statusOf(`http://127.0.0.1:${port}/metrics`, { host: 'api-1.internal' })).toBe(200)
+})
+
+test('a person may open the address of a loopback port', async () => {
+  expect(await statusOf(`${await served()}/metrics`, { 'sec-fetch-site': 'none' })).toBe(200)
 })
 
 test('reports a port that is in use, and names its setting', async () => {

@@ -211,6 +211,17 @@ describe('visibility', () => {
   })
 })
 
+test('the total of a search leaves out snippets with limited reads, whose language matches', async () => {
+  const dave = await stack.bearer('4004')
+  const fields = { content: 'program', visibility: 'public', language: 'haskell' }
+  await stack.create({ ...fields, burn_after_reads: 2 }, dave)
+  // The table gets the snippets of one user in their order.
+  const made = await stack.create({ ...fields, title: 'Quokka' }, dave)
+  const search = async (q: string) => (await get(`/api/v1/pastes?q=${q}`)).body
+  await waitUntil(async () => (await search('quokka'))?.total === 1, { what: 'the search', ...SOON })
+  expect(await search('haskell')).toMatchObject({ total: 1, pastes: [{ paste_id: made.body.paste_id }] })
+})
+
 describe('versions', () => {
   test('each version names its predecessor and lists all versions', async () => {
     const owner = await stack.bearer('4010')

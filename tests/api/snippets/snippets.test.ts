@@ -289,13 +289,13 @@ describe('lists', () => {
     const { body } = await create({ content: 'x', visibility: 'public' })
     const burning = await create({ content: 'y', visibility: 'public', burn_after_reads: 1 })
     found.rows = [
-      [body.paste_id, 2],
-      [burning.body.paste_id, 2],
-      ['goneaway', 2],
+      [body.paste_id, 5],
+      [burning.body.paste_id, 5],
+      ['goneaway', 5],
     ]
     const search = await send('GET', '/api/v1/pastes?q=Two%20%20words%20two')
     expect(found.words).toEqual(['two', 'words'])
-    expect(search.body).toMatchObject({ total: 2, pastes: [{ paste_id: body.paste_id }] })
+    expect(search.body).toMatchObject({ total: 3, pastes: [{ paste_id: body.paste_id }] })
     expect((await send('GET', '/api/v1/pastes?q=%20')).body.pastes).toHaveLength(1)
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })

@@ -60,7 +60,7 @@ export function bench(): Bench {
       },
       {
         transport: options.transport ?? memoryTransport(broker),
-        registry,
+        registry: options.registry ?? registry,
         backend,
         identity: options.identity ?? newIdentity(),
         runtime: options.runtime ?? systemRuntime(),

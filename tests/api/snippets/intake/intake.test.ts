@@ -10,6 +10,7 @@ import { contentStreams, streams } from '../../../../api/snippets/streams.ts'
 import { blobStore } from '../../../../state/blobs/blob-store.ts'
 import { draftFolderOf, folderShelf } from '../../../../state/blobs/folder.ts'
 
+const ADDRESS = '10.0.0.1'
 const root = mkdtempSync(join(tmpdir(), 'millrace-intake-'))
 const blobs = blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -24,7 +25,10 @@ async function take(contentType: string | undefined, body: Uint8Array | string, 
     for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
   }
   try {
-    const { draft, fields } = await takeBody({ contentType, pieces: pieces() }, { blobs, incoming: contentStreams().incoming })
+    const { draft, fields } = await takeBody(
+      { contentType, pieces: pieces(), address: ADDRESS },
+      { blobs, incoming: contentStreams().incoming },
+    )
     const { hash } = await blobs.keep(draft)
     const read: Buffer[] = []
     for await (const piece of (await blobs.open(hash))!.content()) read.push(piece)
@@ -179,13 +183,13 @@ describe('the size of the content', () => {
       for (; ; taken++) yield Buffer.alloc(65_536, 'x')
     }
     await expect(
-      takeBody({ contentType: 'text/plain', pieces: endless() }, { blobs, incoming: contentStreams().incoming }),
+      takeBody({ contentType: 'text/plain', pieces: endless(), address: ADDRESS }, { blobs, incoming: contentStreams().incoming }),
     ).rejects.toThrow('larger than')
     expect(taken).toBe(MAX_CONTENT_BYTES / 65_536)
   })
 
   it('has its slot released even if the disk cannot delete the draft', async () => {
-    const incoming = streams({ places: 1, maxWaiting: 0, waitMs: 1 })
+    const incoming = streams({ places: 1, placesPerCaller: 1, maxWaiting: 0, maxWaitingPerCaller: 0, waitMs: 1 })
     const draft = blobs.draft()
     const { discard } = draft
     const failing = () => discard().then(() => Promise.reject(new Error('EIO')))
@@ -196,7 +200,7 @@ describe('the size of the content', () => {
       throw new Error('the client has gone')
     }
     await expect(
-      takeBody({ contentType: 'text/plain', pieces: broken() }, { blobs: { ...blobs, draft: () => stuck }, incoming }),
+      takeBody({ contentType: 'text/plain', pieces: broken(), address: ADDRESS }, { blobs: { ...blobs, draft: () => stuck }, incoming }),
     ).rejects.toThrow()
     expect(incoming.running).toBe(0)
   })

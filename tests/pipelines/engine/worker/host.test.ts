@@ -12,6 +12,7 @@ import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { statusOf } from '../../../status-of.ts'
 import { bench, newIdentity, until } from '../harness.ts'
 import { lines, wordCount, wordCounts } from '../words.ts'
 
@@ -57,6 +58,29 @@ test('a host reports whether it is alive and ready, what it runs and its progres
   expect(metrics).toContain('millrace_state_memory_bytes')
   expect((await get('/metrics')).text).toContain('millrace_records_processed_total{topology="words"} 3')
   expect((await get('/elsewhere')).status).toBe(404)
+})
+
+test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
+  'a loopback port answers no web page that sends %j',
+  async (headers) => {
+    const at = bench()
+    const { host } = await hosted(() => wordRunner(at))
+    for (const path of ['/state', '/tasks', '/metrics']) {
+      expect(await statusOf(`http://127.0.0.1:${host.healthPort}${path}`, headers)).toBe(403)
+    }
+    expect(await statusOf(`http://127.0.0.1:${host.healthPort}/tasks`, { host: 'localhost', 'sec-fetch-site': 'none' })).toBe(200)
+  },
+)
+
+test('a host answers under its own address, and under every name if its port is not a loopback one', async () => {
+  const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [wordRunner(bench())] }
+  const named = await startHost({ healthPort: 0, healthHost: '127.0.0.1', address: 'http://worker-1.internal:9400' }, deps)
+  const open = await startHost({ healthPort: 0, healthHost: '0.0.0.0' }, deps)
+  onTestFinished(async () => {
+    await Promise.all([named.stop(), open.stop()])
+  })
+  expect(await statusOf(`http://127.0.0.1:${named.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
+  expect(await statusOf(`http://127.0.0.1:${open.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
 })
 
 test('a host is not ready until its tasks run, and says why', async () => {

@@ -86,7 +86,7 @@ test('the start fails with an example if a broker address is invalid', async () 
 test('the start fails with the URL if the schema registry does not answer', async () => {
   const url = `http://${await nowhere()}`
   const registry = registryClient({ url, deadlineMs: SHORT_DEADLINE_MS })
-  expect(await failureOf(counting(), options({ registry }))).toMatch(`no answer from the schema registry at ${url}`)
+  expect(await failureOf(counting(), options({ registry }))).toMatch(`no usable answer from the schema registry at ${url}`)
 })
 
 test('a state folder that is in use becomes usable once its worker has stopped', async () => {

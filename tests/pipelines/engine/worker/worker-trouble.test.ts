@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { registryClient } from '../../../../kafka/registry.ts'
 import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
 import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
@@ -53,6 +55,32 @@ test('records whose schema cannot be loaded wait until the registry is back, and
   registry.unreachable = false
   await until(() => all(echoes).length === 3, 'all are processed, in order')
   expect(all(echoes).map(({ value }) => value)).toEqual(['first', 'second', 'third'])
+})
+
+test('records wait for a schema while a proxy answers instead of the registry; the status says why', async () => {
+  const { broker, registry: schemas, worker, all } = bench()
+  const newer = await schemas.register('other', JSON.stringify(schema('Greeting', [{ name: 'lang', type: 'string' }])))
+  let isMended = false
+  const registry = {
+    register: schemas.register,
+    schemaById: registryClient(
+      { url: 'http://registry', deadlineMs: 1 },
+      { fetch: async () => Response.json({ schema: isMended ? await schemas.schemaById(newer) : '<html>' }) },
+    ).schemaById,
+  }
+  const running = await worker(echo, { registry })
+  const value = greeting('waits', newer, Buffer.from([4, 0x65, 0x6e]))
+  broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
+  await until(() => running.status().schemaRetries >= 2, 'the registry is asked again')
+  expect(running.status().waitingForSchemas).toEqual([newer])
+  expect(running.status().schemaFailures.get(newer)).toContain('it answers 200 with {"schema":"<html>"}')
+  const runner = workerRunner(running)
+  expect(runner.report()).toMatchObject({ schema_failures: { [newer]: expect.stringContaining('<html>') } })
+  expect([...runner.samples()].filter(({ name }) => name === 'schemas_failing').map(({ value }) => value)).toEqual([1])
+  isMended = true
+  await until(() => all(echoes).length === 1, 'the record is processed')
+  expect(running.status().schemaFailures.size).toBe(0)
+  expect(broker.records('echo-dead-letters')).toEqual([])
 })
 
 test('records of a schema that the registry does not have become dead letters, and processing continues', async () => {

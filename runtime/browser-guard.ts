@@ -2,6 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 /** Names by which programs on this machine reach a local server. */
 const LOCAL_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
+/** The value of Sec-Fetch-Site for an address that a person typed or opened from a bookmark. */
+const OPENED_BY_USER = 'none'
+
+export interface BrowserGuardOptions {
+  /** Further host names of this server, without ports. */
+  readonly names?: readonly string[]
+  /** Whether people may open the server's addresses in a browser. Only for servers whose requests change nothing. */
+  readonly mayBeOpened?: boolean
+}
 
 /**
  * Returns why a local server refuses a request that a web page may have caused; undefined for other requests. The local
@@ -10,13 +19,19 @@ const LOCAL_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
  * rebinding: a page whose name was rebound to 127.0.0.1 has the same origin as the server, but the browser still sends
  * the page's host.
  */
-export function browserRefusal(headers: Pick<IncomingHttpHeaders, 'origin' | 'sec-fetch-site' | 'host'>): string | undefined {
+export function browserRefusal(
+  headers: Pick<IncomingHttpHeaders, 'origin' | 'sec-fetch-site' | 'host'>,
+  { names = [], mayBeOpened = false }: BrowserGuardOptions = {},
+): string | undefined {
   if (headers.origin !== undefined) return 'Requests with an Origin header are refused, because web pages must not use this server'
-  if (headers['sec-fetch-site'] !== undefined) {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && !(mayBeOpened && site === OPENED_BY_USER)) {
     return 'Requests with a Sec-Fetch-Site header are refused, because web pages must not use this server'
   }
   // Only HTTP/1.0 clients send no host, and no browser is one.
-  if (headers.host === undefined || LOCAL_NAMES.has(hostName(headers.host))) return undefined
+  if (headers.host === undefined) return undefined
+  const name = hostName(headers.host)
+  if (LOCAL_NAMES.has(name) || names.some((own) => own.toLowerCase() === name)) return undefined
   return 'The Host header does not name this machine: use localhost or 127.0.0.1'
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { browserRefusal } from '../../../deploy/local/browser-guard.ts'
+import { browserRefusal } from '../../runtime/browser-guard.ts'
 
 test.each([[{ host: '127.0.0.1:8123' }], [{ host: 'localhost' }], [{ host: 'LOCALHOST:8081' }], [{ host: '[::1]:8123' }], [{}]])(
   'a program that sends %j is served',
@@ -19,4 +19,13 @@ test.each([
   [{ host: '127.0.0.1.evil.example:8123' }, 'Host'],
 ])('a page that sends %j is refused', (headers, name) => {
   expect(browserRefusal(headers)).toContain(name)
+})
+
+test('a server may have further names, and may let people open its addresses', () => {
+  const options = { names: ['Worker-1.example'], mayBeOpened: true }
+  expect(browserRefusal({ host: 'worker-1.example:9400', 'sec-fetch-site': 'none' }, options)).toBeUndefined()
+  expect(browserRefusal({ host: 'worker-1.example', 'sec-fetch-site': 'none' })).toContain('Sec-Fetch-Site')
+  expect(browserRefusal({ host: 'worker-1.example' })).toContain('Host')
+  expect(browserRefusal({ host: 'worker-2.example' }, options)).toContain('Host')
+  expect(browserRefusal({ host: 'localhost', 'sec-fetch-site': 'cross-site' }, options)).toContain('Sec-Fetch-Site')
 })

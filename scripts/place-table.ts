@@ -1,0 +1,16 @@
+import type { Region } from '../schemas/trends/places/regions.ts'
+
+/** The line width in biome.json. */
+const LINE_WIDTH = 140
+
+/** Writes the regions as JSON in the layout of the formatter, so that a new table differs only where its data does. */
+export function placeTable(regions: readonly Region[]): string {
+  return `[\n${regions.map(rowOf).join(',\n')}\n]\n`
+}
+
+/** One line, or one line per field where that would be too wide with a comma. */
+function rowOf(region: Region): string {
+  const fields = Object.entries(region).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  const line = `  { ${fields.join(', ')} }`
+  return line.length < LINE_WIDTH ? line : `  {\n${fields.map((field) => `    ${field}`).join(',\n')}\n  }`
+}

@@ -1,0 +1,11 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+
+/** The status of a GET with exactly these headers. `fetch` would neither send Host nor Sec-Fetch-Site. */
+export async function statusOf(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const sent = request(url, { headers })
+  sent.end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.resume()
+  return response.statusCode
+}
