@@ -157,13 +157,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
         method: c.req.method,
         ifNoneMatch: header('if-none-match'),
-        // Computed on demand, because few routes use it.
-        get isSpeculative() {
-          return isSpeculative(header)
-        },
-        get isNavigation() {
-          return isNavigation(header)
-        },
+        // Functions, because few routes use them, and because getters would cost every request 1.5 µs.
+        isSpeculative: () => isSpeculative(header),
+        isNavigation: () => isNavigation(header),
         arriving: arrivingBody(c, definition.streamed, limits.maxBytes),
         idempotencyKey,
         offeredKey,

@@ -108,9 +108,9 @@ export interface HandlerInput<Q, P, B> {
   /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
-  readonly isSpeculative: boolean
+  isSpeculative(): boolean
   /** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
-  readonly isNavigation: boolean
+  isNavigation(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
   /** Set for idempotent routes if the caller sent a key. */

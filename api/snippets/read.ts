@@ -24,9 +24,9 @@ export interface ReadRequest extends CommandRequest {
   readonly method: string
   readonly ifNoneMatch: string | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
-  readonly isSpeculative: boolean
+  isSpeculative(): boolean
   /** Whether a browser opens the address as a page. */
-  readonly isNavigation: boolean
+  isNavigation(): boolean
 }
 
 /** One read of a snippet: the record in its state after this read, and the content. */
@@ -51,7 +51,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet, from.address)
     if (snippet.readsLeft === undefined) {
-      if (!from.isSpeculative) counted.offer(snippet.id, { read_at: now() })
+      if (!from.isSpeculative()) counted.offer(snippet.id, { read_at: now() })
       return { snippet, blob }
     }
     try {
@@ -164,7 +164,7 @@ export type SnippetReads = ReturnType<typeof snippetReads>
  */
 function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
   if (readsLeft === undefined || from.caller !== undefined || from.idempotencyKey !== undefined) return false
-  return from.isSpeculative || from.isNavigation
+  return from.isSpeculative() || from.isNavigation()
 }
 
 function toPage({ id }: SnippetRecord): Answer {
