@@ -9,7 +9,7 @@
  */
 
 import { expect, test } from 'vitest'
-import { avroValue, joinBufferStore, seenSetStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { avroValue, joinBufferStore, seenSetReader, seenSetStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
 import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const SECOND_MS = 1_000
@@ -119,26 +119,43 @@ test('values that are too old for any match are removed', () => {
 /*
  * ## Seen before?
  *
- * A rider should be greeted at a station only the first time. A keyed store could keep the list of stations, at the
- * price of all the bytes of their names. A seen-set keeps about 14 bits per station (at an error rate of one per cent),
- * and errs in one direction only: it may report a new station as seen, but it never reports a seen station as new. A
- * set starts with 110 bytes and grows with its items. `capacity` is the minimum number of items that it remembers, and
- * it forgets the oldest first.
+ * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
+ * at the price of all the bytes of their names. A seen-set keeps about 14 bits per station (at an error rate of one per
+ * cent), and errs in one direction only: it may report a new station as seen, but it never reports a seen station as
+ * new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity` is the
+ * number of stations that a set remembers at least; beyond it, it forgets the oldest ones early.
+ *
+ * The set of a rider consists of pages of at most 512 bytes, and a visit writes one of them, however large the set is.
+ * Nobody asks about riders who have left, so a tick calls `expire`, which deletes what has expired.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Key: the rider. Value: the station. */
 const welcomes: Topic<string, string> = { name: 'welcomes', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 
+/** Key: the rider. Value: the pages of the rider's set that changed. */
+const seenPages: Topic<string, string> = { name: 'seen-pages', key: utf8, value: avroValue<string>('string'), partitions: 1 }
+
+const MONTH_MS = 30 * 24 * 60 * MINUTE_MS
+const STATIONS = { item: utf8, capacity: 10_000, errorRate: 0.01, lifetimeMs: MONTH_MS }
+const PAGES_PER_TICK = 1_000
+
 const greeter = topology('greeter', (t) => {
-  const seen = seenSetStore('seen', { key: utf8, item: utf8, capacity: 10_000, errorRate: 0.01 })
-  t.source(visits).process(
-    'greet',
-    { reads: (_station, rider) => seen.prefetch(rider), stores: [seen], emits: [welcomes] },
-    function greet(station, ctx) {
-      if (seen.add(ctx.key, station)) ctx.emit(welcomes, ctx.key, station)
-    },
-  )
+  const seen = seenSetStore('seen', { key: utf8, ...STATIONS, collectChanges: true })
+  t.source(visits)
+    .process(
+      'greet',
+      { reads: (station, rider) => seen.prefetch(rider, station), stores: [seen], emits: [welcomes] },
+      function greet(station, ctx) {
+        if (seen.add(ctx.key, station, ctx.timestamp)) ctx.emit(welcomes, ctx.key, station)
+      },
+    )
+    .tick('forget', { everyMs: MINUTE_MS, clock: 'caught-up', stores: [seen] }, function forget(now) {
+      seen.expire(now, PAGES_PER_TICK)
+    })
+    .beforeCommit('copy', { stores: [seen], emits: [seenPages] }, function copy(ctx) {
+      for (const { key, page, bytes } of seen.takeChanges()) ctx.emit(seenPages, key, `${page}:${bytes?.toString('base64') ?? ''}`)
+    })
 })
 
 test('a rider is welcomed once per station, even after a crash', () => {
@@ -158,6 +175,30 @@ test('a rider is welcomed once per station, even after a crash', () => {
 })
 
 /*
+ * ## Copies of a set
+ *
+ * An API that shows stations which a rider has not visited needs the rider's set outside the engine. With
+ * `collectChanges`, `takeChanges` returns each page that changed since the last commit. `seenSetReader` reads a
+ * set from its pages. It needs the same options as the store.
+ */
+test('copies of the pages answer like the set, until it has expired', () => {
+  const driver = testDriver(greeter, { startAt: START })
+  driver.pipe(visits, 'ada', 'harbour')
+  driver.pipe(visits, 'ada', 'museum')
+
+  const copyOfAda = () => {
+    const pages = new Map(driver.read(seenPages).map(({ value }) => (value ?? '').split(':') as [string, string]))
+    return (page: number) => (pages.get(`${page}`) ? Buffer.from(pages.get(`${page}`) ?? '', 'base64') : undefined)
+  }
+  const reader = seenSetReader(STATIONS)
+  const seen = reader.open(copyOfAda(), START)
+  expect(['harbour', 'museum', 'castle'].map((station) => seen.has(station))).toEqual([true, true, false])
+
+  driver.advanceWallClock(1.1 * MONTH_MS)
+  expect(copyOfAda()(0)).toBeUndefined()
+})
+
+/*
  * You have read the guide. Sources: `state/stores/join-buffer-store.ts`, `state/stores/seen-set-store.ts`,
- * `state/stores/bloom-filter.ts`.
+ * `state/stores/seen-set/` (the layout and the format of pages).
  */

@@ -49,6 +49,7 @@ export type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/top
 
 export { type JoinBufferStore, joinBufferStore } from '../../state/stores/join-buffer-store.ts'
 export { type KeyedStore, type KeyRange, keyedStore } from '../../state/stores/keyed-store.ts'
+export { seenSetReader } from '../../state/stores/seen-set/reader.ts'
 export { type SeenSetStore, seenSetStore } from '../../state/stores/seen-set-store.ts'
 export type { EngineStore } from '../../state/stores/store.ts'
 export { type Timer, type TimerStore, timerStore } from '../../state/stores/timer-store.ts'

@@ -1,159 +1,272 @@
 import { avroValue } from '../../schemas/avro/value.ts'
-import { byteWriter, type Codec } from '../../schemas/codec.ts'
-import { emptyFilter, filterAdd, filterHas, filterShape, hashItem, type ItemHash } from './bloom-filter.ts'
+import type { Codec } from '../../schemas/codec.ts'
 import { keyedStore } from './keyed-store.ts'
-import type { EngineStore, StoreLookup } from './store.ts'
+import { type ChangedPage, changedPages } from './seen-set/changes.ts'
+import { fingerprintIn, type ItemHash, pageIn } from './seen-set/item-hash.ts'
+import { oldestLive, type SeenSetLayout, type SeenSetShape, seenSetLayout, unitOf } from './seen-set/layout.ts'
+import { decodePage, encodePage, entriesOf, MAX_PAGE_BYTES, MAX_PAGE_ENTRIES, type Page } from './seen-set/page.ts'
+import { itemHasher } from './seen-set/reader.ts'
+import { pagesOfSet, type SeenSetRow, seenSetRows } from './seen-set/rows.ts'
+import { addFingerprint, dropBefore, newestStartWith } from './seen-set/runs.ts'
+import type { ChangelogWriter, EngineStore } from './store.ts'
 import { storeLife } from './store-life.ts'
 
-export interface SeenSetOptions<K, I> {
+export interface SeenSetOptions<K, I> extends SeenSetShape {
   readonly key: Codec<K>
   readonly item: Codec<I>
-  /** Minimum number of items that a key remembers. Beyond it, the oldest items may be forgotten. */
-  readonly capacity: number
-  /** Maximum false-positive rate, between 0 and 1: the share of new items that are reported as seen. */
-  readonly errorRate: number
+  /** Default false. True collects changes for `takeChanges`, which must then be called before each commit. */
+  readonly collectChanges?: boolean
   /** Default true. */
   readonly logged?: boolean
 }
 
 /**
- * Stores a set of items per key in a few bits per item. It may report a new item as seen, but never reports a
- * remembered item as new. A set starts small and grows by adding filters (Almeida, Baquero, Preguiça and Hutchison,
- * "Scalable Bloom filters", 2007), so a key with few items takes little space.
+ * Stores a set of items per key in 10 to 16 bits per item. It may report a new item as seen, but never reports a
+ * remembered item as new. Every item expires a fixed time after it was last added. A set consists of pages of at most
+ * 512 bytes, and adding an item writes one of them. `seenSetReader` reads copies of pages outside the engine.
+ *
+ * Times are epoch ms, measured by any clock that the author chooses, for instance timestamps of records.
  */
 export interface SeenSetStore<K, I> extends EngineStore {
-  /** The lookup returns the number of items that the set remembers. */
-  readonly lookup: StoreLookup<K, { readonly items: number }>
-  prefetch(key: K): void
+  /** Announces that the item will be added or asked for. */
+  prefetch(key: K, item: I): void
   /**
-   * Remembers the item.
-   * @returns true when the item is certainly new
+   * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding it again renews it.
+   * @returns true when the item is certainly new or has expired
    */
-  add(key: K, item: I): boolean
-  has(key: K, item: I): boolean
+  add(key: K, item: I, time: number): boolean
+  has(key: K, item: I, now: number): boolean
   /**
-   * Returns the number of items that were added and not forgotten. It excludes new items that were mistaken for seen
-   * ones.
+   * Number of items that the set remembers. It excludes new items that were mistaken for seen ones, and may count a
+   * renewed item twice. Reads the whole set.
    */
-  size(key: K): number
+  size(key: K, now: number): number
+  /** All pages of a set. */
+  pages(key: K): SeenSetPage[]
   delete(key: K): void
+  /**
+   * Checks pages whose items may all have expired, and removes what has. A page without items is deleted, so the sets
+   * of idle keys vanish.
+   * @param limit maximum number of pages
+   * @returns the number of pages that were checked. If it is `limit`, more may be due.
+   */
+  expire(now: number, limit: number): number
+  /**
+   * The pages that changed since the last call, for copies of the sets. Requires `collectChanges`. Call it in
+   * `beforeCommit`: each commit then has every changed page once.
+   */
+  takeChanges(): SeenSetChange<K, I>[]
 }
 
-/** One Bloom filter of a set. */
-interface Slice {
-  /** Number of items that the slice is designed for. */
-  readonly capacity: number
-  items: number
-  /** Bits set per item; stored because the options may change later. */
-  readonly hashes: number
-  readonly bits: Buffer
+export interface SeenSetPage {
+  readonly page: number
+  readonly bytes: Buffer
 }
 
-/** The slices of a set, oldest first. */
-type SeenSet = Slice[]
+export interface SeenSetChange<K, I> extends ChangedPage<K, I> {
+  /** The page as it is now; undefined when it was deleted. */
+  readonly bytes: Buffer | undefined
+}
 
-/** Capacity of the first slice. Smaller filters would not make a row noticeably smaller. */
-const FIRST_SLICE_ITEMS = 64
-const GROWTH = 4
-/** A full set consists of this many slices of the largest size, so it forgets a quarter of its capacity at a time. */
-const LARGEST_SLICES = 4
+/** A page to which an item belongs. */
+interface Place {
+  readonly page: number
+  /** Undefined when the set does not have this page. */
+  readonly bytes: Buffer | undefined
+  readonly runs: Page
+  readonly fingerprintBits: number
+  readonly fingerprint: number
+}
 
-const seenSet = avroValue<SeenSet>({
-  type: 'array',
-  items: {
-    type: 'record',
-    name: 'SeenSlice',
-    namespace: 'millrace.state',
-    fields: [
-      { name: 'capacity', type: 'int' },
-      { name: 'items', type: 'int' },
-      { name: 'hashes', type: 'int' },
-      { name: 'bits', type: 'bytes' },
-    ],
-  },
-})
+const NOTHING = Buffer.alloc(0)
+/** An item takes up to this many bytes. Pages with less room are full, which is found without encoding them. */
+const ROOM_BYTES = 8
 
-/** @throws RangeError when the capacity or the error rate is invalid */
+/** @throws RangeError when the capacity, the error rate or the lifetime is invalid */
 export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>): SeenSetStore<K, I> {
-  const { capacity, errorRate, item: items } = options
-  if (!(Number.isSafeInteger(capacity) && capacity > 0)) throw new RangeError(`store ${name}: capacity must be a positive integer`)
-  if (!(errorRate > 0 && errorRate < 1)) throw new RangeError(`store ${name}: errorRate must be between 0 and 1`)
-  const sets = keyedStore<K, SeenSet>(name, { key: options.key, value: seenSet, logged: options.logged })
-  // A lookup is wrong when any of the filters is, so the error rate is divided among them.
-  const sliceErrorRate = errorRate / mostSlices(capacity)
-  const itemBytes = byteWriter()
+  const layout = layoutFor(name, options)
+  const { layers, spanUnits } = layout
+  const hashOf = itemHasher(options.item)
+  const rowCodec = seenSetRows(options.key)
+  const rows = keyedStore<SeenSetRow<K>, Buffer>(name, { key: rowCodec, value: avroValue<Buffer>('bytes'), logged: options.logged })
+  const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
+  /** No due page has an earlier start, so a scan from here skips the tombstones of earlier checks. */
+  let firstDue = 0
 
-  function hashOf(item: I): ItemHash {
-    itemBytes.length = 0
-    items.encode(item, itemBytes)
-    return hashItem(itemBytes.buffer.subarray(0, itemBytes.length))
+  function bytesOf(key: K, page: number): Buffer | undefined {
+    return rows.get({ kind: 'page', key, page })
   }
 
-  function newSlice(set: SeenSet): Slice {
-    const sliceItems = nextSliceItems(capacity, set.at(-1)?.capacity)
-    const shape = filterShape(sliceItems, sliceErrorRate)
-    const slice = { capacity: sliceItems, items: 0, hashes: shape.hashes, bits: emptyFilter(shape) }
-    set.push(slice)
-    dropOldest(set, capacity)
-    return slice
+  function bitsOf(page: number): number {
+    return (layers.findLast(({ firstPage }) => firstPage <= page) ?? layers[0]).fingerprintBits
   }
 
-  return Object.assign(storeLife(sets), {
-    lookup: { ...sets.lookup, view: (stored: unknown) => ({ items: countItems(stored as SeenSet) }) },
-    prefetch: sets.prefetch,
-    add(key: K, item: I) {
-      const set = sets.get(key) ?? []
+  /** The pages to which the item belongs, one per layer. */
+  function placesOf(key: K, hash: ItemHash): Place[] {
+    return layers.map((layer) => {
+      const page = pageIn(layer, hash)
+      const bytes = bytesOf(key, page)
+      const runs = bytes === undefined ? [] : decodePage(bytes, layer.fingerprintBits)
+      return { page, bytes, runs, fingerprintBits: layer.fingerprintBits, fingerprint: fingerprintIn(layer, hash) }
+    })
+  }
+
+  /** Stores the item in the first of its pages that has room. */
+  function remember(key: K, places: readonly Place[], unit: number, oldest: number): Place {
+    for (const place of places) {
+      const { page, bytes, runs, fingerprintBits, fingerprint } = place
+      const { length } = runs
+      dropBefore(runs, oldest)
+      if (bytes !== undefined && runs.length === length && isFull(bytes, runs)) continue
+      const changed = copyOf(runs)
+      addFingerprint(changed, unit, spanUnits, fingerprint)
+      const encoded = encodePage(changed, fingerprintBits)
+      if (encoded === undefined) continue
+      rows.put({ kind: 'page', key, page }, encoded)
+      if (bytes === undefined) checkLater(key, page, unit)
+      return place
+    }
+    return rememberInstead(key, places, unit)
+  }
+
+  /** Stores the item in place of the oldest ones of its pages, because all of them are full. */
+  function rememberInstead(key: K, places: readonly Place[], unit: number): Place {
+    const oldest = places.reduce((found, place) => (endOf(place.runs) < endOf(found.runs) ? place : found))
+    let encoded: Buffer | undefined
+    while (encoded === undefined) {
+      oldest.runs.pop()
+      const changed = copyOf(oldest.runs)
+      // A span of 0, so that no run has items from before and after the older ones were forgotten.
+      addFingerprint(changed, unit, 0, oldest.fingerprint)
+      encoded = encodePage(changed, oldest.fingerprintBits)
+    }
+    rows.put({ kind: 'page', key, page: oldest.page }, encoded)
+    return oldest
+  }
+
+  function checkLater(key: K, page: number, start: number): void {
+    rows.put({ kind: 'due', start, key, page }, NOTHING)
+    firstDue = Math.min(firstDue, start)
+  }
+
+  function check(key: K, page: number, oldest: number): void {
+    const bytes = bytesOf(key, page)
+    if (bytes === undefined) return
+    const runs = decodePage(bytes, bitsOf(page))
+    const { length } = runs
+    dropBefore(runs, oldest)
+    if (runs.length > 0) checkLater(key, page, runs[0].start)
+    if (runs.length === length) return
+    if (runs.length === 0) rows.delete({ kind: 'page', key, page })
+    else rows.put({ kind: 'page', key, page }, encodePage(runs, bitsOf(page)) as Buffer)
+    changes?.note(key, page)
+  }
+
+  function pagesOf(key: K): SeenSetPage[] {
+    return Array.from(rows.scan({ prefix: pagesOfSet(rowCodec, key) }), ([row, bytes]) => ({ page: pageOf(row).page, bytes }))
+  }
+
+  return Object.assign(storeLife(rows), {
+    // A set has several rows, so there is no lookup by key alone.
+    lookup: undefined,
+    flush(changelog: ChangelogWriter | undefined) {
+      if (changes !== undefined && changes.size > 0) {
+        throw new Error(`store ${name}: the commit would lose ${changes.size} changed pages; call takeChanges in beforeCommit`)
+      }
+      rows.flush(changelog)
+    },
+    discard() {
+      changes?.take()
+      firstDue = 0
+      rows.discard()
+    },
+    prefetch(key: K, item: I) {
       const hash = hashOf(item)
-      if (isIn(set, hash)) return false
-      const last = set.at(-1)
-      const slice = last !== undefined && last.items < last.capacity ? last : newSlice(set)
-      filterAdd(slice.bits, slice.hashes, hash)
-      slice.items++
-      sets.put(key, set)
-      return true
+      for (const layer of layers) rows.prefetch({ kind: 'page', key, page: pageIn(layer, hash) })
     },
-    has(key: K, item: I) {
-      const set = sets.get(key)
-      return set !== undefined && isIn(set, hashOf(item))
+    add(key: K, item: I, time: number) {
+      const hash = hashOf(item)
+      const unit = unitOf(layout, time)
+      const oldest = oldestLive(layout, time)
+      const places = placesOf(key, hash)
+      const known = lastAdded(places)
+      if (known >= 0 && known + spanUnits >= unit) return false
+      const { page } = remember(key, places, unit, oldest)
+      changes?.note(key, page, item)
+      return known < oldest
     },
-    size(key: K) {
-      return countItems(sets.get(key) ?? [])
+    has(key: K, item: I, now: number) {
+      return lastAdded(placesOf(key, hashOf(item))) >= oldestLive(layout, now)
     },
-    delete: sets.delete,
+    size(key: K, now: number) {
+      const oldest = oldestLive(layout, now)
+      return pagesOf(key).reduce((items, { page, bytes }) => {
+        const runs = decodePage(bytes, bitsOf(page))
+        dropBefore(runs, oldest)
+        return items + entriesOf(runs)
+      }, 0)
+    },
+    pages: pagesOf,
+    delete(key: K) {
+      for (const { page } of pagesOf(key)) {
+        rows.delete({ kind: 'page', key, page })
+        changes?.note(key, page)
+      }
+    },
+    expire(now: number, limit: number) {
+      const end = oldestLive(layout, now)
+      // This call checks the caller's access to the store, so it precedes the early return. The scan itself only begins
+      // with the loop.
+      const scan = rows.scan({ gte: { kind: 'due-from', start: firstDue }, lt: { kind: 'due-from', start: end }, limit })
+      if (end <= firstDue) return 0
+      const due = Array.from(scan, ([row]) => row)
+      for (const row of due) rows.prefetch({ kind: 'page', ...pageOf(row) })
+      rows.loadPrefetched()
+      for (const row of due) {
+        const { key, page } = pageOf(row)
+        rows.delete(row)
+        check(key, page, end)
+      }
+      if (due.length < limit) firstDue = end
+      return due.length
+    },
+    takeChanges() {
+      // Checks the caller's access, which no row may need.
+      rows.scan({ limit: 0 })
+      if (changes === undefined) throw new Error(`store ${name} has no changes to take without the option collectChanges`)
+      return changes.take().map((change) => ({ ...change, bytes: bytesOf(change.key, change.page) }))
+    },
   })
 }
 
-function isIn(set: SeenSet, hash: ItemHash): boolean {
-  return set.some(({ bits, hashes }) => filterHas(bits, hashes, hash))
-}
-
-function countItems(set: SeenSet): number {
-  return set.reduce((sum, { items }) => sum + items, 0)
-}
-
-function nextSliceItems(capacity: number, last: number | undefined): number {
-  if (last === undefined) return FIRST_SLICE_ITEMS
-  return Math.min(last * GROWTH, Math.max(FIRST_SLICE_ITEMS, Math.ceil(capacity / LARGEST_SLICES)))
-}
-
-/** Drops old slices that are not needed for the capacity. The newest slice counts as empty. */
-function dropOldest(set: { readonly capacity: number }[], capacity: number): void {
-  let others = set.slice(0, -1).reduce((sum, slice) => sum + slice.capacity, 0)
-  while (set.length > 1 && others - set[0].capacity >= capacity) others -= (set.shift() as { capacity: number }).capacity
-}
-
-/**
- * Returns the maximum number of slices of a set. Simulates a set that grows until all of its first slices are
- * forgotten.
- */
-function mostSlices(capacity: number): number {
-  const set: { readonly capacity: number }[] = []
-  let most = 0
-  for (let added = 0; added <= LARGEST_SLICES * Math.max(capacity, FIRST_SLICE_ITEMS); added += set[set.length - 1].capacity) {
-    const slice = { capacity: nextSliceItems(capacity, set.at(-1)?.capacity) }
-    set.push(slice)
-    dropOldest(set, capacity)
-    most = Math.max(most, set.length)
+function layoutFor(name: string, shape: SeenSetShape): SeenSetLayout {
+  try {
+    return seenSetLayout(shape)
+  } catch (error) {
+    throw new RangeError(`store ${name}: ${(error as Error).message}`)
   }
-  return most
+}
+
+/** The start of the newest run that has the item; -1 when none has it. */
+function lastAdded(places: readonly Place[]): number {
+  return places.reduce((newest, { runs, fingerprint }) => Math.max(newest, newestStartWith(runs, fingerprint) ?? -1), -1)
+}
+
+function isFull(bytes: Buffer, runs: Page): boolean {
+  return bytes.length > MAX_PAGE_BYTES - ROOM_BYTES || entriesOf(runs) >= MAX_PAGE_ENTRIES
+}
+
+/** The start of the oldest run. */
+function endOf(runs: Page): number {
+  return runs[runs.length - 1].start
+}
+
+function copyOf(runs: Page): Page {
+  return runs.map(({ start, fingerprints }) => ({ start, fingerprints: [...fingerprints] }))
+}
+
+/** Bounds of scans are never rows. */
+function pageOf<K>(row: SeenSetRow<K>): { readonly key: K; readonly page: number } {
+  if (row.kind === 'due-from') throw new Error('a bound was read as a row')
+  return { key: row.key, page: row.page }
 }

@@ -2,18 +2,30 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
+import { MAX_PAGE_BYTES } from '../../../state/stores/seen-set/page.ts'
+import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
 import { type SeenSetStore, seenSetStore } from '../../../state/stores/seen-set-store.ts'
-import { openStore, type TestBackend, testChangelog } from './harness.ts'
+import { openStore, storedRows, type TestBackend, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'seen'
 const CACHED_OBJECTS = 2
 /** An error rate without false positives in these tests, so that a plain set can be the model. */
-const EXACT = 1e-9
+const EXACT = 1e-6
+const LIFETIME_MS = 1_000
+const LONGEST_LIFE_MS = 1_100
+const START = 1_000_000
+const DAY_MS = 24 * 3_600_000
+const MONTH_MS = 30 * DAY_MS
 
-type Step = { do: 'add' | 'has'; key: string; item: number } | { do: 'delete'; key: string } | LifeStep
+type Step =
+  | { do: 'add' | 'has'; key: string; item: number; late: number }
+  | { do: 'delete'; key: string }
+  | { do: 'wait'; ms: number }
+  | { do: 'expire'; limit: number }
+  | LifeStep
 
-const keyArbitrary = fc.constantFrom('ann', 'bob', 'cid')
+const keyArbitrary = fc.constantFrom('ann', 'anna', 'bob')
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 12,
@@ -21,42 +33,102 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constantFrom('add' as const, 'add' as const, 'has' as const),
       key: keyArbitrary,
       item: fc.integer({ min: 0, max: 40 }),
+      late: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: 1_500 }) }),
     }),
   },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, 20, 150, 600, 1_200) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('expire' as const), limit: fc.constantFrom(1, 2, 100) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), key: keyArbitrary }) },
   { weight: 3, arbitrary: lifeSteps },
 )
 
-function newStore(capacity = 1_000, errorRate = EXACT): SeenSetStore<string, string> {
-  return seenSetStore(STORE, { key: utf8, item: utf8, capacity, errorRate })
+interface Shape {
+  capacity?: number
+  errorRate?: number
+  lifetimeMs?: number
+  collectChanges?: boolean
 }
 
-type Model = Map<string, Set<number>>
+function newStore({ capacity = 1_000, errorRate = EXACT, lifetimeMs = LIFETIME_MS, ...more }: Shape = {}): SeenSetStore<string, string> {
+  return seenSetStore(STORE, { key: utf8, item: utf8, capacity, errorRate, lifetimeMs, ...more })
+}
 
-function copy(model: Model): Model {
-  return new Map([...model].map(([key, items]) => [key, new Set(items)]))
+interface Model {
+  /** For each key and item the latest time at which it was added. */
+  readonly items: Map<string, Map<string, number>>
+  /** A copy of the pages, made from the changes. */
+  readonly pages: Map<string, Buffer>
+}
+
+function copy({ items, pages }: Model): Model {
+  return { items: new Map([...items].map(([key, times]) => [key, new Map(times)])), pages: new Map(pages) }
 }
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(newStore(), opened.backend, CACHED_OBJECTS)
-  const both = modelled(opened, open, new Map() as Model, copy)
+  const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHED_OBJECTS)
+  const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
+  /** The latest time that the store was given. Items that have expired by then may be gone. */
+  let now = START
+
+  function check(seen: boolean, added: number | undefined, at: number): void {
+    if (added === undefined || added < at - LONGEST_LIFE_MS) expect(seen).toBe(false)
+    else if (added >= now - LIFETIME_MS) expect(seen).toBe(true)
+  }
+
+  function takeChanges(): void {
+    for (const { key, page, bytes } of both.store.takeChanges()) {
+      const id = `${key} ${page}`
+      if (bytes === undefined) both.current.pages.delete(id)
+      else both.current.pages.set(id, bytes)
+    }
+    const pages = ['ann', 'anna', 'bob'].flatMap((key) =>
+      both.store.pages(key).map(({ page, bytes }): [string, Buffer] => [`${key} ${page}`, bytes]),
+    )
+    expect(new Map(pages)).toEqual(both.current.pages)
+  }
+
   for (const step of steps) {
     switch (step.do) {
+      case 'wait':
+        now += step.ms
+        break
       case 'add': {
-        const items = both.current.get(step.key) ?? new Set()
-        expect(both.store.add(step.key, `${step.item}`)).toBe(!items.has(step.item))
-        both.current.set(step.key, items.add(step.item))
-        expect(both.store.size(step.key)).toBe(items.size)
+        const items = both.current.items.get(step.key) ?? new Map<string, number>()
+        const item = `${step.item}`
+        const at = now - step.late
+        const before = items.get(item)
+        check(!both.store.add(step.key, item, at), before, at)
+        both.current.items.set(step.key, items.set(item, Math.max(at, before ?? 0)))
+        check(both.store.has(step.key, item, now), items.get(item), now)
         break
       }
-      case 'has':
-        both.store.prefetch(step.key)
+      case 'has': {
+        const item = `${step.item}`
+        both.store.prefetch(step.key, item)
         both.store.loadPrefetched()
-        expect(both.store.has(step.key, `${step.item}`)).toBe(both.current.get(step.key)?.has(step.item) ?? false)
+        check(both.store.has(step.key, item, now - step.late), both.current.items.get(step.key)?.get(item), now - step.late)
         break
+      }
       case 'delete':
         both.store.delete(step.key)
-        both.current.delete(step.key)
+        both.current.items.delete(step.key)
+        expect(both.store.size(step.key, START)).toBe(0)
+        break
+      case 'expire': {
+        while (both.store.expire(now, step.limit) >= step.limit);
+        for (const [key, items] of both.current.items) {
+          const times = [...items.values()]
+          if (times.every((time) => time < now - LONGEST_LIFE_MS)) expect(both.store.pages(key)).toEqual([])
+          const size = both.store.size(key, now)
+          expect(size).toBeGreaterThanOrEqual(times.filter((time) => time >= now - LIFETIME_MS).length)
+          expect(size).toBeLessThanOrEqual(times.filter((time) => time >= now - LONGEST_LIFE_MS).length)
+        }
+        break
+      }
+      case 'flush':
+      case 'commit':
+        takeChanges()
+        await both.live(step)
         break
       default:
         await both.live(step)
@@ -64,83 +136,195 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   }
 }
 
-testAgainstModel('a seen-set answers like a set, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel(
+  'a seen-set answers like a set of items with times, through commits, aborts and restarts',
+  STORE,
+  stepArbitrary,
+  runAgainstModel,
+)
 
-describe('a full set', () => {
-  const CAPACITY = 5_000
-  const ERROR_RATE = 0.01
-  const ADDED = 3 * CAPACITY
+describe('a set of 50,000 items at one per cent for 30 days', () => {
+  const SHAPE = { capacity: 50_000, errorRate: 0.01, lifetimeMs: MONTH_MS }
+  const START_MS = Date.UTC(2026, 0, 1)
+  const MANY = 1_000_000
+  const FILL_TIMEOUT_MS = 120_000
 
-  function filled(): { store: SeenSetStore<string, string>; remembered: string[] } {
-    const store = openStore(newStore(CAPACITY, ERROR_RATE), memoryBackend())
-    const items = Array.from({ length: ADDED }, (_, i) => `item-${i}`)
-    return { store, remembered: items.filter((item) => store.add('ann', item)) }
+  /** Adds items at equal distances. */
+  function filled(items: number, overMs: number): { store: SeenSetStore<string, string>; mistaken: number; now: number } {
+    const store = openStore(newStore(SHAPE), memoryBackend(), MANY)
+    let mistaken = 0
+    for (let i = 0; i < items; i++) {
+      if (!store.add('ann', `item-${i}`, START_MS + Math.floor((i * overMs) / items))) mistaken++
+    }
+    return { store, mistaken, now: START_MS + overMs }
   }
 
-  test('remembers as many of the newest items as its capacity, and forgets the oldest', () => {
-    const { store, remembered } = filled()
-    expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
-    for (const item of remembered.slice(-CAPACITY)) expect(store.has('ann', item)).toBe(true)
-    expect(store.size('ann')).toBeLessThan(CAPACITY * 1.5)
-    const forgotten = remembered.slice(0, CAPACITY)
-    expect(forgotten.filter((item) => store.has('ann', item)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
-  })
+  /** Rows of the changelog that adding one item writes. */
+  function rowsOfOneMore(store: SeenSetStore<string, string>, item: string, now: number): [string, string][] {
+    store.add('ann', item, now)
+    const changelog = testChangelog()
+    store.flush(changelog)
+    changelog.commit()
+    store.committed()
+    return [...changelog.rows]
+  }
 
-  test('has no more false positives than its error rate', () => {
-    const { store } = filled()
+  test.each([
+    { items: 300, overMs: MONTH_MS, pageBytes: 600 },
+    { items: 300, overMs: 0, pageBytes: 500 },
+    { items: 5_000, overMs: MONTH_MS, pageBytes: 10_500 },
+    { items: 50_000, overMs: MONTH_MS, pageBytes: 105_000 },
+  ])('$items items within $overMs ms: few false positives, none forgotten, $pageBytes bytes', { timeout: FILL_TIMEOUT_MS }, (row) => {
+    const { items, overMs, pageBytes } = row
+    const { store, mistaken, now } = filled(items, overMs)
+    const pages = new Map(store.pages('ann').map(({ page, bytes }) => [page, bytes]))
+    const read = seenSetReader({ item: utf8, ...SHAPE }).open((page) => pages.get(page), now)
+    expect(mistaken / items).toBeLessThan(SHAPE.errorRate)
+    for (let i = 0; i < items; i++) if (!read.has(`item-${i}`)) expect.fail(`item ${i} was forgotten`)
+    // An item that was mistaken for an old one is stored, because the old one could have been added again.
+    expect(store.size('ann', now)).toBeGreaterThanOrEqual(items - mistaken)
+    expect(store.size('ann', now)).toBeLessThanOrEqual(items)
+    const sizes = Array.from(pages.values(), ({ length }) => length)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(MAX_PAGE_BYTES)
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(pageBytes)
     const asked = 50_000
     let wrong = 0
-    for (let i = 0; i < asked; i++) if (store.has('ann', `other-${i}`)) wrong++
-    expect(wrong / asked).toBeLessThan(ERROR_RATE)
+    for (let i = 0; i < asked; i++) if (read.has(`other-${i}`)) wrong++
+    expect(wrong / asked).toBeLessThan(SHAPE.errorRate)
     expect(wrong).toBeGreaterThan(0)
+
+    store.flush(undefined)
+    store.committed()
+    for (let i = 0; i < 100; i++) {
+      const rows = rowsOfOneMore(store, `more-${i}`, now)
+      // Apart from one page there is at most the row that finds a new page when it has expired.
+      expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
+      expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
+    }
   })
 
-  test('takes memory in proportion to its number of items', () => {
-    const { store } = filled()
-    const backend = memoryBackend()
-    const sized = openStore(newStore(CAPACITY, ERROR_RATE), backend)
-    sized.add('ann', 'one')
+  test('all its pages vanish when its items have expired', () => {
+    const { store, now } = filled(2_000, MONTH_MS)
+    while (store.expire(now, 10) === 10);
+    expect(store.size('ann', now)).toBeGreaterThanOrEqual(1_980)
+    const later = now + 1.1 * MONTH_MS
+    expect(store.has('ann', 'item-1999', later)).toBe(false)
+    while (store.expire(later, 10) === 10);
+    expect(store.pages('ann')).toEqual([])
     const changelog = testChangelog()
-    sized.flush(changelog)
+    store.flush(changelog)
     changelog.commit()
-    const [small] = changelog.rows.values()
-    expect(small.length).toBeLessThan(150)
-    const full = testChangelog()
-    store.flush(full)
-    full.commit()
-    const [row] = full.rows.values()
-    // At most a quarter more items than the capacity, with 13 to 15 bits each.
-    expect(row.length).toBeLessThan((CAPACITY * 1.25 * 15) / 8 + 200)
+    expect(changelog.rows.size).toBe(0)
   })
 })
 
-test.each([
-  [{ capacity: 0 }, 'capacity must be a positive integer'],
-  [{ capacity: 1.5 }, 'capacity must be a positive integer'],
-  [{ errorRate: 0 }, 'errorRate must be between 0 and 1'],
-  [{ errorRate: 1 }, 'errorRate must be between 0 and 1'],
-])('%o is refused', (wrong, message) => {
-  expect(() => seenSetStore(STORE, { key: utf8, item: utf8, capacity: 10, errorRate: 0.01, ...wrong })).toThrow(message)
+describe('a set of more items than its capacity', () => {
+  const CAPACITY = 2_000
+  const ERROR_RATE = 0.01
+  const ADDED = 4 * CAPACITY
+  const FILL_TIMEOUT_MS = 60_000
+
+  /** [ms between two items, number of items that live] */
+  test.each([
+    [1_000, CAPACITY],
+    [60_000, CAPACITY],
+    [3_600_000, 720],
+  ])('remembers the newest items, one every %i ms: the last %i', { timeout: FILL_TIMEOUT_MS }, (stepMs, live) => {
+    const store = openStore(newStore({ capacity: CAPACITY, errorRate: ERROR_RATE, lifetimeMs: MONTH_MS }), memoryBackend(), ADDED)
+    const items = Array.from({ length: ADDED }, (_, i) => `item-${i}`)
+    const remembered = items.filter((item, i) => store.add('ann', item, START + i * stepMs))
+    const now = START + ADDED * stepMs
+    expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
+    // An item that was mistaken for an older one is forgotten with it.
+    for (const item of remembered.slice(-live * (1 - ERROR_RATE))) if (!store.has('ann', item, now)) expect.fail(`${item} was forgotten`)
+    expect(store.size('ann', now)).toBeLessThan(CAPACITY * 2)
+    expect(items.slice(0, CAPACITY).filter((item) => store.has('ann', item, now)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
+    let wrong = 0
+    for (let i = 0; i < ADDED; i++) if (store.has('ann', `other-${i}`, now)) wrong++
+    expect(wrong / ADDED).toBeLessThan(ERROR_RATE)
+    store.add('ann', 'late', 0)
+    expect(store.has('ann', 'late', START)).toBe(true)
+  })
 })
 
 test.each([1, 2, 63, 65, 300])('a set with capacity %i remembers at least that many items', (capacity) => {
-  const store = openStore(newStore(capacity), memoryBackend())
+  const store = openStore(newStore({ capacity, lifetimeMs: MONTH_MS }), memoryBackend())
+  const stepMs = 60_000
   for (let i = 0; i < 5 * Math.max(64, capacity); i++) {
-    store.add('ann', `item-${i}`)
-    expect(store.has('ann', `item-${Math.max(0, i - capacity + 1)}`)).toBe(true)
+    const now = START + i * stepMs
+    store.add('ann', `item-${i}`, now)
+    expect(store.has('ann', `item-${Math.max(0, i - capacity + 1)}`, now)).toBe(true)
   }
-  expect(store.size('ann')).toBeLessThan(capacity + 2 * 64 + capacity / 2)
 })
 
-test('reports its number of items to readers', () => {
-  const store = openStore(newStore(), memoryBackend())
-  store.add('ann', 'x')
-  store.add('ann', 'x')
-  store.add('ann', 'y')
-  const changelog = testChangelog()
-  store.flush(changelog)
-  changelog.commit()
-  const [row] = changelog.rows.values()
-  const stored = store.values.open(0, { get: () => undefined }).decode(Buffer.from(row, 'latin1'), 0, row.length)
-  expect(store.lookup.view(stored)).toEqual({ items: 2 })
+describe('a lifetime', () => {
+  test('begins anew when an item is added again', () => {
+    const store = openStore(newStore({ lifetimeMs: MONTH_MS }), memoryBackend())
+    expect(store.add('ann', 'x', START)).toBe(true)
+    expect(store.add('ann', 'x', START + 20 * DAY_MS)).toBe(false)
+    expect(store.has('ann', 'x', START + 45 * DAY_MS)).toBe(true)
+    expect(store.size('ann', START + 45 * DAY_MS)).toBe(1)
+    expect(store.has('ann', 'x', START + 54 * DAY_MS)).toBe(false)
+    expect(store.add('ann', 'x', START + 54 * DAY_MS)).toBe(true)
+  })
+
+  test('does not become shorter when an item is added again with an earlier time', () => {
+    const store = openStore(newStore({ lifetimeMs: MONTH_MS }), memoryBackend())
+    store.add('ann', 'x', START + 20 * DAY_MS)
+    expect(store.add('ann', 'x', START)).toBe(false)
+    expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
+  })
+
+  test('of the items of a page may end before the page is due again', async () => {
+    const backend = memoryBackend()
+    const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
+    store.add('ann', 'x', START)
+    store.add('ann', 'y', START + 20 * DAY_MS)
+    expect(store.expire(START + 33 * DAY_MS, 10)).toBe(1)
+    expect(store.size('ann', START)).toBe(1)
+    // The page is checked again when its newest items have expired.
+    expect(store.expire(START + 52 * DAY_MS, 10)).toBe(0)
+    expect(store.expire(START + 53 * DAY_MS, 10)).toBe(1)
+    expect(store.size('ann', START)).toBe(0)
+    store.flush(undefined)
+    expect(storedRows(backend, STORE).size).toBe(0)
+  })
+})
+
+describe('changes', () => {
+  test('have each page once, with the items that were added to it', () => {
+    const store = openStore(newStore({ collectChanges: true }), memoryBackend())
+    for (const item of ['x', 'y', 'x']) store.add('ann', item, START)
+    store.add('bob', 'z', START)
+    const changes = store.takeChanges()
+    expect(changes.map(({ key, page, added }) => ({ key, page, added }))).toEqual([
+      { key: 'ann', page: 0, added: ['x', 'y'] },
+      { key: 'bob', page: 0, added: ['z'] },
+    ])
+    expect(changes[0].bytes).toEqual(store.pages('ann')[0].bytes)
+    expect(store.takeChanges()).toEqual([])
+    store.delete('ann')
+    expect(store.takeChanges()).toEqual([{ key: 'ann', page: 0, added: [], bytes: undefined }])
+    while (store.expire(START + LONGEST_LIFE_MS, 1) === 1);
+    expect(store.takeChanges()).toEqual([{ key: 'bob', page: 0, added: [], bytes: undefined }])
+  })
+
+  test('that nobody takes stop the commit, because copies would miss them', () => {
+    const store = openStore(newStore({ collectChanges: true }), memoryBackend())
+    store.add('ann', 'x', START)
+    expect(() => store.flush(undefined)).toThrow('the commit would lose 1 changed pages')
+    store.discard()
+    store.flush(undefined)
+  })
+
+  test('are collected only if the store is asked to', () => {
+    const store = openStore(newStore(), memoryBackend())
+    store.add('ann', 'x', START)
+    store.flush(undefined)
+    expect(() => store.takeChanges()).toThrow('collectChanges')
+  })
+})
+
+test('a wrong option is refused with the name of the store', () => {
+  expect(() => newStore({ capacity: 0 })).toThrow('store seen: capacity must be a positive integer')
 })

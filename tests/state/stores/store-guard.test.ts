@@ -57,12 +57,15 @@ const stores = [
     joinable: () => store.joinable('k', 1),
     takeExpired: () => store.takeExpired(0, 1),
   })),
-  uses(seenSetStore('seen', { key: utf8, item: utf8, capacity: 10, errorRate: 0.1 }), (store) => ({
-    prefetch: () => store.prefetch('k'),
-    add: () => store.add('k', 'item'),
-    has: () => store.has('k', 'item'),
-    size: () => store.size('k'),
+  uses(seenSetStore('seen', { key: utf8, item: utf8, capacity: 10, errorRate: 0.1, lifetimeMs: 1_000, collectChanges: true }), (store) => ({
+    prefetch: () => store.prefetch('k', 'item'),
+    add: () => store.add('k', 'item', 1),
+    has: () => store.has('k', 'item', 1),
+    size: () => store.size('k', 1),
+    pages: () => store.pages('k'),
     delete: () => store.delete('k'),
+    expire: () => store.expire(1, 1),
+    takeChanges: () => store.takeChanges(),
   })),
 ] as const
 const calls = stores.flatMap(([store, methods]) => Object.entries(methods).map(([method, use]) => ({ store, method, use })))

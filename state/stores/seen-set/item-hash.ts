@@ -1,0 +1,32 @@
+import { hash } from 'node:crypto'
+import type { Layer } from './layout.ts'
+
+/** Two independent 32-bit hashes of an item. */
+export interface ItemHash {
+  /** Chooses the page in each layer. */
+  readonly place: number
+  /** Its highest bits are the item's fingerprint. */
+  readonly mark: number
+}
+
+const UINT32_BYTES = 4
+const UINT32_BITS = 32
+const UINT32_VALUES = 2 ** UINT32_BITS
+
+/**
+ * The first and the second four bytes (little-endian) of the item's MD5, which serves as a fast hash with good
+ * distribution, not for security.
+ */
+export function hashItem(bytes: Uint8Array): ItemHash {
+  const digest = hash('md5', bytes, 'buffer')
+  return { place: digest.readUInt32LE(0), mark: digest.readUInt32LE(UINT32_BYTES) }
+}
+
+/** The number of the item's page in a layer. */
+export function pageIn({ firstPage, pages }: Layer, { place }: ItemHash): number {
+  return firstPage + Math.floor((place * pages) / UINT32_VALUES)
+}
+
+export function fingerprintIn({ fingerprintBits }: Pick<Layer, 'fingerprintBits'>, { mark }: ItemHash): number {
+  return mark >>> (UINT32_BITS - fingerprintBits)
+}

@@ -1,0 +1,128 @@
+import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
+
+/** What a seen-set holds. All three determine where items are stored, so other ones need a store with another name. */
+export interface SeenSetShape {
+  /** Number of items that a set remembers at least. Beyond it, the oldest ones may be forgotten early. */
+  readonly capacity: number
+  /** Maximum false-positive rate: the share of new items that are reported as seen. From 1e-6 to below 1. */
+  readonly errorRate: number
+  /** How long a set remembers an item after it was last added, ms. It may remember it a tenth longer. */
+  readonly lifetimeMs: number
+}
+
+/**
+ * Where a set keeps its items. A set consists of layers of pages: the first layer has one page, and each further one
+ * has several times as many as the one before. In each layer an item belongs to one page, by its hash. It is stored in
+ * the first of these pages that has room. A small set therefore has one page, a set of any size changes one page when
+ * an item is added, and a look-up reads one page per layer.
+ */
+export interface SeenSetLayout {
+  readonly layers: readonly Layer[]
+  /** Number of pages that a set can have. Pages are numbered from 0, layer by layer. */
+  readonly pages: number
+  /** Length of the units in which a set measures time, ms. Units are counted since 1970. */
+  readonly unitMs: number
+  /** The lifetime in units. */
+  readonly lifeUnits: number
+  /** Greatest distance between an item's time and the start of its run, in units. */
+  readonly spanUnits: number
+}
+
+export interface Layer {
+  readonly firstPage: number
+  readonly pages: number
+  /** Number of bits that remain of an item's hash. */
+  readonly fingerprintBits: number
+}
+
+/** Units are as long as possible, because starts of runs then take few bytes, but items must not live much longer. */
+const UNITS_PER_LIFETIME = 1_000
+/** A run of items expires as a whole, so a run must be short compared with the lifetime. */
+const SPANS_PER_LIFETIME = 10
+/** Times are rounded to units, which must not make an item live more than a span too long. */
+const ROUNDING_UNITS = 2
+/** Ratio of the sizes of two layers. A greater one means fewer layers to read, and more pages that are nearly empty. */
+const GROWTH = 6
+/** The last layer may be this many times larger, so that no small layer follows. */
+const LAST_LAYER_FACTOR = 2
+/** Room for pages to which more than their share of the items belong, and for forgetting whole runs. */
+const ROOM = 1.5
+/** The first layer's share of the errors. Its page is the only one of most sets, so its fingerprints are short. */
+const FIRST_LAYER_ERRORS = 0.6
+const MAX_FINGERPRINT_BITS = 32
+const MIN_ERROR_RATE = 1e-6
+const MAX_PAGES = 65_536
+const BITS_PER_BYTE = 8
+
+/**
+ * False positives: a page of n entries reports a new item with probability n / 2^bits, whatever it holds. A page has at
+ * most MAX_PAGE_ENTRIES entries, of any age, and a look-up reads one page per layer. The bits of each layer are chosen
+ * so that the sum over the layers is at most the error rate, even if all pages are full. Pages with more than their
+ * share of the items need no allowance, because the number of entries has a limit.
+ *
+ * @throws RangeError when the shape is invalid
+ */
+export function seenSetLayout({ capacity, errorRate, lifetimeMs }: SeenSetShape): SeenSetLayout {
+  if (!(Number.isSafeInteger(capacity) && capacity > 0)) throw new RangeError('capacity must be a positive integer')
+  if (!(errorRate >= MIN_ERROR_RATE && errorRate < 1)) throw new RangeError(`errorRate must be at least ${MIN_ERROR_RATE} and below 1`)
+  if (!(Number.isSafeInteger(lifetimeMs) && lifetimeMs >= UNITS_PER_LIFETIME)) {
+    throw new RangeError(`lifetimeMs must be an integer of at least ${UNITS_PER_LIFETIME}`)
+  }
+  const firstBits = bitsFor(errorRate * FIRST_LAYER_ERRORS)
+  // Fewer layers need fewer bits, which allow more entries per page. More bits never need fewer layers.
+  let layers = layersOf(capacity, [firstBits, firstBits])
+  for (let bits = firstBits; bits < bitsForFurther(errorRate, layers.length); ) {
+    bits = bitsForFurther(errorRate, layers.length)
+    layers = layersOf(capacity, [firstBits, bits])
+  }
+  const last = layers[layers.length - 1]
+  if (last.fingerprintBits > MAX_FINGERPRINT_BITS) throw new RangeError('errorRate is too small for this capacity')
+  const pages = last.firstPage + last.pages
+  if (pages > MAX_PAGES) throw new RangeError(`capacity needs ${pages} pages, and a set can have ${MAX_PAGES}`)
+  const unitMs = Math.ceil(lifetimeMs / UNITS_PER_LIFETIME)
+  const lifeUnits = Math.ceil(lifetimeMs / unitMs)
+  return { layers, pages, unitMs, lifeUnits, spanUnits: Math.floor(lifeUnits / SPANS_PER_LIFETIME) - ROUNDING_UNITS }
+}
+
+/** @throws RangeError when the time is not a number */
+export function unitOf({ unitMs }: SeenSetLayout, time: number): number {
+  if (!Number.isFinite(time)) throw new RangeError(`${time} is not a time in epoch ms`)
+  return Math.max(0, Math.floor(time / unitMs))
+}
+
+/** The earliest start of a run whose items are remembered at `time`. */
+export function oldestLive(layout: SeenSetLayout, time: number): number {
+  return Math.max(0, unitOf(layout, time) - layout.lifeUnits - layout.spanUnits)
+}
+
+function layersOf(capacity: number, [firstBits, furtherBits]: readonly [number, number]): Layer[] {
+  const layers: Layer[] = []
+  let rest = Math.ceil(capacity * ROOM)
+  for (let firstPage = 0, size = 1; ; size *= GROWTH) {
+    const fingerprintBits = size === 1 ? firstBits : furtherBits
+    const needed = Math.ceil(rest / entriesPerPage(fingerprintBits))
+    const isLast = needed <= (size === 1 ? 1 : size * LAST_LAYER_FACTOR)
+    const pages = isLast ? needed : size
+    layers.push({ firstPage, pages, fingerprintBits })
+    if (isLast) return layers
+    firstPage += pages
+    rest -= pages * entriesPerPage(fingerprintBits)
+  }
+}
+
+/**
+ * Number of entries that fit into a page, however their times are spread. About 24 entries in each of eleven runs take
+ * 3 bits less than a fingerprint each, because they are sorted, and the headers of the runs take 1.5.
+ */
+function entriesPerPage(fingerprintBits: number): number {
+  return Math.min(MAX_PAGE_ENTRIES, Math.floor((MAX_PAGE_BYTES * BITS_PER_BYTE) / (fingerprintBits - 1)))
+}
+
+function bitsForFurther(errorRate: number, layers: number): number {
+  return bitsFor((errorRate * (1 - FIRST_LAYER_ERRORS)) / Math.max(1, layers - 1))
+}
+
+/** The shortest fingerprints with which a full page has no more false positives than `errors`. */
+function bitsFor(errors: number): number {
+  return Math.ceil(Math.log2(MAX_PAGE_ENTRIES / errors))
+}

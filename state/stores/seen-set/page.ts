@@ -1,0 +1,120 @@
+import {
+  alignToByte,
+  type BitReader,
+  type BitWriter,
+  MalformedPageError,
+  readBits,
+  readUnary,
+  readVarint,
+  writeBits,
+  writeUnary,
+  writeVarint,
+} from './bits.ts'
+
+/**
+ * A page of a seen-set, which anybody can read who knows the number of bits of its fingerprints.
+ *
+ * | bytes | content |
+ * |---|---|
+ * | 1 | version of the format, 1 |
+ * | the rest | runs, newest first |
+ *
+ * A run has the fingerprints of items that were last added within a short time. It begins at a whole byte:
+ *
+ * | part | content |
+ * |---|---|
+ * | varint | the first run: its start; a further one: how much earlier than the previous run it started |
+ * | varint | number of fingerprints, at least 1 |
+ * | bits | the fingerprints in ascending order, Golomb-Rice coded |
+ *
+ * Starts are in the units of the set's layout, since 1970. A fingerprint is coded as its distance from the previous
+ * one, minus 1, and the first one as itself: the distance divided by 2^k, as that many ones and a zero, and then its
+ * lowest k bits. Here k is the number of bits of a fingerprint minus log2 of the number of fingerprints, rounded up, and
+ * at least 0. This takes about 1.5 bits per fingerprint more than its position in the order saves (Golomb, "Run-length
+ * encodings", 1966; Rice, "Some practical universal noiseless coding techniques", 1979).
+ */
+export interface Run {
+  /** When its first item was added, in units of the set's layout. */
+  readonly start: number
+  /** Ascending and different. */
+  readonly fingerprints: number[]
+}
+
+/** A page's runs, newest first. */
+export type Page = Run[]
+
+export const MAX_PAGE_BYTES = 512
+/** Bounds false positives; see `seenSetLayout`. */
+export const MAX_PAGE_ENTRIES = 340
+
+const VERSION = 1
+const BITS_PER_BYTE = 8
+/** A page that turns out not to fit is encoded as well. At most 340 runs of 20 bytes exceed no 8 KiB. */
+const SCRATCH_BYTES = 8_192
+const scratch = Buffer.alloc(SCRATCH_BYTES)
+
+/** @returns undefined when the page is too large */
+export function encodePage(page: Page, fingerprintBits: number): Buffer | undefined {
+  if (entriesOf(page) > MAX_PAGE_ENTRIES) return undefined
+  scratch.fill(0)
+  scratch[0] = VERSION
+  const writer: BitWriter = { bytes: scratch, at: BITS_PER_BYTE }
+  let before: number | undefined
+  for (const { start, fingerprints } of page) {
+    writeVarint(writer, before === undefined ? start : before - start)
+    writeVarint(writer, fingerprints.length)
+    const low = lowBits(fingerprintBits, fingerprints.length)
+    let next = 0
+    for (const fingerprint of fingerprints) {
+      const distance = fingerprint - next
+      writeUnary(writer, Math.floor(distance / 2 ** low))
+      writeBits(writer, distance, low)
+      next = fingerprint + 1
+    }
+    before = start
+  }
+  alignToByte(writer)
+  const length = writer.at / BITS_PER_BYTE
+  return length > MAX_PAGE_BYTES ? undefined : Buffer.from(scratch.subarray(0, length))
+}
+
+/** @throws MalformedPageError */
+export function decodePage(bytes: Uint8Array, fingerprintBits: number): Page {
+  if (bytes[0] !== VERSION) throw new MalformedPageError(`version ${bytes[0]} of the page is unknown`)
+  const page: Page = []
+  const reader: BitReader = { bytes, at: BITS_PER_BYTE }
+  let before: number | undefined
+  let entries = 0
+  while (reader.at < bytes.length * BITS_PER_BYTE) {
+    const distance = readVarint(reader)
+    const start: number = before === undefined ? distance : before - distance
+    const count = readVarint(reader)
+    entries += count
+    if (start < 0 || count < 1 || entries > MAX_PAGE_ENTRIES) throw new MalformedPageError('the page has an impossible run')
+    page.push({ start, fingerprints: readFingerprints(reader, count, lowBits(fingerprintBits, count)) })
+    alignToByte(reader)
+    before = start
+  }
+  return page
+}
+
+export function entriesOf(page: Page): number {
+  return page.reduce((sum, { fingerprints }) => sum + fingerprints.length, 0)
+}
+
+function readFingerprints(reader: BitReader, count: number, low: number): number[] {
+  const fingerprints: number[] = []
+  const factor = 2 ** low
+  let next = 0
+  for (let i = 0; i < count; i++) {
+    const fingerprint = next + readUnary(reader) * factor + readBits(reader, low)
+    fingerprints.push(fingerprint)
+    next = fingerprint + 1
+  }
+  return fingerprints
+}
+
+/** ⌈log2 count⌉ less than the fingerprint's bits: the mean distance is between 2^k and 2^(k+1). */
+function lowBits(fingerprintBits: number, count: number): number {
+  return Math.max(0, fingerprintBits - (32 - Math.clz32(count - 1)))
+}

@@ -1,0 +1,73 @@
+import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import { fingerprintIn, hashItem, type ItemHash, pageIn } from './item-hash.ts'
+import { oldestLive, type SeenSetShape, seenSetLayout } from './layout.ts'
+import { decodePage } from './page.ts'
+
+/** Reads copies of pages, for instance in an API that holds them in Redis, as the store itself does. */
+export interface SeenSetReader<I> {
+  /** Numbers of the pages that may have the item, one per layer of the set. A reader of one item needs only these. */
+  pagesOf(item: I): readonly number[]
+  /**
+   * A set whose pages are given. Each page is decoded once, when an item needs it, so that asking for thousands of
+   * items is cheap.
+   * @param pageOf the bytes of a page; undefined for pages that the set does not have
+   * @param now epoch ms
+   */
+  open(pageOf: (page: number) => Uint8Array | undefined, now: number): OpenSeenSet<I>
+}
+
+export interface OpenSeenSet<I> {
+  /**
+   * May report a new item as seen, at the error rate of the set.
+   * @throws MalformedPageError when a page cannot be read
+   */
+  has(item: I): boolean
+}
+
+/**
+ * @param options those of the store that wrote the pages
+ * @throws RangeError when the shape is invalid
+ */
+export function seenSetReader<I>({ item: items, ...shape }: SeenSetShape & { readonly item: Codec<I> }): SeenSetReader<I> {
+  const layout = seenSetLayout(shape)
+  const hashOf = itemHasher(items)
+
+  return {
+    pagesOf(item) {
+      const hash = hashOf(item)
+      return layout.layers.map((layer) => pageIn(layer, hash))
+    },
+    open(pageOf, now) {
+      const oldest = oldestLive(layout, now)
+      const decoded = new Map<number, ReadonlySet<number>>()
+
+      function liveOf(page: number, fingerprintBits: number): ReadonlySet<number> {
+        const bytes = pageOf(page)
+        const runs = bytes === undefined ? [] : decodePage(bytes, fingerprintBits)
+        const live = new Set(runs.flatMap(({ start, fingerprints }) => (start < oldest ? [] : fingerprints)))
+        decoded.set(page, live)
+        return live
+      }
+
+      return {
+        has(item) {
+          const hash = hashOf(item)
+          return layout.layers.some((layer) => {
+            const page = pageIn(layer, hash)
+            return (decoded.get(page) ?? liveOf(page, layer.fingerprintBits)).has(fingerprintIn(layer, hash))
+          })
+        },
+      }
+    },
+  }
+}
+
+/** Hashes the encoded bytes of items. */
+export function itemHasher<I>(items: Codec<I>): (item: I) => ItemHash {
+  const bytes = byteWriter()
+  return function hashOf(item) {
+    bytes.length = 0
+    items.encode(item, bytes)
+    return hashItem(bytes.buffer.subarray(0, bytes.length))
+  }
+}

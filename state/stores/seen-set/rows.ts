@@ -1,0 +1,57 @@
+import { byteWriter, type Codec, CodecError } from '../../../schemas/codec.ts'
+
+/**
+ * The rows of a seen-set store: the pages of the sets, and for each page a row that finds it again when its items have
+ * expired. Rows of the second kind are sorted by the start of the page's newest run, and have no value.
+ */
+export type SeenSetRow<K> =
+  | { readonly kind: 'page'; readonly key: K; readonly page: number }
+  | { readonly kind: 'due'; readonly start: number; readonly key: K; readonly page: number }
+  /** A bound of scans, before the first due page with this start. It is never stored. */
+  | { readonly kind: 'due-from'; readonly start: number }
+
+const PAGE = 0x70
+const DUE = 0x74
+const KIND_BYTES = 1
+/** Starts of runs are big-endian doubles, because non-negative doubles sort like their bytes. */
+const START_BYTES = 8
+const KEY_LENGTH_BYTES = 2
+const MAX_KEY_BYTES = 0xffff
+const PAGE_BYTES = 2
+/** Enough for the keys of most sets; the buffer grows for others. */
+const FIRST_ROW_BYTES = 64
+
+/** A page's row: its kind, the length of the set's key, the key, the number of the page. Pages of a set are neighbours. */
+export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
+  return {
+    encode(row, out) {
+      out.reserve(KIND_BYTES + START_BYTES + KEY_LENGTH_BYTES)
+      out.buffer[out.length++] = row.kind === 'page' ? PAGE : DUE
+      if (row.kind !== 'page') out.length = out.buffer.writeDoubleBE(row.start, out.length)
+      if (row.kind === 'due-from') return
+      const lengthAt = out.length
+      out.length += KEY_LENGTH_BYTES
+      keys.encode(row.key, out)
+      const length = out.length - lengthAt - KEY_LENGTH_BYTES
+      if (length > MAX_KEY_BYTES) throw new CodecError(`a key of a seen-set has ${length} bytes, and can have ${MAX_KEY_BYTES}`)
+      out.buffer.writeUInt16BE(length, lengthAt)
+      out.reserve(PAGE_BYTES)
+      out.length = out.buffer.writeUInt16BE(row.page, out.length)
+    },
+    decode(buffer, start, end) {
+      const isPage = buffer[start] === PAGE
+      const keyAt = start + KIND_BYTES + (isPage ? 0 : START_BYTES) + KEY_LENGTH_BYTES
+      const pageAt = end - PAGE_BYTES
+      const key = keys.decode(buffer, keyAt, pageAt)
+      const page = buffer.readUInt16BE(pageAt)
+      return isPage ? { kind: 'page', key, page } : { kind: 'due', start: buffer.readDoubleBE(start + KIND_BYTES), key, page }
+    },
+  }
+}
+
+/** The first bytes of the rows of all pages of a set. */
+export function pagesOfSet<K>(rows: Codec<SeenSetRow<K>>, key: K): Buffer {
+  const first = byteWriter(FIRST_ROW_BYTES)
+  rows.encode({ kind: 'page', key, page: 0 }, first)
+  return first.buffer.subarray(0, first.length - PAGE_BYTES)
+}
