@@ -1,11 +1,10 @@
 import { type KafkaSettings, kafkaSettings } from '../kafka/settings.ts'
-import { type Surroundings, settingsFragment, type Variables } from '../settings/fragment.ts'
+import { type Surroundings, settingsFragment, type ValueOf, type Variables } from '../settings/fragment.ts'
 import { type Environment, readSettings } from '../settings/read.ts'
-import { documented, type LogLevel, namesOf } from '../settings/variables.ts'
+import { documented, namesOf } from '../settings/variables.ts'
 import { type StateSettings, stateSettings } from '../state/settings.ts'
 import { type AuthSettings, authSettings } from './kit/auth/settings.ts'
 import { isLoopbackHost } from './kit/client-address.ts'
-import type { ConnectionLimits } from './kit/connections.ts'
 import { apiSettings } from './kit/settings.ts'
 import type { ApiService } from './service.ts'
 import { apiServices } from './services.ts'
@@ -17,20 +16,7 @@ export interface ChosenService {
 }
 
 /** The configuration of an API process. */
-export interface ApiConfig {
-  readonly host: string
-  /** 0 chooses any free port. */
-  readonly port: number
-  /** The address that serves metrics and the reasons why parts are missing. */
-  readonly operations: { readonly host: string; readonly port: number }
-  /** Base of absolute URLs. */
-  readonly publicUrl: string
-  /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
-  readonly trustedProxies: readonly string[]
-  readonly connections: ConnectionLimits
-  readonly drainDelayMs: number
-  readonly drainTimeoutMs: number
-  readonly logLevel: LogLevel
+export interface ApiConfig extends ValueOf<typeof apiSettings> {
   readonly services: readonly ChosenService[]
   readonly kafka: KafkaSettings
   readonly state: StateSettings

@@ -1,14 +1,7 @@
-import { settingsFragment } from '../settings/fragment.ts'
+import { settingsFragment, type ValueOf } from '../settings/fragment.ts'
 import { addressOf, documented, list } from '../settings/variables.ts'
 
 const BROKER = /^\S+:\d+$/
-
-/** The addresses of Kafka and of its schema registry. */
-export interface KafkaSettings {
-  /** `host:port` of each broker. */
-  readonly brokers: readonly string[]
-  readonly schemaRegistryUrl: string
-}
 
 export const kafkaSettings = settingsFragment({
   variables: {
@@ -21,5 +14,12 @@ export const kafkaSettings = settingsFragment({
       'address of the schema registry; if set, `npm start` uses it instead of starting a local one',
     ),
   },
-  value: (env): KafkaSettings => ({ brokers: env.KAFKA_BROKERS, schemaRegistryUrl: env.SCHEMA_REGISTRY_URL }),
+  value: (env) => ({
+    /** `host:port` of each broker. */
+    brokers: env.KAFKA_BROKERS,
+    schemaRegistryUrl: env.SCHEMA_REGISTRY_URL,
+  }),
 })
+
+/** The addresses of Kafka and of its schema registry. */
+export type KafkaSettings = ValueOf<typeof kafkaSettings>

@@ -1,13 +1,12 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { kafkaSettings } from '../kafka/settings.ts'
-import { COMPRESSIONS, type Compression } from '../kafka/transport.ts'
-import { settingsFragment, type Variables } from '../settings/fragment.ts'
+import { type KafkaSettings, kafkaSettings } from '../kafka/settings.ts'
+import { COMPRESSIONS } from '../kafka/transport.ts'
+import { settingsFragment, type ValueOf, type Variables } from '../settings/fragment.ts'
 import { type Environment, readSettings } from '../settings/read.ts'
-import { addressOf, documented, flag, type LogLevel, logLevel, namesOf, port, wholeNumber } from '../settings/variables.ts'
+import { addressOf, documented, flag, logLevel, namesOf, port, wholeNumber } from '../settings/variables.ts'
 import { type StateSettings, stateSettings } from '../state/settings.ts'
 import { servicesFor } from './choice.ts'
-import type { HostOptions } from './engine/index.ts'
 import type { PipelineService } from './service.ts'
 import { pipelineServices } from './services.ts'
 
@@ -15,27 +14,6 @@ import { pipelineServices } from './services.ts'
 export interface ChosenPipeline {
   readonly service: PipelineService
   readonly settings: unknown
-}
-
-/** The configuration of a worker process. */
-export interface PipelinesConfig extends StateSettings {
-  readonly brokers: readonly string[]
-  readonly schemaRegistryUrl: string
-  readonly services: readonly ChosenPipeline[]
-  /** Number of this worker process on its machine. Each has a separate state folder. */
-  readonly slot: number
-  /** Folder for the state of all slots of this machine. */
-  readonly stateDir: string
-  /** Folder for the state of this slot. */
-  readonly stateFolder: string
-  readonly stateMemoryBytes: number
-  readonly keepStateMs: number
-  readonly keepPlaceOnStop: boolean
-  readonly commitIntervalMs: number
-  readonly guarantee: 'exactly-once' | 'at-least-once'
-  readonly compression: Compression
-  readonly health: HostOptions
-  readonly logLevel: LogLevel
 }
 
 /** Minimum length of the query token. Shorter tokens can be guessed. */
@@ -119,8 +97,11 @@ const workerSettings = settingsFragment({
   value(env, { home }) {
     const stateDir = env.STATE_DIR ?? join(home, 'state')
     return {
+      /** Number of this worker process on its machine. Each has a separate state folder. */
       slot: env.WORKER_SLOT,
+      /** Folder for the state of all slots of this machine. */
       stateDir,
+      /** Folder for the state of this slot. */
       stateFolder: join(stateDir, `worker-${env.WORKER_SLOT}`),
       stateMemoryBytes: env.STATE_MEMORY_MB * MIB,
       keepStateMs: env.STATE_KEEP_MINUTES * MS_PER_MINUTE,
@@ -133,6 +114,11 @@ const workerSettings = settingsFragment({
     }
   },
 })
+
+/** The configuration of a worker process. */
+export interface PipelinesConfig extends KafkaSettings, StateSettings, ValueOf<typeof workerSettings> {
+  readonly services: readonly ChosenPipeline[]
+}
 
 /** The variables that every worker reads, regardless of its services. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]

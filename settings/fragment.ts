@@ -28,6 +28,9 @@ export interface SettingsFragment<Value = unknown, V extends Variables = Variabl
   value(values: Values<V>, surroundings: Surroundings): Value
 }
 
+/** The value of a fragment. */
+export type ValueOf<Fragment extends { value(...given: never): unknown }> = ReturnType<Fragment['value']>
+
 /** Creates a fragment and infers its types from the variables. */
 export function settingsFragment<Value, const V extends Variables>(fragment: SettingsFragment<Value, V>): SettingsFragment<Value, V> {
   return fragment

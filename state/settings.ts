@@ -1,27 +1,8 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import { settingsFragment } from '../settings/fragment.ts'
+import { settingsFragment, type ValueOf } from '../settings/fragment.ts'
 import { addressOf, documented, flag } from '../settings/variables.ts'
-import type { BlobSettings } from './blobs/connect.ts'
-
-/** Addresses of the stores that hold data at rest. */
-export interface StateSettings {
-  readonly redisUrl: string
-  /** True when `redisUrl` names any node of a cluster. */
-  readonly redisCluster: boolean
-  readonly clickhouse: ClickhouseSettings
-  /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
-  readonly clickhouseCluster: string | undefined
-  readonly blobs: BlobSettings
-}
-
-export interface ClickhouseSettings {
-  readonly url: string
-  readonly database: string
-  readonly username: string
-  readonly password: string
-}
 
 export const stateSettings = settingsFragment({
   variables: {
@@ -45,8 +26,9 @@ export const stateSettings = settingsFragment({
     ),
     BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
   },
-  value: (env, { home }): StateSettings => ({
+  value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
+    /** True when `redisUrl` names any node of a cluster. */
     redisCluster: env.REDIS_CLUSTER,
     clickhouse: {
       url: env.CLICKHOUSE_URL,
@@ -54,7 +36,13 @@ export const stateSettings = settingsFragment({
       username: env.CLICKHOUSE_USER,
       password: env.CLICKHOUSE_PASSWORD,
     },
+    /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
     clickhouseCluster: env.CLICKHOUSE_CLUSTER,
     blobs: { url: env.BLOBS_URL ?? pathToFileURL(join(home, 'data', 'blobs')).href, s3Endpoint: env.BLOBS_ENDPOINT },
   }),
 })
+
+/** Addresses of the stores that hold data at rest. */
+export type StateSettings = ValueOf<typeof stateSettings>
+
+export type ClickhouseSettings = StateSettings['clickhouse']

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { clientAddress, isFromProxy, limitedAddress, type TrustedProxies } from './client-address.ts'
+import { counter, gauge } from './metrics.ts'
 
 export interface ConnectionLimits {
   /** Maximum number of connections of the whole process. Each costs a file descriptor and some 10 KB. */
@@ -29,20 +30,13 @@ export interface ConnectionGateOptions extends ConnectionLimits {
 export function connectionGate({ total, perAddress, trusted, registry }: ConnectionGateOptions): ConnectionGate {
   const byAddress = new Map<string, number>()
   let open = 0
-  const refused = new Counter({
-    name: 'http_connections_refused_total',
-    help: 'Connections that were closed at once, by the limit that they exceeded: address or total',
-    labelNames: ['limit'],
-    registers: [registry],
-  })
-  new Gauge({
-    name: 'http_connections_open',
-    help: 'Open connections, including idle ones',
-    registers: [registry],
-    collect() {
-      this.set(open)
-    },
-  })
+  const refused = counter(
+    registry,
+    'http_connections_refused_total',
+    'Connections that were closed at once, by the limit that they exceeded: address or total',
+    'limit',
+  )
+  gauge(registry, 'http_connections_open', 'Open connections, including idle ones', () => open)
 
   function exceeded(address: string | undefined): 'address' | 'total' | undefined {
     if (address !== undefined && (byAddress.get(address) ?? 0) >= perAddress) return 'address'

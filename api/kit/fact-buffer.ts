@@ -1,8 +1,9 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { type Receipt, TransportError } from '../../kafka/transport.ts'
 import { CodecError } from '../../schemas/codec.ts'
 import type { FactLog } from './fact-log.ts'
 import type { Logger } from './logging.ts'
+import { counter, gauge } from './metrics.ts'
 import { spacedWarning } from './spaced-warning.ts'
 
 /**
@@ -52,20 +53,9 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     everyMs: WARNING_EVERY_MS,
     say: (count) => log.error({ buffer: name, count, reason: refusal }, 'facts_refused'),
   })
-  const sent = counter('sent', 'Facts that Kafka acknowledged')
-  const dropped = counter('dropped', 'Facts that were lost, mostly because the buffer was full')
-  new Gauge({
-    name: `${name}_waiting`,
-    help: 'Facts waiting to be sent',
-    registers: [registry],
-    collect() {
-      this.set(size())
-    },
-  })
-
-  function counter(what: string, help: string): Counter {
-    return new Counter({ name: `${name}_${what}_total`, help, registers: [registry] })
-  }
+  const sent = counter(registry, `${name}_sent_total`, 'Facts that Kafka acknowledged')
+  const dropped = counter(registry, `${name}_dropped_total`, 'Facts that were lost, mostly because the buffer was full')
+  gauge(registry, `${name}_waiting`, 'Facts waiting to be sent', size)
 
   function size(): number {
     return early.length + pending

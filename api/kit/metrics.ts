@@ -28,18 +28,9 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
     buckets: LATENCY_BUCKETS_SECONDS,
     registers: [registry],
   })
-  const failures = new Counter({
-    name: 'http_errors_total',
-    help: 'Answers from the error catalogue, by code',
-    labelNames: ['code'],
-    registers: [registry],
-  })
+  const failures = counter(registry, 'http_errors_total', 'Answers from the error catalogue, by code', 'code')
   const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests that are being processed', registers: [registry] })
-  const reused = new Counter({
-    name: 'http_answers_reused_total',
-    help: 'Requests answered with a kept answer, without running their handler',
-    registers: [registry],
-  })
+  const reused = counter(registry, 'http_answers_reused_total', 'Requests answered with a kept answer, without running their handler')
   /**
    * Finding a child by its labels is the most expensive part of prom-client, so children are cached by route and
    * status.
@@ -67,4 +58,20 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
       return registry.metrics()
     },
   }
+}
+
+export function counter(registry: Registry, name: string, help: string, ...labelNames: string[]): Counter {
+  return new Counter({ name, help, labelNames, registers: [registry] })
+}
+
+/** Adds a gauge whose value is read whenever the metrics are. */
+export function gauge(registry: Registry, name: string, help: string, read: () => number): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.set(read())
+    },
+  })
 }

@@ -32,9 +32,13 @@ export const apiSettings = settingsFragment({
   },
   value: (env) => ({
     host: env.API_HOST,
+    /** 0 chooses any free port. */
     port: env.API_PORT,
+    /** The address that serves metrics and the reasons why parts are missing. */
     operations: { host: env.OPERATIONS_HOST, port: env.OPERATIONS_PORT },
+    /** Base of absolute URLs. */
     publicUrl: env.PUBLIC_URL,
+    /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
     drainDelayMs: env.API_DRAIN_DELAY_MS,

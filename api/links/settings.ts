@@ -1,20 +1,6 @@
 import { z } from 'zod'
-import { settingsFragment } from '../../settings/fragment.ts'
+import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, list, port } from '../../settings/variables.ts'
-
-export interface LinksSettings {
-  /** Header, in lower case, in which trusted proxies send the visitor's country; undefined if there is none. */
-  readonly countryHeader: string | undefined
-  /** Additional port that serves the short domains. 0 chooses any free port. */
-  readonly shortPort: number
-  /** Base URLs of short links, such as `https://sho.rt`. The first is the default. */
-  readonly domains: readonly string[]
-  /**
-   * The secret from which short codes derive, so anyone who knows it can predict them. If undefined, one is created on
-   * first start.
-   */
-  readonly secret: string | undefined
-}
 
 /** Minimum length of the secret, which is 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
@@ -53,10 +39,19 @@ export const linksSettings = settingsFragment({
     if (!isProduction || env.LINKS_SECRET !== undefined) return
     report('LINKS_SECRET', 'is missing, and NODE_ENV=production creates no secret; set the same random text for all API instances')
   },
-  value: (env): LinksSettings => ({
+  value: (env) => ({
+    /** Header, in lower case, in which trusted proxies send the visitor's country; undefined if there is none. */
     countryHeader: env.CLICKS_COUNTRY_HEADER,
+    /** Additional port that serves the short domains. 0 chooses any free port. */
     shortPort: env.SHORT_PORT,
+    /** Base URLs of short links, such as `https://sho.rt`. The first is the default. */
     domains: env.SHORT_DOMAINS,
+    /**
+     * The secret from which short codes derive, so anyone who knows it can predict them. If undefined, one is created
+     * on first start.
+     */
     secret: env.LINKS_SECRET,
   }),
 })
+
+export type LinksSettings = ValueOf<typeof linksSettings>

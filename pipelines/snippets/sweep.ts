@@ -66,8 +66,6 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     notReady: () => undefined,
     describe: () => undefined,
     report: () => ({ swept, failure }),
-    samples: () => [
-      { name: 'blobs_swept_total', help: 'Unreferenced blobs that were removed', type: 'counter', labels: { sink: NAME }, value: swept },
-    ],
+    samples: () => [{ name: 'blobs_swept_total', help: 'Unreferenced blobs that were removed', labels: { sink: NAME }, value: swept }],
   }
 }

@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util'
-import { helpText } from './help.ts'
+import { type Described, helpText, type Options } from './help.ts'
 import { nearestName } from './nearest.mjs'
 import { type Option, UsageError } from './option.ts'
 
-type Options = Readonly<Record<string, Option<unknown>>>
 type Values<O> = { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never }
 /** The parsed values of a command's options and arguments, by their declared names. */
 export type ValuesOf<C> = C extends Command<infer V> ? V : never
@@ -12,18 +11,10 @@ export type ValuesOf<C> = C extends Command<infer V> ? V : never
  * Declares the options and arguments of a command. Declarations import no packages and have no side effects, so that
  * help works before anything is installed.
  */
-export interface Declaration<O extends Options, P extends Options> {
-  /** The text before the options, such as `npm run demo --`. */
-  readonly call: string
-  /** Describes the command in whole sentences. */
-  readonly description: string
+export interface Declaration<O extends Options, P extends Options> extends Described {
   readonly options?: O
   /** Positional arguments in order. Only the last one may be repeated. */
   readonly positionals?: P
-  /** The environment variables that the command reads, with descriptions. */
-  readonly environment?: Readonly<Record<string, string>>
-  /** Arguments to append to `call`, with descriptions. */
-  readonly examples?: readonly (readonly [args: string, meaning: string])[]
   /**
    * Checks rules across options.
    * @returns the error and its remedy; undefined when the values are valid
@@ -39,6 +30,14 @@ export interface Command<V> {
    * @throws UsageError
    */
   parse(args: readonly string[]): V | 'help'
+}
+
+/** What `parseArgs` found for one option. */
+interface OptionToken {
+  readonly name: string
+  readonly rawName: string
+  readonly value?: string
+  readonly inlineValue?: boolean
 }
 
 const NOTHING = {}
@@ -94,17 +93,7 @@ export function command<O extends Options = typeof NOTHING, P extends Options = 
     return { options: found, positionals: assign(words) }
   }
 
-  function optionValue({
-    name,
-    rawName,
-    value,
-    inlineValue,
-  }: {
-    name: string
-    rawName: string
-    value?: string
-    inlineValue?: boolean
-  }): string {
+  function optionValue({ name, rawName, value, inlineValue }: OptionToken): string {
     const option = options[name]
     if (option === undefined) {
       const nearest = nearestName(name, [...Object.keys(options), 'help'])

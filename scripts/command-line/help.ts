@@ -6,33 +6,37 @@ const INDENT = '  '
 /** The description of a longer name goes on the next line. */
 const LONGEST_NAME = 26
 
-interface Described {
+/** What the help text of a command says. */
+export interface Described {
+  /** The text before the options, such as `npm run demo --`. */
   readonly call: string
+  /** Describes the command in whole sentences. */
   readonly description: string
-  readonly options?: Readonly<Record<string, Option<unknown>>>
-  readonly positionals?: Readonly<Record<string, Option<unknown>>>
+  readonly options?: Options
+  readonly positionals?: Options
+  /** The environment variables that the command reads, with descriptions. */
   readonly environment?: Readonly<Record<string, string>>
-  readonly examples?: readonly (readonly [args: string, meaning: string])[]
+  /** Arguments to append to `call`, with descriptions. */
+  readonly examples?: readonly Row[]
 }
+
+export type Options = Readonly<Record<string, Option<unknown>>>
+type Row = readonly [name: string, meaning: string]
 
 /** Returns the output of `--help`. */
 export function helpText({ call, description, options = {}, positionals = {}, environment = {}, examples = [] }: Described): string {
   const words = Object.entries(positionals).map(([name, { isRequired }]) => (isRequired ? name : `[${name}]`))
   const usage = [call, ...words, '[options]'].join(' ')
-  const named = Object.entries(options).map(([name, option]) => [optionName(name, option), meaning(option)] as const)
+  const given = Object.entries(positionals).map(([name, option]): Row => [name, meaning(option)])
+  const named = Object.entries(options).map(([name, option]): Row => [optionName(name, option), meaning(option)])
+  const called = examples.map(([args, what]): Row => [`${call} ${args}`, what])
   const sections = [
     usage,
     wrapped(description, WIDTH).join('\n'),
-    section(
-      'Arguments',
-      Object.entries(positionals).map(([name, option]) => [name, meaning(option)] as const),
-    ),
+    section('Arguments', given),
     section('Options', [...named, ['--help', 'Prints this text.']]),
     section('Environment', Object.entries(environment)),
-    section(
-      'Examples',
-      examples.map(([args, what]) => [`${call} ${args}`, what] as const),
-    ),
+    section('Examples', called),
   ]
   return `${sections.filter((text) => text !== '').join('\n\n')}\n`
 }
@@ -46,7 +50,7 @@ function meaning({ description, fallback, isRequired }: Option<unknown>): string
   return fallback === undefined || fallback === '' ? description : `${description} Default: ${fallback}.`
 }
 
-function section(title: string, rows: readonly (readonly [name: string, meaning: string])[]): string {
+function section(title: string, rows: readonly Row[]): string {
   if (rows.length === 0) return ''
   const width = Math.min(LONGEST_NAME, Math.max(...rows.map(([name]) => name.length)))
   const hanging = INDENT + ' '.repeat(width + INDENT.length)

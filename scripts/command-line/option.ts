@@ -32,6 +32,9 @@ interface Bounds extends Described<number> {
   readonly max?: number
 }
 
+/** Its value is undefined only if the option is absent and has no default. */
+type OptionOf<T, D> = Option<D extends { readonly default: unknown } ? T : T | undefined>
+
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
@@ -41,34 +44,26 @@ export function flag(description: string): Option<boolean> {
   return { description, placeholder: undefined, fallback: undefined, isRequired: false, isRepeated: false, read }
 }
 
-export function text(description: string, described: Described<string> & { readonly default: string }): Option<string>
-export function text(description: string, described?: Described<string>): Option<string | undefined>
-export function text(description: string, described: Described<string> = {}): Option<string | undefined> {
-  return single(description, described.placeholder ?? 'TEXT', described.default, (value) => {
+export function text<D extends Described<string>>(description: string, described?: D): OptionOf<string, D> {
+  return single(description, described, 'TEXT', (value) => {
     if (value === '') throw new UsageError('must not be empty')
     return value
   })
 }
 
 /** Declares a finite number within the bounds. */
-export function number(description: string, bounds: Bounds & { readonly default: number }): Option<number>
-export function number(description: string, bounds?: Bounds): Option<number | undefined>
-export function number(description: string, bounds: Bounds = {}): Option<number | undefined> {
-  return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'number'))
+export function number<D extends Bounds>(description: string, bounds?: D): OptionOf<number, D> {
+  return single(description, bounds, 'N', (value) => parseNumber(value, bounds, 'number'))
 }
 
 /** Declares an integer within the bounds. */
-export function integer(description: string, bounds: Bounds & { readonly default: number }): Option<number>
-export function integer(description: string, bounds?: Bounds): Option<number | undefined>
-export function integer(description: string, bounds: Bounds = {}): Option<number | undefined> {
-  return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'integer'))
+export function integer<D extends Bounds>(description: string, bounds?: D): OptionOf<number, D> {
+  return single(description, bounds, 'N', (value) => parseNumber(value, bounds, 'integer'))
 }
 
 /** Declares a number with a unit, such as `90s`, which is read as milliseconds. */
-export function duration(description: string, described: Described<string> & { readonly default: string }): Option<number>
-export function duration(description: string, described?: Described<string>): Option<number | undefined>
-export function duration(description: string, described: Described<string> = {}): Option<number | undefined> {
-  return single(description, described.placeholder ?? 'TIME', described.default, (value) => {
+export function duration<D extends Described<string>>(description: string, described?: D): OptionOf<number, D> {
+  return single(description, described, 'TIME', (value) => {
     const match = DURATION.exec(value)
     if (match === null) throw new UsageError('must be a number with a unit, such as 90s, 10m or 1h')
     return Number(match[1]) * UNITS_MS[match[2]]
@@ -76,51 +71,30 @@ export function duration(description: string, described: Described<string> = {})
 }
 
 /** Declares a choice of one of several words. */
-export function choice<const T extends string>(
+export function choice<const T extends string, D extends Described<NoInfer<T>>>(
   description: string,
   of: readonly T[],
-  described: Described<NoInfer<T>> & { readonly default: NoInfer<T> },
-): Option<T>
-export function choice<const T extends string>(
-  description: string,
-  of: readonly T[],
-  described?: Described<NoInfer<T>>,
-): Option<T | undefined>
-export function choice<const T extends string>(
-  description: string,
-  of: readonly T[],
-  described: Described<NoInfer<T>> = {},
-): Option<T | undefined> {
-  return single(description, described.placeholder ?? of.join('|'), described.default, (value) => parseChoice(value, of))
+  described?: D,
+): OptionOf<T, D> {
+  return single(description, described, of.join('|'), (value) => parseChoice(value, of))
 }
 
 /** Declares a comma-separated list of words. */
-export function choices<const T extends string>(
+export function choices<const T extends string, D extends { readonly default?: 'all' }>(
   description: string,
   of: readonly T[],
-  described: { readonly default: 'all' },
-): Option<readonly T[]>
-export function choices<const T extends string>(description: string, of: readonly T[]): Option<readonly T[] | undefined>
-export function choices<const T extends string>(
-  description: string,
-  of: readonly T[],
-  described?: { readonly default: 'all' },
-): Option<readonly T[] | undefined> {
+  described?: D,
+): OptionOf<readonly T[], D> {
   const whole = `${description} Choose from ${of.join(', ')}.`
-  const all = described === undefined ? undefined : of
-  const read = (given: readonly string[]) =>
-    given.length === 0 ? all : given[given.length - 1].split(',').map((one) => parseChoice(one, of))
-  return { description: whole, placeholder: 'LIST', fallback: described?.default, isRequired: false, isRepeated: false, read }
+  const read = (value: string) => value.split(',').map((one) => parseChoice(one, of))
+  return single(whole, described, 'LIST', (value) => (value === described?.default ? of : read(value)))
 }
 
 /** Declares a comma-separated list of integers. */
-export function integers(
-  description: string,
-  { default: fallback, ...bounds }: Omit<Bounds, 'default'> & { readonly default: string },
-): Option<readonly number[]> {
-  const parse = (one: string) => parseNumber(one, bounds, 'integer')
-  const read = (given: readonly string[]) => (given.at(-1) ?? fallback).split(',').filter(Boolean).map(parse)
-  return { description, placeholder: bounds.placeholder ?? 'N,N', fallback, isRequired: false, isRepeated: false, read }
+export function integers(description: string, bounds: Omit<Bounds, 'default'> & { readonly default: string }): Option<readonly number[]> {
+  const { min, max } = bounds
+  const parse = (one: string) => parseNumber(one, { min, max }, 'integer')
+  return single(description, bounds, 'N,N', (value) => value.split(',').filter(Boolean).map(parse))
 }
 
 /** Allows an option several times. A repeated positional argument takes all remaining words. */
@@ -134,26 +108,27 @@ export function required<T>(option: Option<T | undefined>): Option<T> {
 }
 
 /** If an option is given twice, the last value applies, as in most programs. */
-function single<T>(
+function single<T, D extends Described<unknown>>(
   description: string,
+  described: D | undefined,
   placeholder: string,
-  fallback: string | undefined,
   parse: (value: string) => T,
-): Option<T | undefined> {
+): OptionOf<T, D> {
+  const fallback = described?.default === undefined ? undefined : String(described.default)
   return {
     description,
-    placeholder,
+    placeholder: described?.placeholder ?? placeholder,
     fallback,
     isRequired: false,
     isRepeated: false,
-    read(given) {
+    read(given: readonly string[]) {
       const value = given.at(-1) ?? fallback
       return value === undefined ? undefined : parse(value)
     },
-  }
+  } as OptionOf<T, D>
 }
 
-function parseNumber(value: string, { min = 0, max }: Bounds, kind: 'number' | 'integer'): number {
+function parseNumber(value: string, { min = 0, max }: Bounds = {}, kind: 'number' | 'integer'): number {
   const parsed = Number(value)
   const isNumber = value.trim() !== '' && (kind === 'integer' ? Number.isSafeInteger(parsed) : Number.isFinite(parsed))
   if (!isNumber || parsed < min || (max !== undefined && parsed > max)) {
@@ -167,8 +142,4 @@ function parseChoice<T extends string>(value: string, of: readonly T[]): T {
   const found = of.find((one) => one === value)
   if (found === undefined) throw new UsageError(`must be ${of.length === 1 ? of[0] : `one of ${of.join(', ')}`}`)
   return found
-}
-
-function written(value: number | undefined): string | undefined {
-  return value === undefined ? undefined : String(value)
 }

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { JSONWebKeySet } from 'jose'
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { Logger } from '../logging.ts'
+import { counter, gauge } from '../metrics.ts'
 import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
 import { type KeySet, type KeySetOptions, keySet } from './key-set.ts'
 import type { AuthSettings } from './settings.ts'
@@ -26,11 +27,7 @@ export async function keySetFor(auth: AuthSettings, now: () => number, reports?:
 }
 
 function failureReporter({ log, registry }: KeyReports): KeySetOptions['onFailure'] {
-  const failures = new Counter({
-    name: 'auth_keys_load_failures_total',
-    help: 'Failed attempts to load the keys that verify tokens',
-    registers: [registry],
-  })
+  const failures = counter(registry, 'auth_keys_load_failures_total', 'Failed attempts to load the keys that verify tokens')
   return function reportFailure(error, ageMs) {
     failures.inc()
     log.warn({ reason: error.message, age_seconds: ageMs && Math.round(ageMs / MS_PER_SECOND) }, 'auth_keys_not_loaded')
@@ -38,14 +35,8 @@ function failureReporter({ log, registry }: KeyReports): KeySetOptions['onFailur
 }
 
 function expiryGauge(keys: KeySet, registry: Registry): void {
-  new Gauge({
-    name: 'auth_keys_expire_timestamp_seconds',
-    help: 'When the loaded keys stop being valid unless they are loaded again; 0 before the first load',
-    registers: [registry],
-    collect() {
-      this.set(Math.max(0, keys.expiresAt / MS_PER_SECOND))
-    },
-  })
+  const help = 'When the loaded keys stop being valid unless they are loaded again; 0 before the first load'
+  gauge(registry, 'auth_keys_expire_timestamp_seconds', help, () => Math.max(0, keys.expiresAt / MS_PER_SECOND))
 }
 
 async function keyLoader(auth: AuthSettings): Promise<() => Promise<JSONWebKeySet>> {

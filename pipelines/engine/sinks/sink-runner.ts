@@ -87,7 +87,6 @@ function* sinkSamples(sink: Sink): Generator<Sample> {
     yield {
       name: `sink_${metric.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}_total`,
       help: 'Counted by a sink since its start',
-      type: 'counter',
       labels: { sink: sink.name },
       value: value as number,
     }
@@ -96,7 +95,6 @@ function* sinkSamples(sink: Sink): Generator<Sample> {
     yield {
       name: 'sink_lag_records',
       help: 'Offsets between the target and the end of the log',
-      type: 'gauge',
       labels: { sink: sink.name, partition: partitionKey(lane.topic, lane.partition) },
       value: lane.lag,
     }

@@ -29,11 +29,11 @@ export function engineMetrics(runners: () => readonly Runner[], backend: Pick<St
   })
   const known = new Map<string, Counter | Gauge>()
 
-  function metricOf({ name, help, type, labels }: Sample): Counter | Gauge {
+  function metricOf({ name, help, labels }: Sample): Counter | Gauge {
     let metric = known.get(name)
     if (metric === undefined) {
       const options = { name: METRIC_PREFIX + name, help, labelNames: Object.keys(labels), registers: [registry] }
-      metric = type === 'counter' ? new Counter(options) : new Gauge(options)
+      metric = name.endsWith('_total') ? new Counter(options) : new Gauge(options)
       known.set(name, metric)
     }
     return metric
@@ -42,8 +42,8 @@ export function engineMetrics(runners: () => readonly Runner[], backend: Pick<St
   function* samples(): Generator<Sample> {
     for (const runner of runners()) yield* runner.samples()
     const { diskBytes, memoryBytes } = backend.stats()
-    yield { name: 'state_disk_bytes', help: 'State on disk', type: 'gauge', labels: {}, value: diskBytes }
-    yield { name: 'state_memory_bytes', help: 'Memory of the state database', type: 'gauge', labels: {}, value: memoryBytes }
+    yield { name: 'state_disk_bytes', help: 'State on disk', labels: {}, value: diskBytes }
+    yield { name: 'state_memory_bytes', help: 'Memory of the state database', labels: {}, value: memoryBytes }
   }
 
   return {

@@ -3,10 +3,9 @@ import type { TopologyDescription } from '../topology/describe.ts'
 
 /** One metric value at the time of the request. */
 export interface Sample {
-  /** Prometheus name without the prefix `millrace_`; names of counters end with `_total`. */
+  /** Prometheus name without the prefix `millrace_`. It is a counter if the name ends with `_total`, otherwise a gauge. */
   readonly name: string
   readonly help: string
-  readonly type: 'counter' | 'gauge'
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }

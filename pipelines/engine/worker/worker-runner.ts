@@ -75,39 +75,29 @@ function workerReport(worker: Worker): object {
 function* workerSamples(worker: Worker): Generator<Sample> {
   const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready, schemaFailures, schemaRetries } = worker.status()
   const topology = worker.topology.name
-  const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
-    name,
-    help,
-    type: 'counter',
-    labels: { topology, ...labels },
-    value,
-  })
-  const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
-    ...counter(name, help, value, labels),
-    type: 'gauge',
-  })
+  const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 
-  yield gauge('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
-  yield counter('records_processed_total', 'Records that processors have seen', metrics.processed)
-  yield counter('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
+  yield sample('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
+  yield sample('records_processed_total', 'Records that processors have seen', metrics.processed)
+  yield sample('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
   for (const { source, stage, handling, count } of metrics.skipped)
-    yield counter('records_skipped_total', 'Failed records that a policy of their source has skipped', count, { source, stage, handling })
-  yield counter('records_late_total', 'Records that arrived after their window and its grace period', metrics.late)
-  for (const [reason, value] of metrics.dropped) yield counter('records_dropped_total', 'Records ignored on purpose', value, { reason })
-  for (const [metric, value] of metrics.counts) yield counter('processor_events_total', 'Counted by processors', value, { metric })
-  yield counter('commits_total', 'Committed transactions', commits)
-  yield counter('fences_total', 'Times that the worker was fenced', fences)
-  yield counter('restarts_total', 'Times that the worker restarted from the last commit', restarts)
-  yield counter('schema_retries_total', 'Failed attempts to load a schema, which are repeated', schemaRetries)
-  yield gauge('schemas_failing', 'Schemas that are needed and could not be loaded yet', schemaFailures.size)
+    yield sample('records_skipped_total', 'Failed records that a policy of their source has skipped', count, { source, stage, handling })
+  yield sample('records_late_total', 'Records that arrived after their window and its grace period', metrics.late)
+  for (const [reason, value] of metrics.dropped) yield sample('records_dropped_total', 'Records ignored on purpose', value, { reason })
+  for (const [metric, value] of metrics.counts) yield sample('processor_events_total', 'Counted by processors', value, { metric })
+  yield sample('commits_total', 'Committed transactions', commits)
+  yield sample('fences_total', 'Times that the worker was fenced', fences)
+  yield sample('restarts_total', 'Times that the worker restarted from the last commit', restarts)
+  yield sample('schema_retries_total', 'Failed attempts to load a schema, which are repeated', schemaRetries)
+  yield sample('schemas_failing', 'Schemas that are needed and could not be loaded yet', schemaFailures.size)
   for (const task of tasks) {
-    yield gauge('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })
-    yield gauge('task_running', '1 when the task runs, 0 while it restores', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
+    yield sample('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })
+    yield sample('task_running', '1 when the task runs, 0 while it restores', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
   }
   for (const { task, behind } of standbys)
-    yield gauge('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })
+    yield sample('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })
   for (const { task, remaining, recordsPerSecond } of restoring) {
-    yield gauge('restore_remaining_records', 'Changelog offsets still to be read', remaining, { task })
-    yield gauge('restore_records_per_second', 'Speed of the restore', recordsPerSecond, { task })
+    yield sample('restore_remaining_records', 'Changelog offsets still to be read', remaining, { task })
+    yield sample('restore_records_per_second', 'Speed of the restore', recordsPerSecond, { task })
   }
 }

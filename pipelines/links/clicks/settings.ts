@@ -1,15 +1,6 @@
 import { z } from 'zod'
-import { settingsFragment } from '../../../settings/fragment.ts'
+import { settingsFragment, type ValueOf } from '../../../settings/fragment.ts'
 import { documented, flag } from '../../../settings/variables.ts'
-
-export interface ClickSettings {
-  /** Key for hashing visitors. If undefined, one is created in the state folder on first start. */
-  readonly visitorSecret: string | undefined
-  /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
-  readonly countryDatabase: string | undefined
-  /** Whether visitors' addresses go to ClickHouse. If false, only their hashes do. */
-  readonly keepAddresses: boolean
-}
 
 /** Minimum length of the secret. Shorter secrets can be guessed. */
 const MIN_SECRET_LENGTH = 16
@@ -34,9 +25,14 @@ export const clickSettings = settingsFragment({
       `is missing: with NODE_ENV=production every worker needs the same; set any random text of ${MIN_SECRET_LENGTH} characters or more`,
     )
   },
-  value: (env): ClickSettings => ({
+  value: (env) => ({
+    /** Key for hashing visitors. If undefined, one is created in the state folder on first start. */
     visitorSecret: env.VISITOR_SECRET,
+    /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
     countryDatabase: env.GEOIP_DATABASE,
+    /** Whether visitors' addresses go to ClickHouse. If false, only their hashes do. */
     keepAddresses: env.CLICKS_KEEP_ADDRESSES,
   }),
 })
+
+export type ClickSettings = ValueOf<typeof clickSettings>
