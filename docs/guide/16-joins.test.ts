@@ -29,7 +29,7 @@ const payments: Topic<string, number> = { name: 'payments', key: utf8, value: av
 const unlocks: Topic<string, string> = { name: 'unlocks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Key: the rider. Value: bike and cents. */
 const rides: Topic<string, string> = { name: 'rides', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the rider. Value: cents that paid for no ride. */
+/** Key: the rider. Value: an amount in cents that paid for no ride. */
 const refunds: Topic<string, number> = { name: 'refunds', key: utf8, value: avroValue<number>('int'), partitions: 1 }
 
 const SPAN_MS = 5 * MINUTE_MS
@@ -121,9 +121,9 @@ test('values that are too old for any match are removed', () => {
  *
  * A rider should be greeted at a station only the first time. A keyed store could keep the list of stations, at the
  * price of all the bytes of their names. A seen-set keeps about 14 bits per station (at an error rate of one per cent),
- * and errs in one direction only: it may report a new station as seen, but it never reports a seen station as new. A
- * set starts with 110 bytes and grows with its items. `capacity` is the minimum number of items that it remembers, and
- * it forgets the oldest first.
+ * and is wrong in one direction only: it may report a new station as seen, but it never reports a seen station as new.
+ * A set starts with 110 bytes and grows with its items. `capacity` is the minimum number of items that it remembers,
+ * and it forgets the oldest first.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
