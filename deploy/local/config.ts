@@ -14,7 +14,7 @@ export function inheritedEnv(): NodeJS.ProcessEnv {
 /** A server that is either provided externally (`given`) or started by this stack. */
 export type ServerChoice<Local> = { readonly given: string } | ({ readonly given: undefined } & Local)
 
-/** Configuration of `npm start`. `home` is the absolute path of the folder for local data, logs and downloaded tools. */
+/** Configuration of `npm start`. `home` is the absolute path of the folder for data, logs and downloaded tools. */
 export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
 /** Port distance of two API processes, large enough to skip the other default ports (8081, 8090, 8123). */

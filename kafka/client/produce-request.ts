@@ -62,7 +62,11 @@ export interface ProducedPartition {
   readonly baseOffset: number
 }
 
-/** Accepts at most one batch per partition. @returns answers by `partitionKey` @throws Disconnected when there is no answer */
+/**
+ * Accepts at most one batch per partition.
+ * @returns answers by `partitionKey`
+ * @throws Disconnected when there is no answer
+ */
 export function produce(
   connection: Connection,
   transactionalId: string | null,
