@@ -184,7 +184,7 @@ const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300
 
 /**
- * Returns the log line that best explains why a process did not start: the last one that mentions a fault, or else the
+ * Returns the log line that best explains why a process did not start: the last one that mentions an error, or else the
  * last one.
  */
 export function faultInLog(logFile: string): string {

@@ -6,7 +6,7 @@ import { type Environment, readSettings } from '../../settings/read.ts'
 import { documented, flag, port, wholeNumber } from '../../settings/variables.ts'
 import { stateSettings } from '../../state/settings.ts'
 
-/** The environment of child processes. */
+/** Returns the environment of child processes. */
 export function inheritedEnv(): NodeJS.ProcessEnv {
   return process.env
 }
@@ -71,7 +71,7 @@ const localSettings = settingsFragment({
     DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further one has the next'),
     API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
     API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
-    // If unset, a local server is started, or the default of the processes applies.
+    // If one of these is unset, a local server is started, or the processes use their default.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
@@ -98,7 +98,7 @@ const localSettings = settingsFragment({
 
 type Settings = Values<typeof localSettings.variables>
 
-/** The variables of the local stack only, for the table in README.md. */
+/** The variables that only the local stack has, for the table in README.md. */
 export const LOCAL_VARIABLES: Variables = Object.fromEntries(
   Object.entries<z.ZodType>(localSettings.variables).filter(
     ([name, schema]) => schema.meta()?.description !== undefined && !(name in serviceVariables),
@@ -109,7 +109,7 @@ function portOf(env: Values<Variables>, name: string): number {
   return Number(env[name])
 }
 
-/** Every port that the stack listens on, with its setting. */
+/** Returns every port that the stack listens on, with its setting. */
 function portsOf(env: Settings): [setting: string, port: number][] {
   const ports: [string, number][] = []
   if (!env.KAFKA_BROKERS) ports.push(['KAFKA_PORT', env.KAFKA_PORT], ['KAFKA_CONTROLLER_PORT', env.KAFKA_CONTROLLER_PORT])

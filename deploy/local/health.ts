@@ -33,7 +33,7 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
   }
 }
 
-/** True when the path returns a 2xx status. */
+/** Returns true if the path responds with a 2xx status. */
 export async function answersOk(url: string, path: string): Promise<boolean> {
   const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
   await response.arrayBuffer()

@@ -16,7 +16,7 @@ export interface Home {
   readonly run: string
 }
 
-/** An error whose message is meant for the user: cause and remedy in one line. */
+/** An error with a message for the user: cause and remedy in one line. */
 export class HomeError extends Error {
   override readonly name = 'HomeError'
 }
@@ -40,7 +40,7 @@ function layout(path: string): Home {
   }
 }
 
-/** Keys, passwords and everybody's data are in the folder, so only its owner may open it. */
+/** The folder contains keys, passwords and everybody's data, so only its owner may open it. */
 const PRIVATE_MODE = 0o700
 
 /**
@@ -73,7 +73,7 @@ function closeToOthers(path: string): void {
   }
 }
 
-/** The layout of an existing data folder; undefined when the folder does not exist. */
+/** Returns the layout of an existing data folder; undefined when the folder does not exist. */
 export function findHome(path: string): Home | undefined {
   return existsSync(join(path, MARKER)) ? layout(path) : undefined
 }
@@ -126,7 +126,7 @@ export function lockHome(home: Home): () => void {
   }
 }
 
-/** The pid of the running process that holds the lock. */
+/** Returns the pid of the running process that holds the lock, if any. */
 export function lockHolder(home: Home): number | undefined {
   try {
     const mark = JSON.parse(readFileSync(join(home.path, LOCK), 'utf8')) as ProcessMark

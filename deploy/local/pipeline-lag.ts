@@ -19,7 +19,7 @@ interface RunnerReport {
 const TIMEOUT_MS = 2_000
 
 /**
- * Asks every worker. A worker that does not respond is left out; its health check reports it.
+ * Queries every worker. Leaves out workers that do not respond; their health checks report them.
  * @param workers base URLs
  */
 export async function pipelineLags(workers: readonly string[]): Promise<PipelineLag[]> {

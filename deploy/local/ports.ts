@@ -12,7 +12,7 @@ const FREE_PORT_TRIES = 200
 /** Ports already handed out, which may not be in use yet. */
 const given = new Set<number>()
 
-/** True when nothing listens at `port` on the loopback address. */
+/** Returns true if nothing listens at `port` on the loopback address. */
 export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer()
@@ -22,7 +22,7 @@ export function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * A port that is free and has not been returned to this process before.
+ * Returns a port that is free and that this function has not returned in this process before.
  * @param random returns a number from 0 (inclusive) to 1 (exclusive)
  */
 export async function freePort(random: () => number = Math.random): Promise<number> {
@@ -35,7 +35,7 @@ export async function freePort(random: () => number = Math.random): Promise<numb
   throw new Error(`no free port found between ${FREE_PORT_FROM} and ${FREE_PORT_TO}`)
 }
 
-/** True when a TCP connection to the port is accepted. */
+/** Returns true if a TCP connection to the port is accepted. */
 export function accepts(port: number, host = LOOPBACK, timeoutMs = 1_000): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host, timeout: timeoutMs })

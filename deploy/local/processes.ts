@@ -34,15 +34,18 @@ const DEMO_MAIN = fileURLToPath(new URL('../../tools/demo/main.ts', import.meta.
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
 /**
- * One worker slot, which runs everything except command decisions. Its state folder gives it the same identity at every
- * start.
+ * Describes one worker slot, which runs everything except command decisions. Its state folder gives it the same
+ * identity at every start.
  */
 export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const place = { name: `worker-${slot}`, port: config.workerHealthPort + slot, portOption: 'WORKER_HEALTH_PORT', stateDir: home.state }
   return pipelinesProcess('bulk', slot, place, config, home, servers)
 }
 
-/** One worker slot that only decides commands, so that clients waiting for a decision do not wait for other work. */
+/**
+ * Describes one worker slot that only decides commands, so that clients waiting for a decision do not wait for other
+ * work.
+ */
 export function deciderProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const stateDir = join(home.state, 'deciding')
   const place = { name: `decider-${slot}`, port: config.deciderHealthPort + slot, portOption: 'DECIDER_HEALTH_PORT', stateDir }
@@ -88,7 +91,7 @@ function operationsPort(index: number, config: LocalConfig): number {
   return config.apiOperationsPort + index
 }
 
-/** Base URL of an API process's metrics and of the reasons why it is not ready. */
+/** Returns the base URL of an API process's metrics and of the reasons why it is not ready. */
 export function apiOperationsUrl(index: number, config: LocalConfig): string {
   return `http://${LOOPBACK}:${operationsPort(index, config)}`
 }
@@ -117,7 +120,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
   })
 }
 
-/** The small tweet stream of the demo: one three-hundredth of what one core of workers can process. */
+/** Describes the process that produces the demo's small tweet stream: 1/300 of what one core of workers can process. */
 export function demoProcess(home: Home, servers: Addresses): Component {
   return serverComponent({
     name: 'demo',
@@ -145,7 +148,7 @@ function serverEnv(servers: Addresses): Record<string, string> {
   }
 }
 
-/** Settings that give a process access to a local ClickHouse. */
+/** Returns the settings that give a process access to a local ClickHouse. */
 export function clickhouseEnv(password: string | undefined): Record<string, string> {
   return password === undefined ? {} : { CLICKHOUSE_USER, CLICKHOUSE_PASSWORD: password }
 }
@@ -163,13 +166,13 @@ interface NodeProcessOptions {
 }
 
 /**
- * A Node process of Millrace. It is never reused from an earlier run, because the code or settings may have changed.
+ * Describes a Node process of Millrace. It is never reused from an earlier run, because the code or settings may have
+ * changed.
  */
 function nodeProcess(options: NodeProcessOptions): Component {
   const { name, port, portOption, otherPorts = {}, nodeFlags = [], main, dataDir, home, env } = options
   const address = `http://${LOOPBACK}:${port}`
-  // Compilation takes a third of the CPU time of a start, and thus of the stall of a restart, so its results are
-  // cached.
+  // Compilation takes a third of the CPU time of a start or restart, so its results are cached.
   const compileCache = { NODE_COMPILE_CACHE: inheritedEnv().NODE_COMPILE_CACHE ?? join(home.path, 'compile-cache') }
   return serverComponent({
     name,

@@ -8,7 +8,7 @@ import { systemRuntime } from '../../runtime/system.ts'
 import { topics } from '../../schemas/catalogue.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 
-/** Partition counts for one machine, or those planned in docs/operations.md. */
+/** Which partition counts new topics get: those for one machine, or those planned in docs/operations.md. */
 export type PartitionPlan = 'local' | 'production'
 /** A plan, or a function that returns the count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
@@ -37,7 +37,7 @@ export async function provisionTopics(brokers: string, registryUrl: string, part
 }
 
 /**
- * All public, repartition and changelog topics.
+ * Returns all public, repartition and changelog topics.
  * @param existing partition counts of existing topics, which determine those of their changelogs
  */
 export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<string, number> = new Map()): TopicSpec[] {

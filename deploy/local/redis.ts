@@ -14,9 +14,9 @@ export interface RedisOptions extends ServerPlace {
 }
 
 /**
- * A local Redis with an append-only file that is synced every second, so that the views are available immediately after
- * a restart. Sinks rebuild what the last second may have lost, because they compare the position that is stored with
- * the views.
+ * Describes a local Redis with an append-only file that is synced every second, so that the views are available
+ * immediately after a restart. Sinks rebuild what the last second may have lost, because they compare the position that
+ * is stored with the views.
  */
 export function redisServer(options: RedisOptions): Component {
   const address = `redis://${LOOPBACK}:${options.port}`
@@ -30,7 +30,7 @@ export function redisServer(options: RedisOptions): Component {
       appendonly: 'yes',
       appendfsync: 'everysec',
       save: '""',
-      // A truncated tail after kill -9 is dropped, because refusing to start would not bring it back.
+      // A truncated tail after kill -9 is dropped, because a refusal to start would not restore it.
       'aof-load-truncated': 'yes',
       // The default of ten timer ticks per second costs 1 % of a core on an idle machine.
       hz: 2,

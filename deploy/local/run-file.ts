@@ -8,7 +8,7 @@ export type PartKind = 'kafka' | 'redis' | 'clickhouse' | 'registry' | 'worker' 
 export interface RunPart {
   readonly name: string
   readonly kind: PartKind
-  /** host:port or a URL; empty for a process without a listener. */
+  /** The address for clients: host:port or a URL; empty for a process without a listener. */
   readonly address: string
   /** Base URL that gives the reasons why an API is not ready; other parts give them at their address. */
   readonly operations?: string

@@ -32,7 +32,7 @@ export interface ServerSpec extends ServerPlace {
   isHealthy(): Promise<boolean>
 }
 
-/** A component that consists of one child process. */
+/** Creates a component that consists of one child process. */
 export function serverComponent(spec: ServerSpec): Component {
   let child: Child | undefined
   let starting: Promise<'started' | 'reused'> | undefined

@@ -20,7 +20,7 @@ export interface StackServer {
   readonly setting: string
 }
 
-/** The four servers in their start order. */
+/** Returns the four servers in their start order. */
 export function stackServers(config: LocalConfig, home: Home): Record<ServerName, StackServer> {
   const place = (name: ServerName) => ({ dataDir: join(home.data, name), runDir: home.run, logFile: join(home.logs, `${name}.log`) })
   const kafka = stackServer('kafka', 'KAFKA_BROKERS', config.kafka, ({ port, controllerPort, heapMb }) =>
@@ -57,7 +57,7 @@ export async function requireGiven(server: StackServer): Promise<void> {
   )
 }
 
-/** An address without its password, for display. */
+/** Returns an address without its password, for display. */
 export function withoutPassword(address: string): string {
   return address.replace(/\/\/[^@/]*@/, '//…@')
 }

@@ -10,7 +10,7 @@ import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
 import { requireGiven, type ServerName, type StackServer, stackServers, withoutPassword } from './servers.ts'
 import { supervisor } from './supervisor.ts'
 
-/** The stack that `npm start` runs. */
+/** Creates the stack that `npm start` runs. */
 export function localStack(config: LocalConfig, home: Home, progress: Progress) {
   const servers = stackServers(config, home)
   const processes = supervisor((text) => progress.say(`  ${text}`))
@@ -110,7 +110,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   return { start, stop }
 }
 
-/** Number of decider processes; 0 when the selected pipelines make no decisions. */
+/** Returns the number of decider processes; 0 when the selected pipelines make no decisions. */
 function decidersOf({ deciders, pipelines = 'all' }: LocalConfig): number {
   const names = pipelines === 'all' ? [] : pipelines.split(',').map((name) => name.trim())
   return servicesFor('deciding', names).length === 0 ? 0 : deciders

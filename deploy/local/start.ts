@@ -8,7 +8,7 @@ import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
 /**
- * A signal within this time of the first is the same Ctrl-C that arrives by another path. A later one requests an
+ * A signal within this time after the first one is the same Ctrl-C, delivered a second time. A later one requests an
  * immediate exit.
  */
 const SAME_SIGNAL_MS = 1_000

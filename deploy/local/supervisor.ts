@@ -12,7 +12,7 @@ export interface Supervisor {
   /** Restarts the started component whenever it ends. */
   keepRunning(component: Component): void
   /**
-   * Stops restarting components. Await this before stopping the first component, so that none is restarted behind it.
+   * Stops restarting components. Await this before stopping the first component, so that none is restarted afterwards.
    */
   release(): Promise<void>
 }

@@ -31,7 +31,7 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
  * million timers that are due at once would delay the records behind them. The next tick takes the rest.
  *
  * Use the clock `caught-up`, as for windows: a worker that was stopped for a day must first read which bikes were
- * returned meanwhile.
+ * returned in the meantime.
  */
 const MISSING_AFTER_MS = 24 * HOUR_MS
 const REPORTED_PER_TICK = 2 // small enough for a test; 1,000 would be usual
@@ -103,15 +103,14 @@ test('a bike that was returned while the worker was stopped is not missing', () 
 /*
  * ## The three clocks
  *
- * | `clock` | runs when | for |
- * |---|---|---|
- * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, even old ones |
- * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: results of the input |
- * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
+ * | `clock` | runs when | for | |---|---|---| | `event` | a record moves event time past a multiple of `everyMs` |
+ * closing windows while records flow, even old ones | | `caught-up` | the time of day passes a multiple, and everything
+ * in the source by then is processed | closing windows, timers: results of the input | | `wall` | the time of day
+ * passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
  *
  * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If several
- * multiples have passed meanwhile, the handler runs once, with the last one. Write handlers that do everything that is
- * due *up to* their time, as `takeDue(now, …)` does, and not "one minute's worth".
+ * multiples have passed since the last run, the handler runs once, with the last one. Write handlers that do everything
+ * that is due *up to* their time, as `takeDue(now, …)` does, and not "one minute's worth".
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 

@@ -133,7 +133,7 @@ test('every minute has one list, which is empty if nothing happened', () => {
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
  * it would now publish what it has and add the rest to the wrong minute. Instead, the first stage marks 12:02 only when
  * the backlog is processed, and then each later stage has everything before the marker. The times in between are
- * skipped, because nobody can tell any more what was there at 12:01.
+ * skipped, because nobody can reconstruct which records had arrived by 12:01.
  */
 test('a backlog is counted before its time is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })

@@ -46,13 +46,13 @@ const displays = topology('displays', (t) => {
  * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
  *   again if it does not know whether the first call was applied. The second call must then change nothing.
- * - A target that is away throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses.
- *   Meanwhile it does not fetch the partition, so a slow target does not fill the memory.
+ * - A target that is away throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
+ *   the meantime it does not fetch the partition, so a slow target does not fill the memory.
  */
 interface Displays {
   next: number | undefined
   readonly shown: Map<string, string>
-  /** The number of writes to displays. */
+  /** Number of writes to displays. */
   writes: number
   /** If true, the next write is applied but its answer is lost. */
   losesAnswer: boolean
@@ -62,7 +62,7 @@ function displayTarget(displays: Displays): SinkTarget {
   return {
     name: 'displays',
     limits: { maxRecords: 100, maxBytes: 100_000, lingerMs: 0 },
-    probeEveryMs: 20, // how soon the sink notices that the displays were emptied
+    probeEveryMs: 20, // determines how soon the sink notices that the displays were emptied
     async open() {
       return displays.next
     },
@@ -112,7 +112,7 @@ test('every line is shown, and the sink reports when it has caught up', async ()
   const board = newDisplays()
   const sink = runSink(driver, board)
 
-  // Until then a reader must not conclude that a value is absent. Millrace's APIs answer 503 `not_ready`.
+  // Until then a reader must not conclude that a value is absent. Millrace's APIs respond with 503 `not_ready`.
   await eventually(() => sink.isReady).toBe(true)
   expect([...board.shown.values()]).toEqual(['harbour: 3 bikes', 'museum: empty'])
 
@@ -148,9 +148,7 @@ test('a restarted sink continues at the position of the target', async () => {
   expect(board.writes).toBe(2)
 })
 
-/*
- * This is the benefit of the rule: whatever happens to the target, it recovers without an operator.
- */
+/* This is the benefit of the rule: regardless of what happens to the target, it recovers without an operator. */
 test('a target that was emptied is filled again', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()

@@ -28,9 +28,7 @@ import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport } from '..
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawValue(utf8), partitions: 4 }
 
-/*
- * The topology and its readers can share one declaration of a store.
- */
+/* Declares the store. The topology and its readers can share one declaration. */
 const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
 
 const stationTotals = topology('station-totals', (t) => {
@@ -109,8 +107,8 @@ test('an answer is typed and has the position of the state that it comes from', 
  *
  * ## Over HTTP
  *
- * You can ask any worker. One that does not have the key answers 307 with the address of the one that has, and HTTP
- * clients follow it by themselves:
+ * You can ask any worker. A worker that does not have the key responds with 307 and the address of the one that has it,
+ * and HTTP clients follow automatically:
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?key=harbour'
  *

@@ -32,9 +32,9 @@ import { decisionDriver } from '../../pipelines/engine/testing.ts'
  * ## Commands, views and answers
  *
  * There is a record type for the command, one for the view that clients read, and a type for the answer, which may be
- * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap them in envelopes. That of a
- * command has its id, its deadline and its caller, and that of a decision has either a view or a result. Both topics
- * have the same number of partitions.
+ * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap them in envelopes. The envelope
+ * of a command has its id, its deadline and its caller, and the envelope of a decision has either a view or a result.
+ * Both topics have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -173,8 +173,8 @@ test('a command at which the decision throws does not stop the others', () => {
  *
  * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
  * `api/kit/commands/commands.ts` names the command, binds the caller's Idempotency-Key to one request, waits for the
- * answer, and answers 503 with the command's id if there is none in time. `api/kit/README.md` has the three steps for a
- * service. `pipelines/links/topology.ts` is an example, with ticks that change state without a command.
+ * answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the three
+ * steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/decide.ts`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.

@@ -91,9 +91,9 @@ test('defaults and limits match the code', () => {
   expect(cell('Targets', 'table (ClickHouse)', 2)).toBe(`${constant(table, 'lingerMs') / 1_000} s`)
   expect(cell('Targets', 'view (Redis)', 3)).toBe(`every ${constant(view, 'PROBE_EVERY_MS') / 1_000} s`)
   expect(reference).toContain(
-    `asked again after ${constant('pipelines/engine/sinks/retried-job.ts', 'FIRST_RETRY_MS')} ms to ${constant('pipelines/engine/sinks/retried-job.ts', 'LONGEST_RETRY_MS') / 1_000} s`,
+    `again after ${constant('pipelines/engine/sinks/retried-job.ts', 'FIRST_RETRY_MS')} ms to ${constant('pipelines/engine/sinks/retried-job.ts', 'LONGEST_RETRY_MS') / 1_000} s`,
   )
-  expect(reference).toContain(`Above ${constant('pipelines/engine/sinks/lane-buffer.ts', 'MAX_QUEUED_BYTES') / MIB} MiB of waiting records`)
+  expect(reference).toContain(`than ${constant('pipelines/engine/sinks/lane-buffer.ts', 'MAX_QUEUED_BYTES') / MIB} MiB of waiting records`)
   expect(reference).toContain(`at most ${comma(constant('pipelines/engine/task/dead-letter.ts', 'MAX_MESSAGE_CHARACTERS'))} characters`)
   expect(reference).toContain(`more than ${constant('pipelines/engine/worker/membership.ts', 'MAX_FENCES')} in a minute stop it`)
   expect(constant('pipelines/engine/worker/membership.ts', 'FENCE_WINDOW_MS')).toBe(60_000)
@@ -111,7 +111,7 @@ test('defaults and limits match the code', () => {
       'fetched records that wait in a worker',
       `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task is paused above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB`,
     ],
-    ['one turn of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
+    ['one turn of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, after which sockets are read and heartbeats are sent`],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })

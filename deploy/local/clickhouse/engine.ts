@@ -69,7 +69,7 @@ export async function openEngine(dataDir: string): Promise<Engine> {
   const spool = join(dataDir, 'inserts')
   await rm(spool, { recursive: true, force: true })
   await mkdir(spool, { recursive: true })
-  // This session keeps the engine open between requests.
+  // Keeps the engine open between requests.
   const anchor = new Session(path)
   const limit = limiter(PARALLEL_QUERIES, WAITING_QUERIES)
 

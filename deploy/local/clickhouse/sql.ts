@@ -92,8 +92,8 @@ function nextToken(sql: string, from: number): Token | undefined {
 }
 
 /**
- * The end of the string, quoted name or heredoc at `start`, or `start` if there is none. An unterminated one extends to
- * the end, and the engine will reject it.
+ * Returns the end of the string, quoted name or heredoc at `start`, or `start` if there is none. An unterminated one
+ * extends to the end, and the engine will reject it.
  */
 function endOfQuoted(sql: string, start: number): number {
   const quote = sql[start]
@@ -111,7 +111,7 @@ function endOfQuoted(sql: string, start: number): number {
   return close < 0 ? sql.length : close + (tagEnd - start)
 }
 
-/** The end of the match at `from`, or `from` if there is no match. */
+/** Returns the end of the match at `from`, or `from` if there is no match. */
 function match(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from
   return pattern.test(text) ? pattern.lastIndex : from

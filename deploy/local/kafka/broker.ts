@@ -14,14 +14,14 @@ const STOP_GRACE_MS = 20_000
 
 export interface BrokerOptions extends ServerPlace {
   readonly ports: BrokerPorts
-  /** The folder of the broker's jars, which are downloaded if missing. */
+  /** Folder of the broker's jars, which are downloaded if they are missing. */
   readonly toolsDir: string
   readonly heapMb: number
-  /** JVM options in addition to those of every broker. */
+  /** JVM options in addition to the default ones. */
   readonly javaOptions?: readonly string[]
 }
 
-/** Apache Kafka as a single KRaft node. */
+/** Describes Apache Kafka as a single KRaft node. */
 export function kafkaBroker({ ports, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, name = 'kafka' }: BrokerOptions): Component {
   const address = `${LOOPBACK}:${ports.client}`
 

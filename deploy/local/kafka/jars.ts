@@ -9,10 +9,10 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 const POM = fileURLToPath(new URL('./pom.xml', import.meta.url))
-/** The hash of every jar, in the form of sha256sum. A change of `pom.xml` needs new ones. */
+/** The hash of every jar, in the format of sha256sum. A change of `pom.xml` needs new hashes. */
 const PINS = fileURLToPath(new URL('./jars.sha256', import.meta.url))
 const MANIFEST = 'manifest.json'
-/** The download has 43 MB, which takes seconds from a nearby mirror and minutes over a slow connection. */
+/** 43 MB are downloaded, which takes seconds from a nearby mirror and minutes over a slow connection. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024
 
@@ -23,7 +23,7 @@ interface JarEntry {
 }
 
 /**
- * The folder of the broker's jars. They are downloaded from Maven Central if they are missing or damaged.
+ * Returns the folder of the broker's jars. Downloads them from Maven Central if they are missing or damaged.
  * @param pins file with the hashes that downloaded jars must have
  */
 export async function ensureKafkaJars(toolsDir: string, pins: string = PINS): Promise<string> {
@@ -38,7 +38,7 @@ export async function ensureKafkaJars(toolsDir: string, pins: string = PINS): Pr
     assertPinned(jars, await readFile(pins, 'utf8'))
     await writeFile(join(partial, MANIFEST), JSON.stringify(jars))
     await rename(partial, target).catch(async (error) => {
-      // If another run was faster, its folder is just as good.
+      // Another run may have been faster; its folder is just as good.
       if (!(await isIntact(target))) throw error
     })
   } finally {
@@ -64,7 +64,7 @@ async function download(folder: string): Promise<void> {
   }
 }
 
-/** Maven's own checksums come from the server of the jars, so they find damage but no forgery. */
+/** Maven's own checksums come from the same server as the jars, so they detect damage but not forgery. */
 function assertPinned(jars: readonly JarEntry[], pins: string): void {
   const expected = new Map(
     pins
@@ -91,8 +91,8 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 }
 
 /**
- * Compares sizes only, because hashing 43 MB at every start would cost more than it finds. The manifest's hashes help
- * to identify a file that is suspected to be damaged.
+ * Compares sizes only, because hashing 43 MB at every start would take too long for what it could find. The manifest's
+ * hashes help to identify a file that is suspected to be damaged.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

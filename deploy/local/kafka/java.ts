@@ -38,7 +38,7 @@ export async function formatStorage({ jars, dataDir, ports, logFile, archive }: 
   if (existsSync(stamp)) return properties
   await rm(join(dataDir, 'logs'), { recursive: true, force: true })
   await mkdir(join(dataDir, 'logs'), { recursive: true })
-  // One id in 64 would begin with a dash, which the tool would parse as an option.
+  // One id in 64 begins with a dash, which the tool would parse as an option.
   const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
   const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
   await run('java', [...jvmArguments(logFile, archive), '-XX:TieredStopAtLevel=1', '-cp', join(jars, '*'), ...format])

@@ -8,7 +8,7 @@ export interface BrokerPorts {
 }
 
 /**
- * Ten years. A machine that was off for longer than Kafka's default of seven days must still continue at its committed
+ * Ten years, so that a machine that was off for longer than Kafka's default of seven days continues at its committed
  * offsets.
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
@@ -23,11 +23,11 @@ const GROUP_HEARTBEAT_MS = 1_000
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
- * Kafka's default of 50 partitions per internal topic suits clusters. On one machine it would mean 100 folders with
+ * Kafka's default of 50 partitions per internal topic suits clusters. On one machine they would need 100 folders with
  * open files.
  */
 const INTERNAL_PARTITIONS = 8
-/** Kafka appends an empty metadata record every 500 ms. One every 30 s keeps an idle machine idle. */
+/** Kafka appends an empty metadata record every 500 ms. With one every 30 s, an idle machine stays idle. */
 const METADATA_IDLE_MS = 30_000
 /**
  * After a kill -9, the controller rejects the restarted broker until the session of the old one expires, 9 s by
@@ -38,7 +38,7 @@ const BROKER_HEARTBEAT_MS = 1_000
 const CLEANER_BUFFER_BYTES = 16 * 1024 * 1024
 const SEGMENT_BYTES = 128 * 1024 * 1024
 
-/** The server.properties of a single-node broker for development: loopback listeners only, no replication. */
+/** Returns the server.properties of a single-node broker for development: loopback listeners only, no replication. */
 export function brokerProperties(dataDir: string, ports: BrokerPorts): string {
   const settings: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',

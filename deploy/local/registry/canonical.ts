@@ -11,10 +11,10 @@ import {
 } from '../../../schemas/avro/types.ts'
 
 /**
- * The canonical text of a schema: no white space, attributes in the order of Avro's printer followed by unknown ones in
- * alphabetical order, a namespace only where it changes, and every named type in full once and by name afterwards.
- * Schemas with equal text have the same id. The text includes documentation, aliases and defaults, because they change
- * what a reader does or shows.
+ * Returns the canonical text of a schema: no white space, attributes in the order of Avro's printer followed by unknown
+ * ones in alphabetical order, a namespace only where it changes, and every named type in full once and by name
+ * afterwards. Schemas with equal text have the same id. The text includes documentation, aliases and defaults, because
+ * they change what a reader does or shows.
  */
 export function canonicalText(type: AvroType): string {
   const defined = new Set<string>()
@@ -84,7 +84,7 @@ export function canonicalText(type: AvroType): string {
   return print(type, '')
 }
 
-/** An attribute's name and its value as JSON text. */
+/** Name of an attribute, and its value as JSON text. */
 type Attribute = [name: string, json: string]
 
 function object(attributes: readonly Attribute[]): string {

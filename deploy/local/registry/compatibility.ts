@@ -36,7 +36,7 @@ export interface Incompatibility {
  */
 const MAX_REASONS = 1_000
 
-/** The reasons why `reader` cannot read data written with `writer`, at most 1,000; empty when it can. */
+/** Returns the reasons why `reader` cannot read data written with `writer`, at most 1,000; none when it can. */
 export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
   /**
    * Results by reader and writer. A pair that is still being compared counts as readable, which ends the recursion of
@@ -76,7 +76,7 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
     const tries = r.branches.map((branch, index) => check(branch, w, `${path}/${index}`))
     if (tries.some((found) => found.length === 0)) return []
     // The branch of the same kind and name is most likely the intended one, and its differences explain more than "no
-    // branch matches".
+    // branch matches" would.
     const meant = r.branches.findIndex((branch) => isNamed(branch) && isNamed(w) && branch.kind === w.kind && sameName(branch, w))
     return meant >= 0 ? [missingBranch(w, path), ...tries[meant]] : [missingBranch(w, path)]
   }
@@ -117,7 +117,7 @@ function isNamed(node: AvroType): node is NamedType {
   return node.kind === 'record' || node.kind === 'enum' || node.kind === 'fixed'
 }
 
-/** The name of a type in messages: `long`, `array`, `record com.acme.Order`. */
+/** Returns the name of a type for messages: `long`, `array`, `record com.acme.Order`. */
 function described(type: AvroType): string {
   return isNamed(type) ? `${type.kind} ${type.name}` : branchName(type)
 }

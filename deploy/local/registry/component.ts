@@ -16,7 +16,8 @@ export interface RegistryOptions extends ServerPlace {
 }
 
 /**
- * The schema registry as a separate process. It stores nothing on disk, because the `_schemas` topic is its storage.
+ * Describes the schema registry as a separate process. It stores nothing on disk, because the `_schemas` topic is its
+ * storage.
  */
 export function schemaRegistry(options: RegistryOptions): Component {
   const address = `http://${LOOPBACK}:${options.port}`

@@ -7,7 +7,7 @@ const settings = z
   })
   .transform((env) => ({ brokers: env.KAFKA_BROKERS.split(','), port: env.REGISTRY_PORT }))
 
-/** The settings of the registry process, which `deploy/local` provides. */
+/** Returns the settings of the registry process, which `deploy/local` provides. */
 export function registrySettings(env: NodeJS.ProcessEnv = process.env) {
   return settings.parse(env)
 }

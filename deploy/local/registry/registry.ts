@@ -49,7 +49,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     })
   }
 
-  /** Uses the given id and version, to move schemas from another registry. */
+  /** Registers a schema with the given id and version, to move schemas from another registry. */
   async function importSchema(subject: string, text: string, input: SchemaInput): Promise<number> {
     const id = input.id ?? state.idOf(text) ?? state.nextId()
     const other = state.withId(id)[0]
@@ -59,7 +59,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return id
   }
 
-  /** The version under which the subject has this schema. */
+  /** Returns the version under which the subject has this schema. */
   function lookup(subject: string, input: SchemaInput, withDeleted: boolean): KnownSchema {
     const { text } = readSchema(input)
     const versions = withDeleted ? state.versions(subject) : live(subject)
@@ -80,8 +80,8 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * The reasons why the schema must not follow the given version, or the versions that the level compares with if
-   * `against` is undefined.
+   * Returns the reasons why the schema must not follow the given version, or the versions that the level compares with
+   * if `against` is undefined.
    */
   function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
     const { type } = readSchema(input)
@@ -147,7 +147,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Restores the default, or for a subject the global level.
+   * Removes the level, so that the default applies, or for a subject the global level.
    * @returns the removed level
    */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {

@@ -12,7 +12,10 @@ const FORBIDDEN_CODE = 40_301
 /** Limits request bodies; real schemas have a few kilobytes. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Confluent's REST API: https://docs.confluent.io/platform/current/schema-registry/develop/api.html. */
+/**
+ * Returns the routes of Confluent's REST API:
+ * https://docs.confluent.io/platform/current/schema-registry/develop/api.html.
+ */
 export function registryRoutes(registry: Registry): Hono {
   const app = new Hono()
   const { state } = registry
@@ -140,7 +143,9 @@ function flag(c: Context, name: string): boolean {
   return c.req.query(name) === 'true'
 }
 
-/** Parses the request body as a JSON object, because clients send it with any or no content type. */
+/**
+ * Parses the request body as a JSON object for any content type, because clients often send none or a different one.
+ */
 async function body<T>(c: Context): Promise<T> {
   const content = await c.req.text()
   if (content.length > MAX_BODY_BYTES) throw new RegistryError('invalidRequest', `The body is longer than ${MAX_BODY_BYTES} bytes`)

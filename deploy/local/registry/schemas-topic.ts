@@ -3,7 +3,7 @@ import { decodeRecord, encodeRecord, type SchemasRecord } from './records.ts'
 
 const PLACE = { topic: '_schemas', partition: 0 }
 const SPEC = { name: PLACE.topic, partitions: 1, replicationFactor: 1, config: { 'cleanup.policy': 'compact' } }
-/** A client of the registry gives up after 30 s, so a broker that is away must be reported earlier. */
+/** A client of the registry gives up after 30 s, so an unavailable broker must be reported earlier. */
 const TIMEOUT_MS = 10_000
 
 export interface SchemasTopic {
@@ -19,7 +19,7 @@ export interface SchemasTopic {
   close(): Promise<void>
 }
 
-/** The topic that stores the registry's schemas. It has a single writer process. */
+/** Opens the topic that stores the registry's schemas. Only one process writes to it. */
 export function schemasTopic(transport: Transport): SchemasTopic {
   const fetcher = transport.fetcher({ isolation: 'read_uncommitted' })
   const appender = transport.publisher().appender(PLACE.topic, PLACE.partition)
@@ -33,7 +33,7 @@ export function schemasTopic(transport: Transport): SchemasTopic {
   async function catchUp(apply: (record: SchemasRecord) => void): Promise<void> {
     const end = (await transport.offsets([PLACE], 'end')).get(partitionKey(PLACE.topic, PLACE.partition)) ?? 0
     const deadline = performance.now() + TIMEOUT_MS
-    // Assigned only until the end is reached, so that an idle registry fetches nothing.
+    // The partition is assigned only until the end is reached, so that an idle registry fetches nothing.
     if (position < end) fetcher.assign(PLACE, position, 'earliest')
     try {
       while (position < end) {

@@ -13,8 +13,8 @@ export async function openStore(topic: SchemasTopic): Promise<RegistryDeps> {
   await topic.catchUp(state.apply)
 
   /**
-   * The state only follows the topic: after each write, the records are read back. A write with an unknown outcome (a
-   * time-out after the broker has stored it) is therefore visible before the next change is checked.
+   * The state is always the result of reading the topic: after each write, the records are read back. A write with an
+   * unknown outcome (a time-out after the broker has stored it) is therefore visible before the next change is checked.
    */
   async function write(records: readonly SchemasRecord[]): Promise<void> {
     try {
