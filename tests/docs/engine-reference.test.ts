@@ -197,9 +197,9 @@ test('documents the endpoints', () => {
 test('documents the metrics', () => {
   const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const named = ['worker/worker-runner', 'worker/introspection', 'sinks/sink-runner'].flatMap((file) =>
-    [
-      ...source(`pipelines/engine/${file}.ts`).matchAll(/(?:(?:counter|gauge)\(|name: )(?:'|`\$\{METRIC_PREFIX\})([a-z]+_[a-z_]+)['`]/g),
-    ].map((match) => match[1]),
+    [...source(`pipelines/engine/${file}.ts`).matchAll(/(?:sample\(|name: )(?:'|`\$\{METRIC_PREFIX\})([a-z]+_[a-z_]+)['`]/g)].map(
+      (match) => match[1],
+    ),
   )
   const counted = Object.keys(sinkMetrics()).map((name) => `sink_${snake(name)}_total`)
   const listed = firstCells('Metrics').slice(1)
