@@ -1,5 +1,6 @@
 import { limitsSchemas } from './limits/topics.ts'
 import { linksSchemas } from './links/topics.ts'
+import { matchesSchemas } from './matches/topics.ts'
 import type { ServiceSchemas } from './service.ts'
 import { snippetsSchemas } from './snippets/topics.ts'
 import { trendsSchemas } from './trends/topics.ts'
@@ -10,5 +11,6 @@ export const serviceSchemas: readonly ServiceSchemas[] = [
   trendsSchemas,
   linksSchemas,
   limitsSchemas,
+  matchesSchemas,
   snippetsSchemas,
 ]

@@ -1,0 +1,38 @@
+import type { PairAnswer } from '../../../schemas/matches/flow.ts'
+import type { PairCommand, PairRow } from '../../../schemas/matches/types.ts'
+import type { CommandFacts, Decided } from '../../engine/index.ts'
+import { EMPTY_PAIR, ended, isMatched, sideOf, withBlock, withoutBlock } from './pair-state.ts'
+
+type PairDecision = Decided<PairRow, PairAnswer>
+
+/** Decides every command about two users. Repeated ones change nothing. */
+export function decidePair(known: PairRow | undefined, command: PairCommand, { now }: CommandFacts): PairDecision {
+  const row = known ?? EMPTY_PAIR
+  const side = sideOf(command.actor_id, command.other_id)
+  switch (command.action) {
+    case 'block':
+      return changed(row, withBlock(row, side, now))
+    case 'unblock':
+      return changed(row, withoutBlock(row, side, now))
+    case 'unmatch':
+      return row.match_id === null || row.match_id !== command.match_id ? NOT_FOUND : changed(row, ended(row, now))
+    case 'notify':
+      return notify(row, command)
+  }
+}
+
+const NOT_FOUND: PairDecision = { answer: { outcome: 'not_found' } }
+
+function changed(before: PairRow, after: PairRow): PairDecision {
+  const answer: PairAnswer = { outcome: 'done' }
+  return after === before ? { answer } : { answer, state: after }
+}
+
+/**
+ * Another detector reports a match. The pair's row alone knows whether it exists, so the report makes nobody match: it
+ * only repeats pushes that were not sent yet.
+ */
+function notify(row: PairRow, { match_id }: PairCommand): PairDecision {
+  if (row.match_id === null || row.match_id !== match_id) return NOT_FOUND
+  return isMatched(row) ? { answer: { outcome: 'done' }, state: row } : { answer: { outcome: 'done' } }
+}

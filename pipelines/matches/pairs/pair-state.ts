@@ -1,0 +1,80 @@
+import { isPositive } from '../../../schemas/matches/directions.ts'
+import { conversationIdOf, matchIdOf, pairOf } from '../../../schemas/matches/pair.ts'
+import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/types.ts'
+
+const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, was_notified: false }
+
+/** A pair of which nothing is known yet. */
+export const EMPTY_PAIR: PairRow = { a: NOTHING, b: NOTHING, counts_from: 0, match_id: null, matched_at: null, ended_at: null }
+
+type SideName = 'a' | 'b'
+
+/** Which side of the pair a user is. */
+export function sideOf(userId: string, otherId: string): SideName {
+  return pairOf(userId, otherId).a === userId ? 'a' : 'b'
+}
+
+export function otherSide(side: SideName): SideName {
+  return side === 'a' ? 'b' : 'a'
+}
+
+/** True while the two are matched. A match that has ended never comes back. */
+export function isMatched({ match_id, ended_at }: PairRow): boolean {
+  return match_id !== null && ended_at === null
+}
+
+export function likes({ direction }: PairSide): boolean {
+  return direction !== null && isPositive(direction)
+}
+
+function isBlocked({ a, b }: PairRow): boolean {
+  return a.blocks || b.blocks
+}
+
+/**
+ * Applies a swipe. The newest one of each side counts, whatever the order of arrival. The first moment in which both
+ * sides like each other makes the match; nothing unmakes it but `end`.
+ * @returns the same row if nothing changed
+ */
+export function withSwipe(row: PairRow, swipe: PairSwipe): PairRow {
+  const { swipe_id, swiper_id, target_id, direction, ts } = swipe
+  const side = sideOf(swiper_id, target_id)
+  const own = row[side]
+  if (ts < own.swiped_at || (ts === own.swiped_at && swipe_id <= own.swipe_id)) return row
+  if (ts < row.counts_from || isBlocked(row) || row.match_id !== null) return row
+  const after: PairRow = { ...row, [side]: { ...own, direction, swipe_id, swiped_at: ts } }
+  if (!likes(after.a) || !likes(after.b)) return after
+  return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
+}
+
+/** Ends the match, for both and for ever. Without a match, nothing changes. */
+export function ended(row: PairRow, now: number): PairRow {
+  return isMatched(row) ? { ...row, ended_at: now } : row
+}
+
+/** A block ends the match and takes back the likes of both. */
+export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
+  if (row[side].blocks) return row
+  const forgotten = withoutLikes(ended(row, now), now)
+  return { ...forgotten, [side]: { ...forgotten[side], blocks: true } }
+}
+
+/** Likes from before the block was lifted do not count, even if they arrive late. */
+export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow {
+  if (!row[side].blocks) return row
+  return { ...row, counts_from: now, [side]: { ...row[side], blocks: false } }
+}
+
+/** After a deletion, only the other one's block remains: a new profile of the id begins anew, but not for them. */
+export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
+  const other = row[otherSide(side)]
+  return { ...EMPTY_PAIR, counts_from: deletedAt, [otherSide(side)]: { ...NOTHING, blocks: other.blocks } }
+}
+
+function withoutLikes(row: PairRow, now: number): PairRow {
+  return { ...row, counts_from: now, a: { ...row.a, direction: null }, b: { ...row.b, direction: null } }
+}
+
+export function conversationOf(userId: string, otherId: string): string {
+  return conversationIdOf(userId, otherId)
+}

@@ -1,0 +1,27 @@
+import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
+import { conversationOf, isMatched, likes, otherSide, sideOf } from './pair-state.ts'
+
+/**
+ * What a pair means to one of its users; null: nothing at all. A user never learns from it that the other one passed.
+ */
+export function relationOf(row: PairRow, userId: string, otherId: string, now: number): MatchRelation | null {
+  const side = sideOf(userId, otherId)
+  const own = row[side]
+  const other = row[otherSide(side)]
+  const isLiked = likes(other) && row.match_id === null
+  if (!isLiked && row.match_id === null && !own.blocks && !other.blocks) return null
+  return {
+    user_id: userId,
+    other_id: otherId,
+    liked_at: isLiked ? other.swiped_at : null,
+    is_super_like: isLiked && other.direction === 'SUPER_LIKE',
+    match_id: row.match_id,
+    conversation_id: row.match_id === null ? null : conversationOf(userId, otherId),
+    matched_at: row.matched_at,
+    has_ended: row.match_id !== null && !isMatched(row),
+    blocks: own.blocks,
+    is_blocked: other.blocks,
+    blocked_at: own.blocks ? row.counts_from : null,
+    changed_at: now,
+  }
+}

@@ -1,0 +1,159 @@
+import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
+import { conversationIdOf, matchIdOf, pairKey, pairOf } from '../../../schemas/matches/pair.ts'
+import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
+import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
+import {
+  avro,
+  type Context,
+  DECIDING,
+  decideCommands,
+  keyedStore,
+  type RecordContext,
+  rawValue,
+  timerStore,
+  topology,
+  utf8,
+} from '../../engine/index.ts'
+import { decidePair } from './decide.ts'
+import { EMPTY_PAIR, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
+import { relationOf } from './relation.ts'
+
+/** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
+const LEAVE_EVERY_MS = 1_000
+const PAIRS_PER_TICK = 500
+/** Swipes are kept for seven days in their topic, so older ones can no longer arrive. */
+const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
+
+/**
+ * The only place that makes matches. One partition sees everything about a pair, so both likes, a rewind and a block
+ * have one order.
+ */
+export const matchPairs = topology(
+  'match-pairs',
+  function declarePairs(t) {
+    const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
+    const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
+    const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
+    const leaving = timerStore('leaving', { key: utf8 })
+    const forgetting = timerStore('forgetting', { key: utf8 })
+    const emits = [matchEvents, matchNotifications, matchRelations]
+
+    /** Emits what a changed pair means to its users and, once per user and match, the push. */
+    function follow(key: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
+      const [a, b] = key.split(':')
+      if (before === EMPTY_PAIR) {
+        partners.put(relationKey(a, b), '')
+        partners.put(relationKey(b, a), '')
+      }
+      relate(after, a, b, ctx)
+      relate(after, b, a, ctx)
+      return isMatched(after) ? notify(a, b, before, after, ctx) : after
+    }
+
+    function relate(row: PairRow, userId: string, otherId: string, ctx: Context): void {
+      const relation = relationOf(row, userId, otherId, ctx.now)
+      ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
+    }
+
+    function notify(a: string, b: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
+      const match = { match_id: matchIdOf(a, b), conversation_id: conversationIdOf(a, b), matched_at: after.matched_at ?? ctx.now }
+      if (!isMatched(before)) ctx.emit(matchEvents, match.match_id, { ...match, user_a: a, user_b: b }, { timestamp: ctx.now })
+      let row = after
+      for (const [side, userId, otherId] of [['a', a, b] as const, ['b', b, a] as const]) {
+        if (row[side].was_notified) continue
+        ctx.emit(matchNotifications, userId, { ...match, user_id: userId, other_id: otherId }, { timestamp: ctx.now })
+        row = { ...row, [side]: { ...row[side], was_notified: true } }
+      }
+      return row
+    }
+
+    const deciding = decideCommands<PairCommand, PairRow, PairRow, PairAnswer>(t, {
+      flow: pairFlow,
+      store: pairs,
+      decide: decidePair,
+      view: () => null,
+      changed({ key, before, after }, ctx) {
+        if (after === undefined) return
+        const followed = follow(key, before ?? EMPTY_PAIR, after, ctx)
+        if (followed !== after) pairs.put(key, followed)
+      },
+      emits,
+      stores: [partners, deleted, leaving, forgetting],
+    })
+
+    function takeSwipe(swipe: PairSwipe, ctx: RecordContext<string>): void {
+      const { swiper_id, target_id, ts } = swipe
+      if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return ctx.count('swipes_of_the_deleted')
+      const before = pairs.get(ctx.key) ?? EMPTY_PAIR
+      const after = withSwipe(before, swipe)
+      if (after === before) return ctx.count('swipes_without_effect')
+      pairs.put(ctx.key, follow(ctx.key, before, after, ctx))
+    }
+
+    function isVoid(userId: string, ts: number): boolean {
+      return ts <= (deleted.get(userId)?.deleted_at ?? -1)
+    }
+
+    t.source(pairSwipes).process(
+      'take-swipe',
+      {
+        reads({ swiper_id, target_id }, key) {
+          pairs.prefetch(key)
+          deleted.prefetch(swiper_id)
+          deleted.prefetch(target_id)
+        },
+        stores: deciding.stores,
+        emits,
+      },
+      takeSwipe,
+    )
+
+    function beginToLeave({ user_id, deleted_at }: MatchDeletion, ctx: RecordContext<string>): void {
+      deleted.put(user_id, { deleted_at })
+      leaving.schedule(user_id, ctx.now)
+      forgetting.schedule(user_id, deleted_at + DELETION_REMEMBERED_MS)
+    }
+
+    /** Clears some pairs of one deleted user. */
+    function leave(now: number, ctx: Context): void {
+      const [first] = leaving.due(now, 1)
+      if (first === undefined) return
+      const userId = first.key
+      const deletedAt = deleted.get(userId)?.deleted_at ?? now
+      const prefix = relationKey(userId, '')
+      const found = [...partners.scan({ prefix: Buffer.from(prefix), limit: PAIRS_PER_TICK })]
+      for (const [key] of found) clear(userId, key.slice(prefix.length), deletedAt, ctx)
+      if (found.length < PAIRS_PER_TICK) leaving.cancel(userId)
+    }
+
+    function clear(userId: string, otherId: string, deletedAt: number, ctx: Context): void {
+      const key = pairKey(userId, otherId)
+      const before = pairs.get(key)
+      partners.delete(relationKey(userId, otherId))
+      partners.delete(relationKey(otherId, userId))
+      if (before === undefined) return
+      const after = withoutUser(before, sideOf(userId, otherId), deletedAt)
+      const { a, b } = pairOf(userId, otherId)
+      if (after.a.blocks || after.b.blocks) pairs.put(key, after)
+      else pairs.delete(key)
+      relate(after, a, b, ctx)
+      relate(after, b, a, ctx)
+    }
+
+    function forget(now: number): void {
+      for (const { key } of forgetting.takeDue(now, PAIRS_PER_TICK)) deleted.delete(key)
+    }
+
+    const stores = deciding.stores
+    t.source(matchDeletions)
+      .process('begin-to-leave', { stores }, beginToLeave)
+      .tick('leave', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores, emits }, leave)
+      .tick('forget-deletions', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores }, forget)
+  },
+  DECIDING,
+)
+
+/** Key of a relation: `<user_id>:<other_id>`. */
+export function relationKey(userId: string, otherId: string): string {
+  return `${userId}:${otherId}`
+}

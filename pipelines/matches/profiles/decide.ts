@@ -1,0 +1,66 @@
+import type { ProfileAnswer } from '../../../schemas/matches/flow.ts'
+import type { MatchProfile, MatchProfileCommand } from '../../../schemas/matches/types.ts'
+import type { CommandFacts, Decided } from '../../engine/index.ts'
+
+type ProfileDecision = Decided<MatchProfile, ProfileAnswer>
+
+/** What a new profile has where its request is silent: docs/services/matches.md#profiles */
+export const PROFILE_DEFAULTS = {
+  gender: null,
+  seeking_gender: [],
+  bio: null,
+  min_age_pref: 18,
+  max_age_pref: 99,
+  max_dist_km: 50,
+  is_active: true,
+  photo_urls: [],
+}
+
+/** Decides every command about one user's profile. */
+export function decideProfile(known: MatchProfile | undefined, command: MatchProfileCommand, facts: CommandFacts): ProfileDecision {
+  const alive = known?.deleted_at === null ? known : undefined
+  switch (command.action) {
+    case 'put':
+      return put(alive, command, facts)
+    case 'patch':
+      return alive === undefined ? NOT_FOUND : patch(alive, command, facts)
+    case 'delete':
+      return alive === undefined ? NOT_FOUND : { answer: { outcome: 'deleted' }, state: remainder(alive, facts.now) }
+  }
+}
+
+const NOT_FOUND: ProfileDecision = { answer: { outcome: 'not_found' } }
+
+function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { key, now }: CommandFacts): ProfileDecision {
+  const given = { ...PROFILE_DEFAULTS, ...givenFields(command) }
+  const { display_name, birth_date } = command
+  // The API requires both in every `put`.
+  const required = { display_name: display_name ?? '', birth_date: birth_date ?? '' }
+  const profile: MatchProfile = {
+    ...given,
+    ...required,
+    user_id: key,
+    created_at: alive?.created_at ?? now,
+    updated_at: now,
+    deleted_at: null,
+  }
+  return { answer: { outcome: alive === undefined ? 'created' : 'changed', profile }, state: profile }
+}
+
+/** The ages of a patch are checked here, because it may give only one of the two. */
+function patch(alive: MatchProfile, command: MatchProfileCommand, { now }: CommandFacts): ProfileDecision {
+  const profile: MatchProfile = { ...alive, ...givenFields(command), updated_at: now }
+  if (profile.min_age_pref > profile.max_age_pref) return { answer: { outcome: 'bad_ages' } }
+  return { answer: { outcome: 'changed', profile }, state: profile }
+}
+
+function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
+  const { action: _action, sets, ...fields } = command
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => sets.includes(name)))
+}
+
+/** What stays of a deleted profile: the id, and the time before which nothing of the user counts any more. */
+function remainder({ user_id }: MatchProfile, now: number): MatchProfile {
+  const nothing = { display_name: '', birth_date: '', ...PROFILE_DEFAULTS, is_active: false }
+  return { ...nothing, user_id, created_at: 0, updated_at: now, deleted_at: now }
+}

@@ -1,0 +1,189 @@
+import type { Decision } from '../../../schemas/commands/topics.ts'
+import { pairKey } from '../../../schemas/matches/pair.ts'
+import {
+  locationUpdates,
+  matchIndex,
+  matchProfiles,
+  matchSeen,
+  matchSwipes,
+  pairSwipes,
+  swipeEvents,
+} from '../../../schemas/matches/topics.ts'
+import type { DesirabilitySwipe, LocationUpdate, MatchProfile, MatchUser, SwipeEvent } from '../../../schemas/matches/types.ts'
+import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
+import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
+import { indexCellOf } from '../../../state/views/matches/candidates/index-member.ts'
+import {
+  avro,
+  type Context,
+  drop,
+  keyedStore,
+  type RecordContext,
+  seenSetStore,
+  sweep,
+  timerStore,
+  topology,
+  utf8,
+} from '../../engine/index.ts'
+import { indexEntry } from './index-entry.ts'
+import { applySwipe } from './swipes.ts'
+import { isVoid, NEW_USER, withProfile } from './user-state.ts'
+
+const BY_USER = { partitions: 1, productionPartitions: 200 }
+
+/** A seen-set's size, error and lifetime: docs/services/matches.md#seen */
+const SEEN_CAPACITY = 50_000
+const SEEN_ERROR_RATE = 0.01
+/** Rewound targets whose bits stay in the seen-set. */
+const MAX_EXCEPTIONS = 50
+const EXCEPTION_MS = 30 * 24 * 3_600_000
+
+const SWIPE_KEPT_MS = 90 * 24 * 3_600_000
+const SWEEP_EVERY_MS = 1_000
+const SWEPT_PER_TICK = 1_000
+const WALK_EVERY_MS = 24 * 3_600_000
+
+/** Users who leave the index per tick; a tick delays swipes. */
+const LEAVING_PER_TICK = 500
+const LEAVE_EVERY_MS = 10_000
+
+/** Several swipes at one target, and several pages of one user, share a commit. */
+const COMMIT_INTERVAL_MS = 100
+
+/** Profiles, places, swipes and scores of each user → the candidate index, seen-sets and likes of pairs. */
+export const matchUsers = topology(
+  'match-users',
+  function declareUsers(t) {
+    const located = t.repartition('located', { key: utf8, value: avro('matches/LocationUpdate'), ...BY_USER })
+    const scored = t.repartition('scored', { key: utf8, value: avro('matches/DesirabilitySwipe'), ...BY_USER })
+
+    t.source(locationUpdates).process('locate', { emits: [located] }, function locate(update, ctx) {
+      ctx.emit(located, update.user_id, update)
+    })
+
+    const users = keyedStore('users', { key: utf8, value: avro('matches/MatchUser') })
+    const swipes = keyedStore('swipes', { key: utf8, value: avro('matches/SwipeRow') })
+    const seen = seenSetStore('seen', { key: utf8, item: utf8, capacity: SEEN_CAPACITY, errorRate: SEEN_ERROR_RATE })
+    const idle = timerStore('idle', { key: utf8 })
+    const stores = [users, swipes, seen, idle]
+    const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
+
+    function userOf(userId: string): MatchUser {
+      return users.get(userId) ?? NEW_USER
+    }
+
+    /** Stores a user and brings the index in line. */
+    function keep(userId: string, user: MatchUser, ctx: Context): void {
+      const index_key = indexEntry(userId, user, ctx.now)
+      if (index_key !== user.index_key) {
+        // The new entry comes first, so that the user is never missing; readers keep the newer of the two.
+        if (index_key !== null) ctx.emit(matchIndex, index_key, { user_id: userId }, { partitionBy: indexCellOf(index_key) })
+        if (user.index_key !== null) ctx.emit(matchIndex, user.index_key, null, { partitionBy: indexCellOf(user.index_key) })
+      }
+      if (index_key === null) idle.cancel(userId)
+      else if (user.index_key === null) idle.schedule(userId, user.last_active_at + ACTIVE_WITHIN_MS)
+      users.put(userId, { ...user, index_key })
+    }
+
+    function takeProfile({ view }: Decision<MatchProfile>, ctx: RecordContext<string>): void {
+      if (view === null) return
+      const known = userOf(view.user_id)
+      const isNew = !known.has_profile && view.deleted_at === null
+      const user = withProfile(known, view)
+      keep(
+        view.user_id,
+        isNew || view.deleted_at === null ? { ...user, last_active_at: Math.max(user.last_active_at, view.updated_at) } : user,
+        ctx,
+      )
+    }
+
+    function takePlace({ user_id, lat, lon, ts }: LocationUpdate, ctx: RecordContext<string>) {
+      const known = userOf(user_id)
+      if (isVoid(known, ts)) return drop('before_deletion')
+      const active = { ...known, last_active_at: Math.max(known.last_active_at, ts) }
+      const isNewer = lat !== null && ts > (known.location_updated_at ?? 0)
+      keep(user_id, isNewer ? { ...active, lat, lon, location_updated_at: ts } : active, ctx)
+    }
+
+    function takeSwipe(event: SwipeEvent, ctx: RecordContext<string>) {
+      const { swiper_id, target_id, direction, ts } = event
+      const swiper = userOf(swiper_id)
+      if (swiper_id === target_id) return drop('swipe_at_oneself')
+      if (isVoid(swiper, ts)) return drop('before_deletion')
+      const key = pairRow(swiper_id, target_id)
+      const effect = applySwipe(swipes.get(key), event)
+      if (effect === undefined) return drop('swipe_without_effect')
+      swipes.put(key, effect.row)
+      const others = swiper.exceptions.filter((exception) => exception.target_id !== target_id && exception.rewound_at > ts - EXCEPTION_MS)
+      const rewound = direction === 'REWIND' ? [...others, { target_id, rewound_at: ts }].slice(-MAX_EXCEPTIONS) : others
+      if (direction !== 'REWIND') seen.add(swiper_id, target_id)
+      if (effect.concernsPair) {
+        const { swipe_id } = event
+        ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id, swiper_id, target_id, direction, ts })
+      }
+      if (effect.scores !== undefined) ctx.emit(scored, target_id, { swiper_elo: swiper.elo_score, direction: effect.scores, ts })
+      ctx.emit(matchSwipes, swiper_id, event)
+      keep(swiper_id, { ...swiper, exceptions: rewound, last_active_at: Math.max(swiper.last_active_at, ts) }, ctx)
+    }
+
+    function takeScore({ swiper_elo, direction, ts }: DesirabilitySwipe, ctx: RecordContext<string>) {
+      const target = userOf(ctx.key)
+      if (!target.has_profile || isVoid(target, ts)) return drop('no_such_target')
+      keep(ctx.key, { ...target, elo_score: eloAfter(target.elo_score, swiper_elo, direction) }, ctx)
+    }
+
+    /** A user's timer may be old: it is set once when the user enters the index, and checked when it is due. */
+    function leave(now: number, ctx: Context): void {
+      for (const { key } of idle.takeDue(now, LEAVING_PER_TICK)) {
+        const user = users.get(key)
+        if (user === undefined) continue
+        const due = user.last_active_at + ACTIVE_WITHIN_MS
+        if (due > now) idle.schedule(key, due)
+        else keep(key, user, ctx)
+      }
+    }
+
+    const forgetting = sweep(swipes, { keysPerRun: SWEPT_PER_TICK, isExpired: (_key, { ts }) => ts < forgetBefore })
+    let forgetBefore = 0
+
+    t.source(matchProfiles, { tombstones: 'drop' }).process(
+      'take-profile',
+      { reads: (_decision, key) => users.prefetch(key), stores, emits },
+      takeProfile,
+    )
+    t.source(located, { onBadRecord: 'fail' }).process(
+      'take-place',
+      { reads: (_update, key) => users.prefetch(key), stores, emits },
+      takePlace,
+    )
+    t.source(swipeEvents)
+      .process(
+        'take-swipe',
+        {
+          reads({ swiper_id, target_id }) {
+            users.prefetch(swiper_id)
+            swipes.prefetch(pairRow(swiper_id, target_id))
+            seen.prefetch(swiper_id)
+          },
+          stores,
+          emits,
+        },
+        takeSwipe,
+      )
+      .tick('leave-index', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores, emits }, leave)
+      .tick('forget-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [swipes] }, function forgetSwipes(now) {
+        forgetBefore = now - SWIPE_KEPT_MS
+        forgetting.run(Math.floor(now / WALK_EVERY_MS))
+      })
+    t.source(scored, { onBadRecord: 'fail' }).process(
+      'take-score',
+      { reads: (_swipe, key) => users.prefetch(key), stores, emits },
+      takeScore,
+    )
+  },
+  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
+)
+
+function pairRow(swiperId: string, targetId: string): string {
+  return `${swiperId}:${targetId}`
+}

@@ -1,0 +1,38 @@
+import type { MatchProfile, MatchUser } from '../../../schemas/matches/types.ts'
+import { FIRST_ELO } from '../../../state/views/matches/candidates/desirability.ts'
+
+/** A user of whom nothing is known yet. */
+export const NEW_USER: MatchUser = {
+  has_profile: false,
+  birth_date: '',
+  gender: null,
+  seeking_gender: [],
+  min_age_pref: 0,
+  max_age_pref: 0,
+  completeness: 0,
+  is_active: false,
+  deleted_at: null,
+  elo_score: FIRST_ELO,
+  lat: null,
+  lon: null,
+  location_updated_at: null,
+  last_active_at: 0,
+  index_key: null,
+  exceptions: [],
+}
+
+/** The parts of a profile that the user need not give, each of which makes it more complete. */
+const OPTIONAL_PARTS = 4
+
+export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
+  const { deleted_at, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, bio, photo_urls } = profile
+  if (deleted_at !== null) return { ...NEW_USER, deleted_at }
+  const parts = [gender !== null, bio !== null && bio !== '', photo_urls.length > 0, photo_urls.length > 2]
+  const completeness = parts.filter(Boolean).length / OPTIONAL_PARTS
+  return { ...user, has_profile: true, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, completeness }
+}
+
+/** Events from before the user's deletion no longer count. */
+export function isVoid({ deleted_at }: MatchUser, ts: number): boolean {
+  return deleted_at !== null && ts <= deleted_at
+}

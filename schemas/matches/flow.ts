@@ -1,0 +1,25 @@
+import type { CommandFlow } from '../commands/topics.ts'
+import { matchPairCommands, matchPairDecisions, matchProfileCommands, matchProfiles } from './topics.ts'
+import type { MatchProfile, MatchProfileCommand, PairCommand, PairRow } from './types.ts'
+
+/** The answer to a command about a profile. Times are in epoch ms. */
+export type ProfileAnswer =
+  | { readonly outcome: 'created' | 'changed'; readonly profile: MatchProfile }
+  | { readonly outcome: 'deleted' | 'not_found' | 'bad_ages' }
+
+export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, ProfileAnswer> = {
+  name: 'match-profiles',
+  commands: matchProfileCommands,
+  decisions: matchProfiles,
+}
+
+/** The answer to a command about a pair. `not_found`: there is no such match of the two. */
+export interface PairAnswer {
+  readonly outcome: 'done' | 'not_found'
+}
+
+export const pairFlow: CommandFlow<PairCommand, PairRow, PairAnswer> = {
+  name: 'match-pairs',
+  commands: matchPairCommands,
+  decisions: matchPairDecisions,
+}

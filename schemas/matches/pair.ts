@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+
+/** Two users in the order of their ids as text. */
+export interface Pair {
+  readonly a: string
+  readonly b: string
+}
+
+const SEPARATOR = ':'
+/** Namespace of the UUIDs below, drawn once at random. */
+const NAMESPACE = Buffer.from('6f9c3a1e5b1d4c0f9a86d1f0c4e7b25a', 'hex')
+const UUID_BYTES = 16
+const VERSION_5 = 0x50
+const VARIANT = 0x80
+
+export function pairOf(one: string, other: string): Pair {
+  return one < other ? { a: one, b: other } : { a: other, b: one }
+}
+
+/** The key of a pair's records: both users see the same one. */
+export function pairKey(one: string, other: string): string {
+  const { a, b } = pairOf(one, other)
+  return a + SEPARATOR + b
+}
+
+/** The only match that two users can have has an id that both sides can compute. */
+export function matchIdOf(one: string, other: string): string {
+  return uuidV5(`match:${pairKey(one, other)}`)
+}
+
+export function conversationIdOf(one: string, other: string): string {
+  return uuidV5(`conversation:${pairKey(one, other)}`)
+}
+
+/** A repeated request finds its own swipe. */
+export function swipeIdOf(userId: string, idempotencyKey: string): string {
+  return uuidV5(`swipe:${userId}:${idempotencyKey}`)
+}
+
+/** UUID of version 5 (RFC 9562, 5.5) in Millrace's namespace. */
+function uuidV5(name: string): string {
+  const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, UUID_BYTES)
+  bytes[6] = (bytes[6] & 0x0f) | VERSION_5
+  bytes[8] = (bytes[8] & 0x3f) | VARIANT
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}

@@ -1,0 +1,180 @@
+import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
+import { utf8 } from '../keys.ts'
+import { avro } from '../load.ts'
+import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import type { ServiceSchemas } from '../service.ts'
+import type { Topic } from '../topic.ts'
+import type {
+  AcceptedSwipe,
+  LocationUpdate,
+  MatchDeletion,
+  MatchEvent,
+  MatchIndexEntry,
+  MatchNotification,
+  MatchProfile,
+  MatchProfileCommand,
+  MatchRelation,
+  MatchSeen,
+  PairCommand,
+  PairRow,
+  PairSwipe,
+  StackRefillRequest,
+  SwipeEvent,
+} from './types.ts'
+
+/** Replays after a bad week. Deleted users' bare ids stay in event topics for this long. */
+const EVENTS_KEPT_DAYS = 7
+const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
+
+/** All topics keyed by a user have one partition count, so that one task owns all that concerns the user. */
+const BY_USER = { partitions: 1, productionPartitions: 200 }
+const BY_PAIR = { partitions: 1, productionPartitions: 64 }
+const BY_CELL = { partitions: 1, productionPartitions: 64 }
+
+/** Swipes and rewinds; key: swiper_id, so that the swipes of one user keep their order. */
+export const swipeEvents: Topic<string, SwipeEvent> = {
+  name: 'swipe-events',
+  key: utf8,
+  value: avro('matches/SwipeEvent'),
+  ...BY_USER,
+  config: eventsKept,
+}
+
+/** Places and signs of activity; key: user_id. */
+export const locationUpdates: Topic<string, LocationUpdate> = {
+  name: 'location-updates',
+  key: utf8,
+  value: avro('matches/LocationUpdate'),
+  partitions: 1,
+  productionPartitions: 50,
+  config: eventsKept,
+}
+
+/** Every match, once; key: match_id. */
+export const matchEvents: Topic<string, MatchEvent> = {
+  name: 'match-events',
+  key: utf8,
+  value: avro('matches/MatchEvent'),
+  ...BY_PAIR,
+  config: eventsKept,
+}
+
+/** Requests to build a user's stack again; key: user_id. They are worthless after a few minutes. */
+export const stackRefillRequests: Topic<string, StackRefillRequest> = {
+  name: 'stack-refill-requests',
+  key: utf8,
+  value: avro('matches/StackRefillRequest'),
+  ...BY_USER,
+  config: keptFor(DAY_MS, HOUR_MS),
+}
+
+/** Requests to create, change or delete a profile; key: user_id. */
+export const matchProfileCommands: Topic<string, Command<MatchProfileCommand>> = commandTopic('match-profile-commands', {
+  value: avro('matches/MatchProfileCommand'),
+  ...BY_USER,
+  config: commandsKept,
+})
+
+/** Profiles, and the results of commands about them; key: user_id. */
+export const matchProfiles: Topic<string, Decision<MatchProfile>> = decisionTopic('match-profiles', {
+  value: avro('matches/MatchProfile'),
+  ...BY_USER,
+  config: compacted,
+})
+
+/** Changed pages of users' seen-sets, and what else is known of the user; key: <user_id>:<page>, partitioned by user_id. */
+export const matchSeen: Topic<string, MatchSeen> = {
+  name: 'match-seen',
+  key: utf8,
+  value: avro('matches/MatchSeen'),
+  ...BY_USER,
+  config: compacted,
+}
+
+/** What each user has to do with others; key: <user_id>:<other_id>, partitioned by user_id. */
+export const matchRelations: Topic<string, MatchRelation> = {
+  name: 'match-relations',
+  key: utf8,
+  value: avro('matches/MatchRelation'),
+  ...BY_USER,
+  config: compacted,
+}
+
+/** Users who can be found; key: their member of the index, partitioned by geohash-4 cell. */
+export const matchIndex: Topic<string, MatchIndexEntry> = {
+  name: 'match-index',
+  key: utf8,
+  value: avro('matches/MatchIndexEntry'),
+  ...BY_CELL,
+  config: compacted,
+}
+
+/** Deleted profiles, in every partition, because the pairs of a user are everywhere; key: user_id. */
+export const matchDeletions: Topic<string, MatchDeletion> = {
+  name: 'match-deletions',
+  key: utf8,
+  value: avro('matches/MatchDeletion'),
+  ...BY_PAIR,
+  config: eventsKept,
+}
+
+/** Likes, and what takes them back; key: the ordered pair. */
+export const pairSwipes: Topic<string, PairSwipe> = {
+  name: 'pair-swipes',
+  key: utf8,
+  value: avro('matches/PairSwipe'),
+  ...BY_PAIR,
+  config: eventsKept,
+}
+
+/** Requests to block, unblock, unmatch or notify; key: the ordered pair. */
+export const matchPairCommands: Topic<string, Command<PairCommand>> = commandTopic('match-pair-commands', {
+  value: avro('matches/PairCommand'),
+  ...BY_PAIR,
+  config: commandsKept,
+})
+
+/** Results of commands about pairs; key: the ordered pair. */
+export const matchPairDecisions: Topic<string, Decision<PairRow>> = decisionTopic('match-pair-decisions', {
+  value: avro('matches/PairRow'),
+  ...BY_PAIR,
+  config: compacted,
+})
+
+/** Pushes, one per user and match; key: user_id. */
+export const matchNotifications: Topic<string, MatchNotification> = {
+  name: 'match-notifications',
+  key: utf8,
+  value: avro('matches/MatchNotification'),
+  ...BY_USER,
+  config: eventsKept,
+}
+
+/** Swipes that count, for the table; key: swiper_id. */
+export const matchSwipes: Topic<string, AcceptedSwipe> = {
+  name: 'match-swipes',
+  key: utf8,
+  value: avro('matches/AcceptedSwipe'),
+  ...BY_USER,
+  config: eventsKept,
+}
+
+export const matchesSchemas: ServiceSchemas = {
+  topics: [
+    swipeEvents,
+    locationUpdates,
+    matchEvents,
+    stackRefillRequests,
+    matchProfileCommands,
+    matchProfiles,
+    matchSeen,
+    matchRelations,
+    matchIndex,
+    matchDeletions,
+    pairSwipes,
+    matchPairCommands,
+    matchPairDecisions,
+    matchNotifications,
+    matchSwipes,
+  ],
+}

@@ -1,0 +1,300 @@
+/** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
+
+/** A swipe that counts. Topic match-swipes, key: swiper_id. */
+export interface AcceptedSwipe {
+  swipe_id: string
+  swiper_id: string
+  target_id: string
+  /** LEFT, RIGHT, SUPER_LIKE or REWIND */
+  direction: string
+  ts: number
+  duration_ms: null | number
+  position: null | number
+}
+
+/** A swipe that changes its target's score. Repartition topic scored, key: target_id. */
+export interface DesirabilitySwipe {
+  swiper_elo: number
+  direction: DesirabilityDirection
+  ts: number
+}
+
+export type DesirabilityDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
+
+/** Where a user is. Topic location-updates, key: user_id. */
+export interface LocationUpdate {
+  /** lower-case UUID */
+  user_id: string
+  /** degrees; null: the user was active, at no new place */
+  lat: null | number
+  /** degrees */
+  lon: null | number
+  accuracy_m: null | number
+  ts: number
+}
+
+/** A user deleted their profile. Topic match-deletions, key: user_id, in every partition. */
+export interface MatchDeletion {
+  user_id: string
+  deleted_at: number
+}
+
+/** Two users like each other. Topic match-events, key: match_id. */
+export interface MatchEvent {
+  /** UUIDv5 of the pair */
+  match_id: string
+  /** the smaller of the two ids, as text */
+  user_a: string
+  user_b: string
+  conversation_id: null | string
+  /** ts of the later swipe */
+  matched_at: number
+}
+
+/** A user who can be found in a cell. Topic match-index, key: the member of the index, partitioned by geohash-4 cell. */
+export interface MatchIndexEntry {
+  user_id: string
+}
+
+/** A push that a user is to get. Topic match-notifications, key: user_id. */
+export interface MatchNotification {
+  match_id: string
+  /** who gets the push */
+  user_id: string
+  other_id: string
+  conversation_id: null | string
+  matched_at: number
+}
+
+/** What a user says about themselves. Store match-profiles-profiles and view of topic match-profiles, key: user_id. After a deletion only user_id and deleted_at hold anything. */
+export interface MatchProfile {
+  /** lower-case UUID */
+  user_id: string
+  display_name: string
+  /** ISO 8601 date */
+  birth_date: string
+  gender: null | string
+  /** empty: everybody */
+  seeking_gender: string[]
+  bio: null | string
+  min_age_pref: number
+  max_age_pref: number
+  max_dist_km: number
+  is_active: boolean
+  photo_urls: string[]
+  created_at: number
+  updated_at: number
+  /** older swipes, likes and places of the user no longer count */
+  deleted_at: null | number
+}
+
+/** A request that the partition of a user decides. Body of topic match-profile-commands, key: user_id. */
+export interface MatchProfileCommand {
+  action: MatchProfileAction
+  /** names of the fields below that the request gives; put: the others get their defaults */
+  sets: string[]
+  display_name: null | string
+  /** ISO 8601 date */
+  birth_date: null | string
+  gender: null | string
+  seeking_gender: string[]
+  bio: null | string
+  min_age_pref: null | number
+  max_age_pref: null | number
+  max_dist_km: null | number
+  is_active: null | boolean
+  photo_urls: string[]
+}
+
+export type MatchProfileAction = 'put' | 'patch' | 'delete'
+
+/** What one user has to do with another. Topic match-relations, key: <user_id>:<other_id>, partitioned by user_id. */
+export interface MatchRelation {
+  user_id: string
+  other_id: string
+  /** the other one likes the user, and they are no match */
+  liked_at: null | number
+  is_super_like: boolean
+  match_id: null | string
+  conversation_id: null | string
+  matched_at: null | number
+  /** the match was ended, for ever */
+  has_ended: boolean
+  /** the user blocks the other one */
+  blocks: boolean
+  /** the other one blocks the user */
+  is_blocked: boolean
+  /** when the user blocked the other one */
+  blocked_at: null | number
+  changed_at: number
+}
+
+/** A part of what a user has seen, and of what is known of the user. Topic match-seen, key: <user_id>:<page>, partitioned by user_id. */
+export interface MatchSeen {
+  user_id: string
+  /** the page of the seen-set */
+  page: null | Buffer
+  /** users whom the record adds to the page */
+  targets: string[]
+  /** rewound targets, which the page holds but which do not count as seen */
+  exceptions: string[]
+  last_swipe: null | LastSwipe
+  elo_score: number
+  lat: null | number
+  lon: null | number
+  location_updated_at: null | number
+  last_active_at: null | number
+}
+
+export interface LastSwipe {
+  swipe_id: string
+  target_id: string
+  direction: string
+  ts: number
+}
+
+/** All that is known of a user. Store match-users-users, key: user_id. */
+export interface MatchUser {
+  /** false: swipes or places came before the profile, or it was deleted */
+  has_profile: boolean
+  birth_date: string
+  gender: null | string
+  seeking_gender: string[]
+  min_age_pref: number
+  max_age_pref: number
+  completeness: number
+  is_active: boolean
+  /** older events void */
+  deleted_at: null | number
+  elo_score: number
+  lat: null | number
+  lon: null | number
+  location_updated_at: null | number
+  last_active_at: number
+  /** the user's member of the candidate index; null: not in it */
+  index_key: null | string
+  /** targets in the seen-set that were taken back, oldest first */
+  exceptions: RewoundTarget[]
+}
+
+export interface RewoundTarget {
+  target_id: string
+  rewound_at: number
+}
+
+/** A request that the partition of a pair decides. Body of topic match-pair-commands, key: the ordered pair of users. */
+export interface PairCommand {
+  action: PairAction
+  /** who asks; empty: notify */
+  actor_id: string
+  other_id: string
+  /** unmatch, notify */
+  match_id: null | string
+  /** notify */
+  matched_at: null | number
+}
+
+export type PairAction = 'block' | 'unblock' | 'unmatch' | 'notify'
+
+/** All that is known of two users. Store match-pairs-pairs, key: the ordered pair of users. */
+export interface PairRow {
+  a: PairSide
+  b: PairSide
+  /** older swipes no longer count: a block was lifted, or a profile deleted */
+  counts_from: number
+  match_id: null | string
+  matched_at: null | number
+  /** the match ended, for ever */
+  ended_at: null | number
+}
+
+/** What one user of a pair did. */
+export interface PairSide {
+  /** of the newest swipe; null: none */
+  direction: null | PairDirection
+  swipe_id: string
+  swiped_at: number
+  /** the other one */
+  blocks: boolean
+  was_notified: boolean
+}
+
+export type PairDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
+
+/** A like, or what takes one back. Topic pair-swipes, key: the ordered pair of users. */
+export interface PairSwipe {
+  swipe_id: string
+  swiper_id: string
+  target_id: string
+  direction: PairSwipeDirection
+  ts: number
+}
+
+export type PairSwipeDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
+
+/** A deleted user, in every partition of the pairs. Store match-pairs-deleted, key: user_id. */
+export interface PairUser {
+  /** older swipes of the user no longer count */
+  deleted_at: number
+}
+
+/** A user's stack should be built again. Topic stack-refill-requests, key: user_id. */
+export interface StackRefillRequest {
+  user_id: string
+  ts: number
+}
+
+/** What a user did with a profile. Topic swipe-events, key: swiper_id. */
+export interface SwipeEvent {
+  /** UUID; a record that comes twice counts once */
+  swipe_id: string
+  /** lower-case UUID */
+  swiper_id: string
+  /** lower-case UUID */
+  target_id: string
+  /** REWIND takes back the swiper's last swipe, of this target */
+  direction: SwipeEventDirection
+  /** by the clock of the API; of two swipes of a pair the newer one counts */
+  ts: number
+  duration_ms: null | number
+  position: null | number
+}
+
+export type SwipeEventDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
+
+/** The newest swipe of a pair. Store match-users-swipes, key: <swiper_id>:<target_id>. */
+export interface SwipeRow {
+  swipe_id: string
+  direction: SwipeRowDirection
+  ts: number
+  /** the direction that last changed the target's score */
+  scored_direction: null | ScoredDirection
+}
+
+export type SwipeRowDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
+
+export type ScoredDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
+
+declare module '../load.ts' {
+  interface RecordTypes {
+    'matches/AcceptedSwipe': AcceptedSwipe
+    'matches/DesirabilitySwipe': DesirabilitySwipe
+    'matches/LocationUpdate': LocationUpdate
+    'matches/MatchDeletion': MatchDeletion
+    'matches/MatchEvent': MatchEvent
+    'matches/MatchIndexEntry': MatchIndexEntry
+    'matches/MatchNotification': MatchNotification
+    'matches/MatchProfile': MatchProfile
+    'matches/MatchProfileCommand': MatchProfileCommand
+    'matches/MatchRelation': MatchRelation
+    'matches/MatchSeen': MatchSeen
+    'matches/MatchUser': MatchUser
+    'matches/PairCommand': PairCommand
+    'matches/PairRow': PairRow
+    'matches/PairSwipe': PairSwipe
+    'matches/PairUser': PairUser
+    'matches/StackRefillRequest': StackRefillRequest
+    'matches/SwipeEvent': SwipeEvent
+    'matches/SwipeRow': SwipeRow
+  }
+}

@@ -1,0 +1,70 @@
+import { type Bounds, boundsOf, type Cell, cellOf, centreOf, outwards, type Place, rowCount } from './cells.ts'
+
+/** Mean radius of the earth in kilometres (IUGG, R1). */
+const EARTH_RADIUS_KM = 6371.0088
+/** Precision of the cells that a search beyond the neighbours visits. */
+const RING_PRECISION = 4
+const RADIANS = Math.PI / 180
+
+/** Great-circle distance in kilometres by the haversine formula on a sphere. */
+export function distanceKm(a: Place, b: Place): number {
+  const up = Math.sin(((b.lat - a.lat) * RADIANS) / 2)
+  const along = Math.sin(((b.lon - a.lon) * RADIANS) / 2)
+  const h = up * up + Math.cos(a.lat * RADIANS) * Math.cos(b.lat * RADIANS) * along * along
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)))
+}
+
+/**
+ * Distance as other users may see it: whole kilometres between the centres of the two geohash-6 cells, at least 1. An
+ * exact distance would reveal a place to anybody who measures it from three points.
+ */
+export function shownDistanceKm(a: Place, b: Place): number {
+  return Math.max(1, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
+}
+
+/** Least distance in kilometres from a place to any point of a cell; 0 inside it. */
+export function distanceToCellKm(place: Place, cell: Cell): number {
+  const bounds = boundsOf(cell)
+  if (isBetween(place.lon, bounds)) {
+    if (place.lat >= bounds.south && place.lat <= bounds.north) return 0
+    return distanceKm(place, { lat: place.lat < bounds.south ? bounds.south : bounds.north, lon: place.lon })
+  }
+  return Math.min(distanceToMeridianKm(place, bounds.west, bounds), distanceToMeridianKm(place, bounds.east, bounds))
+}
+
+function isBetween(lon: number, { west, east }: Bounds): boolean {
+  return (lon >= west && lon <= east) || (lon === -180 && east === 180) || (lon === 180 && west === -180)
+}
+
+/** Least distance to a piece of a meridian. It is nearest where the great circle meets it at a right angle. */
+function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bounds): number {
+  const across = Math.cos((lon - place.lon) * RADIANS)
+  const right = across > 0 ? Math.atan(Math.tan(place.lat * RADIANS) / across) / RADIANS : place.lat < 0 ? south : north
+  const nearest = Math.min(north, Math.max(south, right))
+  // Beyond a quarter of the globe, the nearest point of the piece may be either of its ends.
+  return Math.min(...[nearest, south, north].map((lat) => distanceKm(place, { lat, lon })))
+}
+
+/** A cell and its least distance from the place of the search. */
+export interface NearCell {
+  readonly cell: Cell
+  readonly km: number
+}
+
+/**
+ * The cells of precision 4 that reach within `maxKm` of a place, nearest first; equal distances by row, then column.
+ * @param most how many cells at most
+ */
+export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
+  const home = cellOf(place, RING_PRECISION)
+  const found: NearCell[] = []
+  for (let row = 0; row < rowCount(RING_PRECISION); row++) {
+    for (const ring of outwards(home, row)) {
+      const reached = ring.map((cell) => ({ cell, km: distanceToCellKm(place, cell) })).filter(({ km }) => km <= maxKm)
+      // Cells farther east and west in the same row are no nearer.
+      if (reached.length === 0) break
+      found.push(...reached)
+    }
+  }
+  return found.sort((a, b) => a.km - b.km || a.cell.row - b.cell.row || a.cell.column - b.cell.column).slice(0, most)
+}

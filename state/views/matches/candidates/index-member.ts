@@ -1,0 +1,77 @@
+import { type Cell, cellAt, cellOf, geohashOf, type Place } from './cells.ts'
+import type { Candidate } from './person.ts'
+
+/**
+ * A member of the candidate index: a text that holds all that filters and ranking need, so that one range of a sorted
+ * set answers a search. It begins with the geohash, so that a shorter geohash is a lexical range. It is also the key of
+ * the record in `match-index`, because a tombstone shows a reader nothing else.
+ */
+export interface IndexMember extends Candidate {
+  /** Epoch ms. A user who moves is for a moment in two cells; readers keep the newest version. */
+  readonly version: number
+}
+
+/** Cells that share a sorted set and a partition have this precision. */
+export const INDEX_PRECISION = 4
+const GEOHASH_CHARACTERS = 6
+const SEPARATOR = '|'
+const LIST_SEPARATOR = ','
+/** Degrees with five decimals are exact to a metre. */
+const PLACE_SCALE = 100_000
+const PERCENT = 100
+
+/** The geohash of the cell whose sorted set holds a member. */
+export function indexCellOf(member: string): string {
+  return member.slice(0, INDEX_PRECISION)
+}
+
+export function formatMember(member: IndexMember): string {
+  const { userId, place, birthDate, gender, seekingGender, minAge, maxAge, elo, lastActiveAt, completeness, version } = member
+  return [
+    geohashOf(cellOf(place, GEOHASH_CHARACTERS)),
+    userId,
+    version.toString(36),
+    Math.round(place.lat * PLACE_SCALE),
+    Math.round(place.lon * PLACE_SCALE),
+    birthDate,
+    gender === undefined ? '' : encodeURIComponent(gender),
+    seekingGender.map(encodeURIComponent).join(LIST_SEPARATOR),
+    minAge,
+    maxAge,
+    Math.round(elo),
+    lastActiveAt.toString(36),
+    Math.round(completeness * PERCENT),
+  ].join(SEPARATOR)
+}
+
+/** Throws RangeError if the text is no member. */
+export function parseMember(text: string): IndexMember {
+  const parts = text.split(SEPARATOR)
+  if (parts.length !== 13) throw new RangeError('not a member of the candidate index')
+  const [geohash, userId, version, lat, lon, birthDate, gender, seeking, minAge, maxAge, elo, lastActiveAt, completeness] = parts
+  cellAt(geohash)
+  return {
+    userId,
+    version: Number.parseInt(version, 36),
+    place: { lat: Number(lat) / PLACE_SCALE, lon: Number(lon) / PLACE_SCALE },
+    birthDate,
+    gender: gender === '' ? undefined : decodeURIComponent(gender),
+    seekingGender: seeking === '' ? [] : seeking.split(LIST_SEPARATOR).map(decodeURIComponent),
+    minAge: Number(minAge),
+    maxAge: Number(maxAge),
+    elo: Number(elo),
+    lastActiveAt: Number.parseInt(lastActiveAt, 36),
+    completeness: Number(completeness) / PERCENT,
+  }
+}
+
+/** The place as the index stores it. Filters use the same one, so that a search and a check of it agree. */
+export function indexedPlace({ lat, lon }: Place): Place {
+  return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }
+}
+
+/** The least and greatest member of a cell, for a lexical range. */
+export function memberRange(cell: Cell): { readonly min: string; readonly max: string } {
+  const geohash = geohashOf(cell)
+  return { min: `[${geohash}`, max: `(${geohash}\u007f` }
+}

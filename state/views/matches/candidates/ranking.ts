@@ -1,0 +1,56 @@
+import { distanceKm } from './distance.ts'
+import { ACTIVE_WITHIN_MS } from './filters.ts'
+import type { Candidate, Viewer } from './person.ts'
+
+/**
+ * Version of the model. Change it with every weight or formula, because stacks and logs name it:
+ * docs/services/matches.md#ranking
+ */
+export const MODEL_VERSION = 1
+
+/** Weights of the parts of a score. They add up to 1. */
+const WEIGHTS = { distance: 0.35, desirability: 0.2, recency: 0.2, likesMe: 0.15, completeness: 0.1 }
+
+/** Difference of desirability at which the part is half: the scale of the update's logistic curve. */
+const ELO_SCALE = 400
+
+export type Interest = 'none' | 'like' | 'super_like'
+
+export interface Ranked {
+  readonly candidate: Candidate
+  /** From 0 to 1. */
+  readonly score: number
+  readonly interest: Interest
+}
+
+/**
+ * How well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
+ *
+ * - distance: 1 at the viewer's place, falling linearly to 0 at the greatest distance
+ * - desirability: 2^(-|difference| / 400)
+ * - recency: 1 now, falling linearly to 0 after seven days
+ * - likes me: 1 if the candidate likes the viewer
+ * - completeness: share of the profile that is filled in
+ */
+export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest, now: number): number {
+  const near = 1 - distanceKm(viewer.place, candidate.place) / viewer.maxDistanceKm
+  const alike = 2 ** (-Math.abs(viewer.elo - candidate.elo) / ELO_SCALE)
+  const recent = 1 - (now - candidate.lastActiveAt) / ACTIVE_WITHIN_MS
+  return (
+    WEIGHTS.distance * clamp(near) +
+    WEIGHTS.desirability * alike +
+    WEIGHTS.recency * clamp(recent) +
+    WEIGHTS.likesMe * Number(interest !== 'none') +
+    WEIGHTS.completeness * candidate.completeness
+  )
+}
+
+/** Those who super-liked the viewer first, then by score, then by user id. */
+export function inOrder(a: Ranked, b: Ranked): number {
+  const first = Number(b.interest === 'super_like') - Number(a.interest === 'super_like')
+  return first || b.score - a.score || (a.candidate.userId < b.candidate.userId ? -1 : 1)
+}
+
+function clamp(part: number): number {
+  return Math.min(1, Math.max(0, part))
+}
