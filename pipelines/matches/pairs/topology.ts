@@ -7,6 +7,7 @@ import {
   type Context,
   DECIDING,
   decideCommands,
+  drop,
   keyedStore,
   type RecordContext,
   rawValue,
@@ -81,12 +82,12 @@ export const matchPairs = topology(
       stores: [partners, deleted, leaving, forgetting],
     })
 
-    function takeSwipe(swipe: PairSwipe, ctx: RecordContext<string>): void {
+    function takeSwipe(swipe: PairSwipe, ctx: RecordContext<string>) {
       const { swiper_id, target_id, ts } = swipe
-      if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return ctx.count('swipes_of_the_deleted')
+      if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return drop('before_deletion')
       const before = pairs.get(ctx.key) ?? EMPTY_PAIR
       const after = withSwipe(before, swipe)
-      if (after === before) return ctx.count('swipes_without_effect')
+      if (after === before) return drop('swipe_without_effect')
       pairs.put(ctx.key, follow(ctx.key, before, after, ctx))
     }
 

@@ -13,7 +13,7 @@ const ACTIVITY_STEP_MS = 6 * 3_600_000
  */
 export function indexEntry(userId: string, user: MatchUser, now: number): string | null {
   const { has_profile, is_active, lat, lon, last_active_at, index_key } = user
-  if (!has_profile || !is_active || lat === null || lon === null || now - last_active_at > ACTIVE_WITHIN_MS) return null
+  if (!has_profile || !is_active || lat === null || lon === null || now - last_active_at >= ACTIVE_WITHIN_MS) return null
   const known = index_key === null ? undefined : parseMember(index_key)
   const elo = known !== undefined && Math.abs(known.elo - user.elo_score) < ELO_STEP ? known.elo : user.elo_score
   const described = {

@@ -101,7 +101,7 @@ export const matchUsers = topology(
       const known = userOf(user_id)
       if (isVoid(known, ts)) return drop('before_deletion')
       const active = { ...known, last_active_at: Math.max(known.last_active_at, ts) }
-      const isNewer = lat !== null && ts > (known.location_updated_at ?? 0)
+      const isNewer = lat !== null && ts >= (known.location_updated_at ?? 0)
       keep(user_id, isNewer ? { ...active, lat, lon, location_updated_at: ts } : active, ctx)
     }
 

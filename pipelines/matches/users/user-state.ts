@@ -26,7 +26,8 @@ const OPTIONAL_PARTS = 4
 
 export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
   const { deleted_at, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, bio, photo_urls } = profile
-  if (deleted_at !== null) return { ...NEW_USER, deleted_at }
+  // The index entry stays known, so that it can be removed.
+  if (deleted_at !== null) return { ...NEW_USER, deleted_at, index_key: user.index_key }
   const parts = [gender !== null, bio !== null && bio !== '', photo_urls.length > 0, photo_urls.length > 2]
   const completeness = parts.filter(Boolean).length / OPTIONAL_PARTS
   return { ...user, has_profile: true, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, completeness }

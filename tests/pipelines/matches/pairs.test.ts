@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest'
+import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { matchPairs } from '../../../pipelines/matches/pairs/topology.ts'
+import { pairFlow } from '../../../schemas/matches/flow.ts'
+import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
+import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
+import type { PairCommand, PairSwipe } from '../../../schemas/matches/types.ts'
+import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
+import { ANN, BOB, CAT, pairSwipe } from './swipes.ts'
+
+const KEY = pairKey(BOB, ANN)
+
+function pairsDriver() {
+  const { ask, driver } = decisionDriver(matchPairs, pairFlow)
+  const command = (action: PairCommand['action'], actor_id: string, other_id: string, match_id: string | null = null) =>
+    ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null })
+  const pipe = (...swipes: PairSwipe[]) => {
+    for (const one of swipes) driver.pipe(pairSwipes, pairKey(one.swiper_id, one.target_id), one)
+  }
+  const events = () => driver.read(matchEvents).map(({ value }) => value)
+  const pushes = () => driver.read(matchNotifications).map(({ value }) => [value?.user_id, value?.other_id])
+  /** The newest relation of each user and other. */
+  const relations = new Map<string, unknown>()
+  function relation(user: string, other: string) {
+    for (const { key, value } of driver.read(matchRelations)) relations.set(key as string, value)
+    return relations.get(`${user}:${other}`)
+  }
+  return { command, pipe, events, pushes, relation, driver }
+}
+
+test('two likes make one match, and each user gets one push', () => {
+  const { pipe, events, pushes, relation } = pairsDriver()
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000))
+  expect([events(), pushes()]).toEqual([[], []])
+  expect(relation(BOB, ANN)).toMatchObject({ liked_at: 1_000, is_super_like: false, match_id: null })
+  expect(relation(ANN, BOB)).toBeNull()
+  pipe(pairSwipe(BOB, ANN, 'SUPER_LIKE', 2_000))
+  const match = { match_id: matchIdOf(ANN, BOB), conversation_id: conversationIdOf(BOB, ANN), matched_at: 2_000 }
+  expect(events()).toEqual([{ ...match, user_a: ANN, user_b: BOB }])
+  expect(pushes().sort()).toEqual([
+    [ANN, BOB],
+    [BOB, ANN],
+  ])
+  expect(relation(ANN, BOB)).toMatchObject({ ...match, liked_at: null, has_ended: false })
+  expect(relation(BOB, ANN)).toMatchObject({ ...match, liked_at: null, has_ended: false })
+  pipe(pairSwipe(BOB, ANN, 'RIGHT', 3_000), pairSwipe(ANN, BOB, 'LEFT', 4_000), pairSwipe(ANN, BOB, 'RIGHT', 5_000))
+  expect([events(), pushes()]).toEqual([[], []])
+})
+
+test('the newest swipe of each side counts, whatever the order of arrival', () => {
+  const { pipe, events } = pairsDriver()
+  pipe(pairSwipe(ANN, BOB, 'REWIND', 3_000), pairSwipe(ANN, BOB, 'RIGHT', 2_000), pairSwipe(BOB, ANN, 'RIGHT', 4_000))
+  expect(events()).toEqual([])
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 5_000))
+  expect(events()).toHaveLength(1)
+})
+
+test('a block ends a match for ever, and hides both from each other until it is lifted', () => {
+  const { pipe, events, pushes, relation, command, driver } = pairsDriver()
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
+  expect(events()).toHaveLength(1)
+  expect(command('block', ANN, BOB)).toEqual({ outcome: 'done' })
+  expect(relation(ANN, BOB)).toMatchObject({ blocks: true, is_blocked: false, has_ended: true })
+  expect(relation(BOB, ANN)).toMatchObject({ blocks: false, is_blocked: true, has_ended: true })
+  expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done' })
+  expect(relation(ANN, BOB)).toMatchObject({ blocks: false, is_blocked: false, has_ended: true })
+  pushes()
+  const later = driver.now + 1
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', later), pairSwipe(BOB, ANN, 'RIGHT', later))
+  expect([events(), pushes()]).toEqual([[], []])
+})
+
+test('a block that overtakes a like wins, and only likes sent after it was lifted can match', () => {
+  const { pipe, events, relation, command, driver } = pairsDriver()
+  command('block', BOB, ANN)
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ANN, 'RIGHT', driver.now))
+  expect(relation(BOB, ANN)).toMatchObject({ liked_at: null, blocks: true })
+  const before = driver.now
+  driver.advanceWallClock(10_000)
+  command('unblock', BOB, ANN)
+  expect(relation(BOB, ANN)).toBeNull()
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', before + 1), pairSwipe(BOB, ANN, 'RIGHT', before + 1))
+  expect(events()).toEqual([])
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now + 1), pairSwipe(BOB, ANN, 'RIGHT', driver.now + 1))
+  expect(events()).toHaveLength(1)
+})
+
+test('unmatching needs the match, holds for both and can be repeated', () => {
+  const { pipe, relation, command } = pairsDriver()
+  const id = matchIdOf(ANN, BOB)
+  expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'not_found' })
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
+  expect(command('unmatch', ANN, BOB, matchIdOf(ANN, CAT))).toEqual({ outcome: 'not_found' })
+  expect(command('unmatch', BOB, ANN, id)).toEqual({ outcome: 'done' })
+  expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'done' })
+  expect([relation(ANN, BOB), relation(BOB, ANN)]).toMatchObject([{ has_ended: true }, { has_ended: true }])
+})
+
+test('a report of a match pushes nobody twice and makes no match', () => {
+  const { pipe, pushes, events, command } = pairsDriver()
+  const id = matchIdOf(ANN, BOB)
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000))
+  expect(command('notify', ANN, BOB, id)).toEqual({ outcome: 'not_found' })
+  pipe(pairSwipe(BOB, ANN, 'RIGHT', 2_000))
+  expect([events(), pushes()].map((list) => list.length)).toEqual([1, 2])
+  expect(command('notify', ANN, BOB, id)).toEqual({ outcome: 'done' })
+  expect([events(), pushes()]).toEqual([[], []])
+})
+
+test('after a deletion nothing of the user remains but blocks by others, and older likes no longer count', () => {
+  const { pipe, events, relation, command, driver } = pairsDriver()
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000), pairSwipe(ANN, CAT, 'RIGHT', 3_000))
+  command('block', CAT, ANN)
+  expect(events()).toHaveLength(1)
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: driver.now })
+  driver.advanceWallClock(2_000)
+  expect(relation(BOB, ANN)).toBeNull()
+  expect(relation(CAT, ANN)).toMatchObject({ blocks: true, liked_at: null })
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now - 2_000), pairSwipe(BOB, ANN, 'RIGHT', driver.now - 2_000))
+  expect(driver.metrics.dropped.get('before_deletion')).toBe(2)
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ANN, 'RIGHT', driver.now))
+  expect(events()).toHaveLength(1)
+})
+
+test('a deleted user with many pairs leaves all of them, in steps', () => {
+  const { pipe, relation, driver } = pairsDriver()
+  const others = Array.from({ length: 1_100 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
+  pipe(...others.map((other) => pairSwipe(ANN, other, 'RIGHT', 1_000)))
+  expect(relation(others[0], ANN)).toMatchObject({ liked_at: 1_000 })
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: driver.now })
+  driver.advanceWallClock(4_000)
+  expect(others.map((other) => relation(other, ANN)).filter((known) => known !== null)).toEqual([])
+})
+
+test.each([1, 2, 3, 4, 5])(
+  'in any order, with repeats and crashes, a match exists exactly if both newest swipes are likes (seed %i)',
+  (seed) => {
+    const random = seededRandom(seed)
+    const { pipe, events, driver } = pairsDriver()
+    const directions = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND'] as const
+    const sent = Array.from({ length: 12 }, (_, index) => {
+      const [from, to] = pick(random, [
+        [ANN, BOB],
+        [BOB, ANN],
+      ])
+      return pairSwipe(from, to, pick(random, directions), 1_000 + index)
+    })
+    const arrived: PairSwipe[] = []
+    let expected = 0
+    const order = [...sent, ...sent.slice(0, integer(random, 12))].map((one) => ({ one, at: random() })).sort((a, b) => a.at - b.at)
+    for (const { one } of order) {
+      arrived.push(one)
+      if (expected === 0 && bothLike(arrived)) expected = 1
+      pipe(one)
+      if (integer(random, 4) === 0) driver.restart({ wipeState: integer(random, 2) === 0 })
+    }
+    expect(events()).toHaveLength(expected)
+  },
+)
+
+/** Computed from all that has arrived, without the service's functions. */
+function bothLike(arrived: readonly PairSwipe[]): boolean {
+  return [ANN, BOB].every((user) => {
+    const own = arrived.filter(({ swiper_id }) => swiper_id === user).sort((a, b) => a.ts - b.ts)
+    return ['RIGHT', 'SUPER_LIKE'].includes(own.at(-1)?.direction ?? '')
+  })
+}
+
+test('the key of a pair does not depend on who asks', () => {
+  expect([pairKey(ANN, BOB), matchIdOf(ANN, BOB)]).toEqual([KEY, matchIdOf(BOB, ANN)])
+  expect(matchIdOf(ANN, BOB)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(new Set([matchIdOf(ANN, BOB), conversationIdOf(ANN, BOB), matchIdOf(ANN, CAT)]).size).toBe(3)
+})

@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest'
+import type { KeyedStore } from '../../../pipelines/engine/index.ts'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
+import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
+import { pairKey } from '../../../schemas/matches/pair.ts'
+import { locationUpdates, matchIndex, matchProfiles, matchSwipes, pairSwipes, swipeEvents } from '../../../schemas/matches/topics.ts'
+import type { MatchProfile, MatchProfileCommand, MatchUser, SwipeEvent } from '../../../schemas/matches/types.ts'
+import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
+import { parseMember } from '../../../state/views/matches/candidates/index-member.ts'
+import { ANN, BOB, CAT, profileCommand, swipe } from './swipes.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 3_600_000
+const TOWN = { lat: 37.77, lon: -122.42 }
+
+function usersDriver() {
+  const driver = testDriver(matchUsers)
+  const profiles = new Map<string, MatchProfile>()
+  function profile(userId: string, given: Partial<MatchProfileCommand> = {}, action: MatchProfileCommand['action'] = 'put') {
+    const body = profileCommand(action, { display_name: 'X', birth_date: '1990-05-01', ...given })
+    const { state } = decideProfile(profiles.get(userId), body, { key: userId, now: driver.now, commandId: 'c' })
+    profiles.set(userId, state as MatchProfile)
+    driver.pipe(matchProfiles, userId, { view: state as MatchProfile, result: null })
+  }
+  function locate(user_id: string, lat: number | null, lon: number | null, ts = driver.now) {
+    driver.pipe(locationUpdates, user_id, { user_id, lat, lon, accuracy_m: null, ts })
+  }
+  const swiped = (event: SwipeEvent) => driver.pipe(swipeEvents, event.swiper_id, event)
+  /** The members of the index, from all that was emitted. */
+  const members = new Map<string, string>()
+  function index() {
+    for (const { key, value } of driver.read(matchIndex)) {
+      if (value === null) members.delete(key as string)
+      else members.set(key as string, value.user_id)
+    }
+    return [...members.keys()].map(parseMember)
+  }
+  const user = (id: string) => driver.store<KeyedStore<string, MatchUser>>('users').get(id)
+  return { driver, profile, locate, swiped, index, user }
+}
+
+/** The days pass while nothing runs, because the driver runs every tick of the time that it advances. */
+function daysPass(driver: TestDriver, days: number): void {
+  driver.restart({ downMs: days * DAY_MS })
+  driver.advanceWallClock(MINUTE_MS)
+}
+
+test('a user can be found once profile and place are known, in either order, and has one entry after each move', () => {
+  const { profile, locate, index } = usersDriver()
+  locate(ANN, TOWN.lat, TOWN.lon)
+  expect(index()).toEqual([])
+  profile(ANN, { gender: 'f' })
+  expect(index()).toMatchObject([{ userId: ANN, place: TOWN, gender: 'f', birthDate: '1990-05-01', elo: 1_500 }])
+  profile(BOB)
+  expect(index()).toHaveLength(1)
+  locate(BOB, TOWN.lat, TOWN.lon)
+  expect(index()).toHaveLength(2)
+  locate(BOB, -33.9, 151.2)
+  expect(index().filter(({ userId }) => userId === BOB)).toMatchObject([{ place: { lat: -33.9, lon: 151.2 } }])
+})
+
+test('an older place does not replace a newer one', () => {
+  const { profile, locate, index, driver } = usersDriver()
+  profile(ANN)
+  locate(ANN, TOWN.lat, TOWN.lon, driver.now)
+  locate(ANN, 1, 1, driver.now - 1)
+  expect(index()).toMatchObject([{ place: TOWN }])
+})
+
+test('a user who is switched off, idle for seven days or deleted cannot be found, and can again when back', () => {
+  const { profile, locate, index, driver } = usersDriver()
+  profile(ANN)
+  locate(ANN, TOWN.lat, TOWN.lon)
+  profile(ANN, { is_active: false }, 'patch')
+  expect(index()).toEqual([])
+  profile(ANN, { is_active: true }, 'patch')
+  expect(index()).toHaveLength(1)
+  daysPass(driver, 6)
+  locate(ANN, null, null)
+  daysPass(driver, 6)
+  expect(index()).toHaveLength(1)
+  daysPass(driver, 2)
+  expect(index()).toEqual([])
+  locate(ANN, null, null)
+  expect(index()).toHaveLength(1)
+  profile(ANN, {}, 'delete')
+  expect(index()).toEqual([])
+})
+
+test('a swipe counts once, and the newest of a pair wins, rewinds included', () => {
+  const { swiped, driver } = usersDriver()
+  const first = swipe(ANN, BOB, 'RIGHT', 1_000)
+  swiped(first)
+  swiped(first)
+  swiped(swipe(ANN, BOB, 'LEFT', 500))
+  expect(driver.metrics.dropped.get('swipe_without_effect')).toBe(2)
+  swiped(swipe(ANN, BOB, 'REWIND', 2_000))
+  swiped(swipe(ANN, BOB, 'REWIND', 2_500))
+  swiped(swipe(ANN, BOB, 'RIGHT', 1_500))
+  expect(driver.read(matchSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT', 'REWIND'])
+  expect(driver.read(pairSwipes).map(({ key, value }) => [key, value?.direction])).toEqual([
+    [pairKey(ANN, BOB), 'RIGHT'],
+    [pairKey(ANN, BOB), 'REWIND'],
+  ])
+})
+
+test('the pair hears of likes and of what takes them back, and of no other pass', () => {
+  const { swiped, driver } = usersDriver()
+  swiped(swipe(ANN, BOB, 'LEFT', 1_000))
+  swiped(swipe(ANN, CAT, 'SUPER_LIKE', 1_000))
+  swiped(swipe(ANN, CAT, 'LEFT', 2_000))
+  swiped(swipe(ANN, CAT, 'LEFT', 3_000))
+  expect(driver.read(pairSwipes).map(({ value }) => [value?.target_id, value?.direction])).toEqual([
+    [CAT, 'SUPER_LIKE'],
+    [CAT, 'LEFT'],
+  ])
+})
+
+test('the score of the target follows the formula, only when the direction changes, and the swiper keeps theirs', () => {
+  const { profile, swiped, user } = usersDriver()
+  profile(ANN)
+  profile(BOB)
+  swiped(swipe(ANN, BOB, 'RIGHT', 1_000))
+  expect(user(BOB)?.elo_score).toBe(1_516)
+  swiped(swipe(ANN, BOB, 'RIGHT', 2_000))
+  swiped(swipe(ANN, BOB, 'REWIND', 3_000))
+  swiped(swipe(ANN, BOB, 'RIGHT', 4_000))
+  expect(user(BOB)?.elo_score).toBe(1_516)
+  swiped(swipe(ANN, BOB, 'LEFT', 5_000))
+  expect(user(BOB)?.elo_score).toBe(eloAfter(1_516, 1_500, 'LEFT'))
+  expect(user(ANN)?.elo_score).toBe(1_500)
+})
+
+test('the index follows a score only after it has moved by ten', () => {
+  const { profile, locate, swiped, index } = usersDriver()
+  profile(BOB)
+  locate(BOB, TOWN.lat, TOWN.lon)
+  swiped(swipe(ANN, BOB, 'SUPER_LIKE', 1_000))
+  expect(index()).toMatchObject([{ elo: 1_522 }])
+  swiped(swipe(CAT, BOB, 'LEFT', 1_000))
+  expect(index()).toMatchObject([{ elo: 1_505 }])
+})
+
+test('events from before a deletion are dropped, and a new profile begins anew', () => {
+  const { profile, locate, swiped, user, driver, index } = usersDriver()
+  profile(ANN)
+  profile(BOB)
+  swiped(swipe(ANN, BOB, 'SUPER_LIKE', driver.now))
+  profile(BOB, {}, 'delete')
+  locate(BOB, 1, 1, driver.now)
+  expect(driver.metrics.dropped.get('before_deletion')).toBe(1)
+  driver.advanceWallClock(1_000)
+  profile(BOB)
+  locate(BOB, TOWN.lat, TOWN.lon)
+  expect(user(BOB)).toMatchObject({ elo_score: 1_500, has_profile: true })
+  expect(index()).toHaveLength(1)
+})
+
+test('swipes are forgotten after 90 days', () => {
+  const { swiped, driver } = usersDriver()
+  swiped(swipe(ANN, BOB, 'LEFT', driver.now))
+  daysPass(driver, 89)
+  expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(1)
+  daysPass(driver, 2)
+  expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(0)
+})
+
+test('state and output survive crashes at every commit step', () => {
+  const { profile, locate, swiped, user, index, driver } = usersDriver()
+  profile(BOB)
+  locate(BOB, TOWN.lat, TOWN.lon)
+  for (const wipeState of [false, true]) {
+    driver.restart({ wipeState })
+    swiped(swipe(ANN, BOB, wipeState ? 'LEFT' : 'RIGHT', driver.now + Number(wipeState)))
+  }
+  expect(user(BOB)?.elo_score).toBe(eloAfter(1_516, 1_500, 'LEFT'))
+  expect(index()).toHaveLength(1)
+})
