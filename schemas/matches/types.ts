@@ -129,26 +129,31 @@ export interface MatchRelation {
   changed_at: number
 }
 
-/** A part of what a user has seen, and of what is known of the user. Topic match-seen, key: <user_id>:<page>, partitioned by user_id. */
+/** A page of a user's seen-set, or what else the pipeline knows of the user. Topic match-seen, keys: <user_id>:page-<n> and <user_id>:self, partitioned by user_id. */
 export interface MatchSeen {
-  user_id: string
-  /** the page of the seen-set */
+  /** the page; null in a record of the user */
   page: null | Buffer
-  /** users whom the record adds to the page */
-  targets: string[]
-  /** rewound targets, which the page holds but which do not count as seen */
-  exceptions: string[]
-  last_swipe: null | LastSwipe
+  /** the swipes that this and earlier records include */
+  swipe_ids: string[]
+  /** null in a record of a page */
+  self: null | MatchSelf
+}
+
+export interface MatchSelf {
   elo_score: number
   lat: null | number
   lon: null | number
   location_updated_at: null | number
-  last_active_at: null | number
+  last_active_at: number
+  /** rewound targets: the pages hold them, but they do not count as seen */
+  exceptions: string[]
+  last_swipe: null | LastSwipe
 }
 
 export interface LastSwipe {
   swipe_id: string
   target_id: string
+  /** LEFT, RIGHT, SUPER_LIKE or REWIND */
   direction: string
   ts: number
 }
@@ -175,11 +180,19 @@ export interface MatchUser {
   index_key: null | string
   /** targets in the seen-set that were taken back, oldest first */
   exceptions: RewoundTarget[]
+  last_swipe: null | NewestSwipe
 }
 
 export interface RewoundTarget {
   target_id: string
   rewound_at: number
+}
+
+export interface NewestSwipe {
+  swipe_id: string
+  target_id: string
+  direction: string
+  ts: number
 }
 
 /** A request that the partition of a pair decides. Body of topic match-pair-commands, key: the ordered pair of users. */

@@ -1,4 +1,5 @@
 import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
+import { relationKey } from '../../../schemas/matches/keys.ts'
 import { conversationIdOf, matchIdOf, pairKey, pairOf } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
 import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
@@ -153,8 +154,3 @@ export const matchPairs = topology(
   },
   DECIDING,
 )
-
-/** Key of a relation: `<user_id>:<other_id>`. */
-export function relationKey(userId: string, otherId: string): string {
-  return `${userId}:${otherId}`
-}

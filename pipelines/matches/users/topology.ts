@@ -27,13 +27,12 @@ import {
 } from '../../engine/index.ts'
 import { indexEntry } from './index-entry.ts'
 import { applySwipe } from './swipes.ts'
-import { isVoid, NEW_USER, withProfile } from './user-state.ts'
+import { isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
+import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
+import { pageKey, selfKey } from '../../../schemas/matches/keys.ts'
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
-/** A seen-set's size, error and lifetime: docs/services/matches.md#seen */
-const SEEN_CAPACITY = 50_000
-const SEEN_ERROR_RATE = 0.01
 /** Rewound targets whose bits stay in the seen-set. */
 const MAX_EXCEPTIONS = 50
 const EXCEPTION_MS = 30 * 24 * 3_600_000
@@ -63,10 +62,19 @@ export const matchUsers = topology(
 
     const users = keyedStore('users', { key: utf8, value: avro('matches/MatchUser') })
     const swipes = keyedStore('swipes', { key: utf8, value: avro('matches/SwipeRow') })
-    const seen = seenSetStore('seen', { key: utf8, item: utf8, capacity: SEEN_CAPACITY, errorRate: SEEN_ERROR_RATE })
+    const seen = seenSetStore('seen', { key: utf8, item: utf8, ...SEEN_SHAPE, collectChanges: true })
     const idle = timerStore('idle', { key: utf8 })
     const stores = [users, swipes, seen, idle]
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
+
+    /** Users whose record in `match-seen` is due with the next commit, and the swipes that it includes. */
+    const shown = new Map<string, string[]>()
+
+    function show(userId: string, swipeId?: string): void {
+      const swipeIds = shown.get(userId) ?? []
+      if (swipeId !== undefined) swipeIds.push(swipeId)
+      shown.set(userId, swipeIds)
+    }
 
     function userOf(userId: string): MatchUser {
       return users.get(userId) ?? NEW_USER
@@ -82,11 +90,14 @@ export const matchUsers = topology(
       }
       if (index_key === null) idle.cancel(userId)
       else if (user.index_key === null) idle.schedule(userId, user.last_active_at + ACTIVE_WITHIN_MS)
+      if (index_key !== user.index_key) show(userId)
       users.put(userId, { ...user, index_key })
     }
 
     function takeProfile({ view }: Decision<MatchProfile>, ctx: RecordContext<string>): void {
       if (view === null) return
+      if (view.deleted_at !== null) seen.delete(view.user_id)
+      show(view.user_id)
       const known = userOf(view.user_id)
       const isNew = !known.has_profile && view.deleted_at === null
       const user = withProfile(known, view)
@@ -101,6 +112,7 @@ export const matchUsers = topology(
       const known = userOf(user_id)
       if (isVoid(known, ts)) return drop('before_deletion')
       const active = { ...known, last_active_at: Math.max(known.last_active_at, ts) }
+      show(user_id)
       const isNewer = lat !== null && ts >= (known.location_updated_at ?? 0)
       keep(user_id, isNewer ? { ...active, lat, lon, location_updated_at: ts } : active, ctx)
     }
@@ -112,18 +124,25 @@ export const matchUsers = topology(
       if (isVoid(swiper, ts)) return drop('before_deletion')
       const key = pairRow(swiper_id, target_id)
       const effect = applySwipe(swipes.get(key), event)
-      if (effect === undefined) return drop('swipe_without_effect')
+      if (effect === undefined) {
+        // The API may still wait for the view to include it.
+        show(swiper_id, event.swipe_id)
+        return drop('swipe_without_effect')
+      }
       swipes.put(key, effect.row)
       const others = swiper.exceptions.filter((exception) => exception.target_id !== target_id && exception.rewound_at > ts - EXCEPTION_MS)
       const rewound = direction === 'REWIND' ? [...others, { target_id, rewound_at: ts }].slice(-MAX_EXCEPTIONS) : others
-      if (direction !== 'REWIND') seen.add(swiper_id, target_id)
+      if (direction !== 'REWIND') seen.add(swiper_id, target_id, ts)
+      show(swiper_id, event.swipe_id)
       if (effect.concernsPair) {
-        const { swipe_id } = event
-        ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id, swiper_id, target_id, direction, ts })
+        ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id: event.swipe_id, swiper_id, target_id, direction, ts })
       }
       if (effect.scores !== undefined) ctx.emit(scored, target_id, { swiper_elo: swiper.elo_score, direction: effect.scores, ts })
       ctx.emit(matchSwipes, swiper_id, event)
-      keep(swiper_id, { ...swiper, exceptions: rewound, last_active_at: Math.max(swiper.last_active_at, ts) }, ctx)
+      const { swipe_id } = event
+      const last = swiper.last_swipe
+      const last_swipe = last !== null && last.ts > ts ? last : { swipe_id, target_id, direction, ts }
+      keep(swiper_id, { ...swiper, exceptions: rewound, last_swipe, last_active_at: Math.max(swiper.last_active_at, ts) }, ctx)
     }
 
     function takeScore({ swiper_elo, direction, ts }: DesirabilitySwipe, ctx: RecordContext<string>) {
@@ -141,6 +160,20 @@ export const matchUsers = topology(
         if (due > now) idle.schedule(key, due)
         else keep(key, user, ctx)
       }
+    }
+
+    /** One record per changed page and user and commit, however many swipes changed them. */
+    function showChanges(ctx: Context): void {
+      for (const { key: userId, page, bytes } of seen.takeChanges()) {
+        const value = bytes === undefined ? null : { page: bytes, swipe_ids: [], self: null }
+        ctx.emit(matchSeen, pageKey(userId, page), value, { partitionBy: userId, timestamp: ctx.now })
+      }
+      for (const [userId, swipe_ids] of shown) {
+        const user = userOf(userId)
+        const value = user.deleted_at === null ? { page: null, swipe_ids, self: selfOf(user) } : null
+        ctx.emit(matchSeen, selfKey(userId), value, { partitionBy: userId, timestamp: ctx.now })
+      }
+      shown.clear()
     }
 
     const forgetting = sweep(swipes, { keysPerRun: SWEPT_PER_TICK, isExpired: (_key, { ts }) => ts < forgetBefore })
@@ -163,7 +196,7 @@ export const matchUsers = topology(
           reads({ swiper_id, target_id }) {
             users.prefetch(swiper_id)
             swipes.prefetch(pairRow(swiper_id, target_id))
-            seen.prefetch(swiper_id)
+            seen.prefetch(swiper_id, target_id)
           },
           stores,
           emits,
@@ -175,6 +208,8 @@ export const matchUsers = topology(
         forgetBefore = now - SWIPE_KEPT_MS
         forgetting.run(Math.floor(now / WALK_EVERY_MS))
       })
+      .tick('forget-seen', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [seen] }, (now) => void seen.expire(now, SWEPT_PER_TICK))
+      .beforeCommit('show-changes', { stores: [users, seen], emits: [matchSeen] }, showChanges)
     t.source(scored, { onBadRecord: 'fail' }).process(
       'take-score',
       { reads: (_swipe, key) => users.prefetch(key), stores, emits },

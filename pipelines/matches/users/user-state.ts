@@ -1,4 +1,4 @@
-import type { MatchProfile, MatchUser } from '../../../schemas/matches/types.ts'
+import type { MatchProfile, MatchSelf, MatchUser } from '../../../schemas/matches/types.ts'
 import { FIRST_ELO } from '../../../state/views/matches/candidates/desirability.ts'
 
 /** A user of whom nothing is known yet. */
@@ -19,6 +19,7 @@ export const NEW_USER: MatchUser = {
   last_active_at: 0,
   index_key: null,
   exceptions: [],
+  last_swipe: null,
 }
 
 /** The parts of a profile that the user need not give, each of which makes it more complete. */
@@ -36,4 +37,10 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
 /** Events from before the user's deletion no longer count. */
 export function isVoid({ deleted_at }: MatchUser, ts: number): boolean {
   return deleted_at !== null && ts <= deleted_at
+}
+
+/** The part of a user that the API reads. */
+export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_at, exceptions, last_swipe }: MatchUser): MatchSelf {
+  const targets = exceptions.map(({ target_id }) => target_id)
+  return { elo_score, lat, lon, location_updated_at, last_active_at, exceptions: targets, last_swipe }
 }

@@ -1,0 +1,203 @@
+import { z } from '@hono/zod-openapi'
+
+/** Limits of a profile's fields: docs/services/matches.md#profiles */
+const MAX_NAME = 50
+const MAX_GENDER = 20
+const MAX_SEEKING = 10
+const MAX_BIO = 2_000
+const MIN_AGE = 18
+const MAX_AGE = 120
+const MAX_DISTANCE_KM = 500
+const MAX_PHOTOS = 9
+const MAX_PHOTO_URL = 2_048
+const MAX_CANDIDATES = 50
+const MAX_ACCURACY_M = 1_000_000
+const MAX_SWIPE_MS = 86_400_000
+const MAX_POSITION = 1_000_000
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text)
+}
+
+/** A user's id as clients send it. Inside it is lower-case, because pairs compare ids as text. */
+export const userId = z
+  .string()
+  .regex(UUID, 'must be a UUID')
+  .transform((text) => text.toLowerCase())
+  .openapi({ type: 'string', format: 'uuid', description: 'A user.', example: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a' })
+
+const inCodePoints = (most: number, least = 0) =>
+  z
+    .string()
+    .transform((text) => text.normalize('NFC'))
+    .refine((text) => [...text].length <= most && [...text.trim()].length >= least, `must have ${least} to ${most} characters`)
+
+const text = (most: number, description: string, least = 0) =>
+  inCodePoints(most, least).openapi({ type: 'string', minLength: least, maxLength: most, description })
+
+const age = (description: string) => z.int().min(MIN_AGE).max(MAX_AGE).openapi({ description })
+
+const photoUrl = z
+  .url({ protocol: /^https$/, hostname: z.regexes.domain, message: 'must be an https URL' })
+  .max(MAX_PHOTO_URL)
+  .openapi({ type: 'string', format: 'uri', example: 'https://example.com/me.jpg' })
+
+const birthDate = z.iso.date().openapi({ description: 'The birth date. Users must be adults today (UTC).', example: '1990-05-01' })
+
+const profileFields = {
+  display_name: text(MAX_NAME, 'The name that others see.', 1),
+  birth_date: birthDate,
+  gender: text(MAX_GENDER, 'Free text. Only users who seek everybody find somebody without one.', 1).nullable(),
+  seeking_gender: z
+    .array(text(MAX_GENDER, 'A gender to find.', 1))
+    .max(MAX_SEEKING)
+    .openapi({ description: 'Genders to find. Empty: everybody.' }),
+  bio: text(MAX_BIO, 'A text about oneself.').nullable(),
+  min_age_pref: age('Least age to find.'),
+  max_age_pref: age('Greatest age to find.'),
+  max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Greatest distance to find, in kilometres.' }),
+  is_active: z.boolean().openapi({ description: 'If false, nobody finds the user.' }),
+  photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Pictures, the most important one first.' }),
+}
+
+const AGES = 'min_age_pref must not exceed max_age_pref'
+
+export const NewProfileBody = z
+  .object(profileFields)
+  .partial()
+  .required({ display_name: true, birth_date: true })
+  .refine(({ min_age_pref = MIN_AGE, max_age_pref = 99 }) => min_age_pref <= max_age_pref, AGES)
+  .openapi('NewMatchProfile')
+export const ProfilePatchBody = z
+  .object(profileFields)
+  .partial()
+  .refine((patch) => Object.values(patch).some((value) => value !== undefined), 'must change something')
+  .refine(({ min_age_pref = MIN_AGE, max_age_pref = MAX_AGE }) => min_age_pref <= max_age_pref, AGES)
+  .openapi('MatchProfilePatch')
+
+const time = z.iso.datetime().openapi({ example: '2026-01-01T00:00:00.000Z' })
+const latitude = z.number().min(-90).max(90).openapi({ description: 'Degrees north.', example: 37.77 })
+const longitude = z.number().min(-180).max(180).openapi({ description: 'Degrees east.', example: -122.42 })
+
+export const ProfileSchema = z
+  .object({
+    ...profileFields,
+    user_id: userId,
+    geohash6: z.string().nullable().openapi({ description: 'The cell of the last known place.' }),
+    lat: latitude.nullable(),
+    lon: longitude.nullable(),
+    location_updated_at: time.nullable(),
+    last_active_at: time.nullable(),
+    created_at: time,
+    updated_at: time,
+  })
+  .openapi('MatchProfile')
+
+export const LocationBody = z
+  .object({ lat: latitude, lon: longitude, accuracy_m: z.number().min(0).max(MAX_ACCURACY_M).optional() })
+  .openapi('Location')
+
+export const SwipeBody = z
+  .object({
+    target_user_id: userId,
+    direction: z.enum(['LEFT', 'RIGHT', 'SUPER_LIKE']).openapi({ description: 'Pass, like, or like very much.' }),
+    swipe_duration_ms: z.int().min(0).max(MAX_SWIPE_MS).optional(),
+    feed_position: z.int().min(0).max(MAX_POSITION).optional(),
+  })
+  .openapi('Swipe')
+export type Swipe = z.output<typeof SwipeBody>
+
+const matchIds = { match_id: z.uuid(), conversation_id: z.uuid() }
+
+export const SwipeResultSchema = z
+  .object({
+    swipe_id: z.uuid(),
+    match: z
+      .object({ matched: z.boolean(), ...matchIds })
+      .nullable()
+      .openapi({ description: 'A forecast if both like each other. `GET /v1/matches` is the truth.' }),
+  })
+  .openapi('SwipeResult')
+
+export const RewindResultSchema = z
+  .object({ swipe_id: z.uuid(), target_user_id: userId, direction: z.enum(['LEFT', 'RIGHT', 'SUPER_LIKE']) })
+  .openapi('RewindResult')
+
+const person = {
+  user_id: userId,
+  display_name: z.string(),
+  age: z.int(),
+  photo_urls: z.array(z.string()),
+}
+
+export const FeedSchema = z
+  .object({
+    candidates: z.array(
+      z.object({
+        ...person,
+        bio: z.string(),
+        distance_km: z.int().min(1).openapi({ description: 'Whole kilometres between two areas, at least 1.' }),
+        score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits, for the order of the list.' }),
+      }),
+    ),
+    stack_ttl_s: z.int(),
+    next_refill_hint: time,
+    location_age_s: z.int().openapi({ description: 'Age of the place that was searched around.' }),
+  })
+  .openapi('Feed')
+
+export const LikesSchema = z
+  .object({
+    count: z.int().openapi({ description: 'Number of users in the list.' }),
+    more: z.boolean().openapi({ description: 'Whether there are more than the newest 1,000.' }),
+    likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
+  })
+  .openapi('Likes')
+
+export const MatchesSchema = z
+  .object({
+    matches: z.array(z.object({ ...matchIds, ...person, matched_at: time })),
+    total: z.int(),
+    page: z.int(),
+    limit: z.int(),
+  })
+  .openapi('Matches')
+
+export const BlocksSchema = z
+  .object({ blocks: z.array(z.object({ user_id: userId })), total: z.int(), page: z.int(), limit: z.int() })
+  .openapi('Blocks')
+
+export const NotifyBody = z
+  .object({ match_id: z.uuid(), user_a: userId, user_b: userId, matched_at: z.iso.datetime() })
+  .openapi('MatchNotify')
+
+export const ExplanationSchema = z
+  .object({
+    user: userId,
+    candidate: userId,
+    passed: z.boolean(),
+    verdicts: z.array(
+      z.object({
+        filter: z.string(),
+        passed: z.boolean(),
+        value: z.union([z.string(), z.number(), z.boolean()]).nullable(),
+        allowed: z.string(),
+      }),
+    ),
+  })
+  .openapi('FeedExplanation')
+
+/** A number in the query, in decimal form. */
+const degrees = (most: number, description: string) =>
+  z
+    .string()
+    .regex(/^-?\d{1,3}(\.\d{1,15})?$/, 'must be a decimal number')
+    .transform(Number)
+    .refine((value) => Math.abs(value) <= most, `must be from -${most} to ${most}`)
+    .optional()
+    .openapi({ type: 'number', minimum: -most, maximum: most, description })
+
+export const feedPlace = { lat: degrees(90, 'Degrees north of the place to search around.'), lon: degrees(180, 'Degrees east.') }
+export { MAX_CANDIDATES }

@@ -1,0 +1,258 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../kit/errors.ts'
+import { integerParameter, pageLimitParameter, pageParameter } from '../kit/parameters.ts'
+import { defineRoute } from '../kit/route.ts'
+import { matchesErrors } from './errors.ts'
+import {
+  BlocksSchema,
+  ExplanationSchema,
+  FeedSchema,
+  feedPlace,
+  LikesSchema,
+  LocationBody,
+  MatchesSchema,
+  MAX_CANDIDATES,
+  NewProfileBody,
+  NotifyBody,
+  ProfilePatchBody,
+  ProfileSchema,
+  RewindResultSchema,
+  SwipeBody,
+  SwipeResultSchema,
+  userId,
+} from './model.ts'
+
+const TAG = 'matches'
+const DEFAULT_CANDIDATES = 20
+/** A list of users' relations never has more pages. */
+const MAX_PAGE = 1_000_000
+const NAME_EXAMPLE = { display_name: 'Ann', birth_date: '1990-05-01', gender: 'f', seeking_gender: ['m'] }
+const user = { kind: 'user' } as const
+
+export const putProfileRoute = defineRoute({
+  method: 'put',
+  path: '/v1/me',
+  operationId: 'putMatchProfile',
+  summary: 'Create or replace your profile',
+  description: 'Fields that the request leaves out get their defaults. Others can find you once you have sent a location.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  body: NewProfileBody,
+  bodyExample: NAME_EXAMPLE,
+  answers: {
+    200: { description: 'The replaced profile.', schema: ProfileSchema },
+    201: { description: 'The new profile.', schema: ProfileSchema },
+  },
+  errors: [matchesErrors.under_age, errors.not_ready],
+})
+
+export const readProfileRoute = defineRoute({
+  method: 'get',
+  path: '/v1/me',
+  operationId: 'readMatchProfile',
+  summary: 'Read your profile',
+  description: 'Returns your profile with your last known place. Other users never see the place.',
+  tag: TAG,
+  auth: user,
+  answers: { 200: { description: 'The profile.', schema: ProfileSchema } },
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
+})
+
+export const patchProfileRoute = defineRoute({
+  method: 'patch',
+  path: '/v1/me',
+  operationId: 'patchMatchProfile',
+  summary: 'Change your profile',
+  description: 'Changes the fields of the request and keeps the others.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  body: ProfilePatchBody,
+  bodyExample: { max_dist_km: 100 },
+  answers: { 200: { description: 'The changed profile.', schema: ProfileSchema } },
+  errors: [matchesErrors.under_age, matchesErrors.profile_not_found, errors.not_ready],
+})
+
+export const deleteProfileRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/me',
+  operationId: 'deleteMatchProfile',
+  summary: 'Delete your profile',
+  description: 'Hides you at once and removes your data within an hour. Your matches end. A new profile begins anew.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  answers: { 204: { description: 'The profile is deleted.' } },
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
+})
+
+export const locationRoute = defineRoute({
+  method: 'post',
+  path: '/v1/location',
+  operationId: 'sendLocation',
+  summary: 'Send your place',
+  description: 'Others find you at this place from now on. A place that is less accurate than 10 km is not used.',
+  tag: TAG,
+  auth: user,
+  body: LocationBody,
+  bodyExample: { lat: 37.77, lon: -122.42, accuracy_m: 20 },
+  answers: { 204: { description: 'The place is stored.' } },
+  errors: [errors.not_ready],
+})
+
+export const feedRoute = defineRoute({
+  method: 'get',
+  path: '/v1/feed',
+  operationId: 'readFeed',
+  summary: 'Find candidates',
+  description:
+    'Returns candidates, best first. Reading changes nothing; swipes do. `lat` and `lon` are the place to search around and also update your location.',
+  tag: TAG,
+  auth: user,
+  query: z.object({
+    limit: integerParameter({ minimum: 1, maximum: MAX_CANDIDATES, default: DEFAULT_CANDIDATES, description: 'Number of candidates.' }),
+    ...feedPlace,
+  }),
+  answers: { 200: { description: 'The candidates.', schema: FeedSchema } },
+  errors: [matchesErrors.location_required, matchesErrors.profile_inactive, matchesErrors.profile_not_found, errors.not_ready],
+})
+
+export const swipeRoute = defineRoute({
+  method: 'post',
+  path: '/v1/swipe',
+  operationId: 'swipe',
+  summary: 'Like or pass a candidate',
+  description: 'The answer comes as soon as the swipe is safe. If both like each other, `match` names the match.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  body: SwipeBody,
+  bodyExample: { target_user_id: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a', direction: 'RIGHT' },
+  answers: { 200: { description: 'The swipe is stored.', schema: SwipeResultSchema } },
+  errors: [matchesErrors.invalid_target, matchesErrors.profile_inactive, matchesErrors.profile_not_found, errors.not_ready],
+})
+
+export const rewindRoute = defineRoute({
+  method: 'post',
+  path: '/v1/swipe/rewind',
+  operationId: 'rewindSwipe',
+  summary: 'Take back your last swipe',
+  description: 'The profile comes first in the feed again. Only the last swipe can be taken back, and only once.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  answers: { 200: { description: 'The swipe that was taken back.', schema: RewindResultSchema } },
+  errors: [matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
+})
+
+export const likesRoute = defineRoute({
+  method: 'get',
+  path: '/v1/likes',
+  operationId: 'listLikes',
+  summary: 'List who likes you',
+  description: 'Returns the newest 1,000 users who like you and whom you may see, newest first.',
+  tag: TAG,
+  auth: user,
+  answers: { 200: { description: 'The users.', schema: LikesSchema } },
+  errors: [matchesErrors.profile_not_found, errors.not_ready],
+})
+
+const page = z.object({ page: pageParameter(MAX_PAGE), limit: pageLimitParameter('entries') })
+
+export const matchesRoute = defineRoute({
+  method: 'get',
+  path: '/v1/matches',
+  operationId: 'listMatches',
+  summary: 'List your matches, newest first',
+  description: 'Returns your matches, without those that have ended.',
+  tag: TAG,
+  auth: user,
+  query: page,
+  answers: { 200: { description: 'A page of matches.', schema: MatchesSchema } },
+  errors: [errors.not_ready],
+})
+
+export const unmatchRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/matches/{match_id}',
+  operationId: 'unmatch',
+  summary: 'End a match',
+  description: 'Ends the match for both, for ever. Neither sees the other again.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  params: z.object({ match_id: z.uuid() }),
+  answers: { 204: { description: 'The match has ended.' } },
+  errors: [matchesErrors.match_not_found, errors.not_ready],
+})
+
+export const blocksRoute = defineRoute({
+  method: 'get',
+  path: '/v1/blocks',
+  operationId: 'listBlocks',
+  summary: 'List whom you block, newest first',
+  description: 'Returns the users whom you block.',
+  tag: TAG,
+  auth: user,
+  query: page,
+  answers: { 200: { description: 'A page of users.', schema: BlocksSchema } },
+  errors: [errors.not_ready],
+})
+
+const other = z.object({ user_id: userId })
+
+export const blockRoute = defineRoute({
+  method: 'put',
+  path: '/v1/blocks/{user_id}',
+  operationId: 'blockUser',
+  summary: 'Block a user',
+  description: 'Hides both from each other until you lift the block. A match of the two ends.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  params: other,
+  answers: { 204: { description: 'The user is blocked.' } },
+  errors: [matchesErrors.invalid_target, errors.not_ready],
+})
+
+export const unblockRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/blocks/{user_id}',
+  operationId: 'unblockUser',
+  summary: 'Lift a block',
+  description: 'The two may find each other again. A match that has ended does not come back.',
+  tag: TAG,
+  auth: user,
+  idempotent: true,
+  params: other,
+  answers: { 204: { description: 'The user is not blocked.' } },
+  errors: [matchesErrors.invalid_target, errors.not_ready],
+})
+
+export const notifyRoute = defineRoute({
+  method: 'post',
+  path: '/v1/match/notify',
+  operationId: 'notifyMatch',
+  summary: 'Report a match',
+  description: 'For other detectors and operators. Each user gets at most one push per match, whoever reports it.',
+  tag: TAG,
+  auth: { kind: 'scope', scope: 'internal' },
+  idempotent: true,
+  body: NotifyBody,
+  answers: { 202: { description: 'The report is taken.' } },
+  errors: [matchesErrors.invalid_target, errors.not_ready],
+})
+
+export const explainRoute = defineRoute({
+  method: 'get',
+  path: '/v1/feed/explain',
+  operationId: 'explainFeed',
+  summary: 'Explain why a user does or does not see a candidate',
+  description: "Returns every filter's verdict with the values that it compared.",
+  tag: TAG,
+  auth: { kind: 'scope', scope: 'admin' },
+  query: z.object({ user: userId, candidate: userId }),
+  answers: { 200: { description: 'The verdicts.', schema: ExplanationSchema } },
+  errors: [matchesErrors.profile_not_found, matchesErrors.location_required, errors.not_ready],
+})

@@ -1,0 +1,32 @@
+/** Keys of the records of one user in `match-seen` and `match-relations`. A user id is a UUID, so it has no colon. */
+
+const SELF = 'self'
+const PAGE = 'page-'
+
+export type UserKey =
+  | { readonly kind: 'self'; readonly userId: string }
+  | { readonly kind: 'page'; readonly userId: string; readonly page: number }
+  | { readonly kind: 'relation'; readonly userId: string; readonly otherId: string }
+
+export function selfKey(userId: string): string {
+  return `${userId}:${SELF}`
+}
+
+export function pageKey(userId: string, page: number): string {
+  return `${userId}:${PAGE}${page}`
+}
+
+export function relationKey(userId: string, otherId: string): string {
+  return `${userId}:${otherId}`
+}
+
+/** undefined for a key that is a user id alone. */
+export function parseUserKey(key: string): UserKey | undefined {
+  const colon = key.indexOf(':')
+  if (colon < 0) return undefined
+  const userId = key.slice(0, colon)
+  const rest = key.slice(colon + 1)
+  if (rest === SELF) return { kind: 'self', userId }
+  if (rest.startsWith(PAGE)) return { kind: 'page', userId, page: Number(rest.slice(PAGE.length)) }
+  return { kind: 'relation', userId, otherId: rest }
+}

@@ -1,0 +1,8 @@
+const DAY_MS = 24 * 3_600_000
+const LIFETIME_DAYS = 30
+
+/**
+ * What a user's seen-set remembers, for its writer and for the readers of its pages: docs/services/matches.md#seen. An
+ * entry may live a tenth longer.
+ */
+export const SEEN_SHAPE = { capacity: 50_000, errorRate: 0.01, lifetimeMs: LIFETIME_DAYS * DAY_MS }

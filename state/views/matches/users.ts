@@ -1,0 +1,169 @@
+import type { Decision } from '../../../schemas/commands/topics.ts'
+import { parseUserKey } from '../../../schemas/matches/keys.ts'
+import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
+import { decisionView } from '../results.ts'
+import { type View, type ViewOperation, viewTag } from '../view.ts'
+
+/**
+ * All that the API knows of a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are partitioned
+ * alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds results of
+ * commands: see results.ts.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{match-profiles:<p>}:profile:<user>` | JSON of the profile; no key means that there is none |
+ * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
+ * | `{match-profiles:<p>}:seen:<user>` | hash: page of the seen-set by its number, in base64 |
+ * | `{match-profiles:<p>}:relations:<user>` | hash: JSON of a relation by the other user's id |
+ * | `{match-profiles:<p>}:likes:<user>` | sorted set: users who like this one, by time |
+ * | `{match-profiles:<p>}:matches:<user>` | sorted set: users matched with this one, by time |
+ * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom this one blocks, by time |
+ * | `{match-profiles:<p>}:recent:<user>` | hash: what the API knows and the view does not include yet: see recent.ts |
+ */
+export const MATCH_USERS_VIEW = 'match-profiles'
+
+type UserRecord = Decision<MatchProfile> | MatchSeen | MatchRelation
+
+export const matchUsersView: View<string, UserRecord> = { name: MATCH_USERS_VIEW, operationsFor }
+
+const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operationsFor: profileOperations })
+
+/** The form of the key tells which of the three topics a record is from, also for a tombstone. */
+function operationsFor(partition: number, key: string, value: UserRecord | null): ViewOperation[] {
+  const parsed = parseUserKey(key)
+  if (parsed === undefined) return profilesView.operationsFor(partition, key, value as Decision<MatchProfile> | null)
+  const keys = userKeys(partition, parsed.userId)
+  switch (parsed.kind) {
+    case 'self':
+      return selfOperations(keys, value as MatchSeen | null)
+    case 'page':
+      return pageOperations(keys, parsed.page, value as MatchSeen | null)
+    case 'relation':
+      return relationOperations(keys, parsed.otherId, value as MatchRelation | null)
+  }
+}
+
+/** A deletion removes at once all that one user's partition holds but relations, which the pairs clear. */
+function profileOperations(partition: number, userId: string, profile: MatchProfile | null): ViewOperation[] {
+  const keys = userKeys(partition, userId)
+  if (profile !== null && profile.deleted_at === null) return [{ op: 'set', key: keys.profile, value: JSON.stringify(profile) }]
+  return [keys.profile, keys.self, keys.seen, keys.recent].map((key) => ({ op: 'del', key }))
+}
+
+function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[] {
+  if (value === null || value.self === null) return [{ op: 'del', key: keys.self }]
+  return [{ op: 'set', key: keys.self, value: JSON.stringify(value.self) }, ...included(keys, value)]
+}
+
+function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): ViewOperation[] {
+  if (value === null || value.page === null) return [{ op: 'hdel', key: keys.seen, field: String(page) }]
+  return [
+    { op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page).toString('base64') } },
+    ...included(keys, value),
+  ]
+}
+
+/** What the record includes is no longer recent. */
+function included(keys: UserKeys, { swipe_ids }: MatchSeen): ViewOperation[] {
+  return swipe_ids.map((id) => ({ op: 'hdel', key: keys.recent, field: recentSwipe(id) }))
+}
+
+function relationOperations(keys: UserKeys, otherId: string, relation: MatchRelation | null): ViewOperation[] {
+  const likedAt = relation?.liked_at ?? null
+  const matchedAt = relation === null || relation.has_ended ? null : relation.matched_at
+  const blockedAt = relation?.blocked_at ?? null
+  return [
+    relation === null
+      ? { op: 'hdel', key: keys.relations, field: otherId }
+      : { op: 'hset', key: keys.relations, fields: { [otherId]: storedRelation(relation) } },
+    listed(keys.likes, otherId, likedAt),
+    listed(keys.matches, otherId, matchedAt),
+    listed(keys.blocks, otherId, blockedAt),
+  ]
+}
+
+function listed(key: string, member: string, score: number | null): ViewOperation {
+  return score === null ? { op: 'zrem', key, member } : { op: 'zadd', key, score, member }
+}
+
+/** What a user has to do with another one. Times are in epoch ms. */
+export interface Relation {
+  readonly likedAt: number | undefined
+  readonly isSuperLike: boolean
+  readonly match: { readonly id: string; readonly conversationId: string; readonly at: number } | undefined
+  readonly hasEnded: boolean
+  readonly blocks: boolean
+  readonly isBlocked: boolean
+}
+
+/** A few characters per field, because a user may have thousands of relations. */
+interface StoredRelation {
+  readonly l?: number
+  readonly s?: 1
+  readonly m?: readonly [id: string, conversation: string, at: number]
+  readonly e?: 1
+  readonly b?: 1
+  readonly i?: 1
+}
+
+function storedRelation(relation: MatchRelation): string {
+  const { liked_at, is_super_like, match_id, conversation_id, matched_at, has_ended, blocks, is_blocked } = relation
+  const stored: StoredRelation = {
+    ...(liked_at !== null && { l: liked_at }),
+    ...(is_super_like && { s: 1 }),
+    ...(match_id !== null && { m: [match_id, conversation_id ?? '', matched_at ?? 0] }),
+    ...(has_ended && { e: 1 }),
+    ...(blocks && { b: 1 }),
+    ...(is_blocked && { i: 1 }),
+  }
+  return JSON.stringify(stored)
+}
+
+export function parseRelation(text: string): Relation {
+  const { l, s, m, e, b, i } = JSON.parse(text) as StoredRelation
+  return {
+    likedAt: l,
+    isSuperLike: s === 1,
+    match: m === undefined ? undefined : { id: m[0], conversationId: m[1], at: m[2] },
+    hasEnded: e === 1,
+    blocks: b === 1,
+    isBlocked: i === 1,
+  }
+}
+
+/** Whether one of the two has ended things, so that neither may see the other. */
+export function isSevered({ hasEnded, blocks, isBlocked }: Relation): boolean {
+  return hasEnded || blocks || isBlocked
+}
+
+export interface UserKeys {
+  readonly profile: string
+  readonly self: string
+  readonly seen: string
+  readonly relations: string
+  readonly likes: string
+  readonly matches: string
+  readonly blocks: string
+  readonly recent: string
+}
+
+/** The keys of a user. */
+export function userKeys(partition: number, userId: string): UserKeys {
+  const tag = viewTag(MATCH_USERS_VIEW, partition)
+  const of = (kind: string) => `${tag}:${kind}:${userId}`
+  return {
+    profile: of('profile'),
+    self: of('self'),
+    seen: of('seen'),
+    relations: of('relations'),
+    likes: of('likes'),
+    matches: of('matches'),
+    blocks: of('blocks'),
+    recent: of('recent'),
+  }
+}
+
+/** Field of a swipe in the hash of what is recent. */
+export function recentSwipe(swipeId: string): string {
+  return `s:${swipeId}`
+}
