@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { Command } from 'ioredis'
 import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
-import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ViewReader, ViewScript, ViewScripts } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
 import type { PartitionMemory } from './facts.ts'
@@ -15,6 +16,8 @@ export interface ViewRedis {
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
+  /** Runs scripts beside the views. A script that the server does not know yet is sent whole. */
+  readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
   /** Reports a Redis that removes data when its memory is full. */
   readonly evictionProbe: ReadinessProbe
@@ -67,6 +70,15 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)
   }
 
+  async function evaluate(script: ViewScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(shaOf(script), keys.length, ...keys, ...args)
+    } catch (error) {
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+      return await redis.eval(script.source, keys.length, ...keys, ...args)
+    }
+  }
+
   return {
     shared: sharedReads(readAll),
     reader: {
@@ -76,12 +88,15 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
       zcard: (key) => ask(redis.zcard(key)),
       zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
       zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
+      zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
+      hgetall: (key) => ask(redis.hgetall(key)),
     },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
     partitions: {
       load: () => ask(redis.get(PARTITIONS_KEY)),
       save: async (text) => void (await ask(redis.set(PARTITIONS_KEY, text))),
     },
+    scripts: { run: (script, keys, args) => ask(evaluate(script, keys, args)) },
     probe: {
       name: 'redis',
       async check() {
@@ -94,4 +109,14 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
       redis.disconnect()
     },
   }
+}
+
+const hashes = new WeakMap<ViewScript, string>()
+
+function shaOf(script: ViewScript): string {
+  const known = hashes.get(script)
+  if (known !== undefined) return known
+  const sha = createHash('sha1').update(script.source).digest('hex')
+  hashes.set(script, sha)
+  return sha
 }

@@ -5,7 +5,9 @@ import type { MatchProfile, MatchProfileCommand, PairCommand, PairRow } from './
 /** The answer to a command about a profile. Times are in epoch ms. */
 export type ProfileAnswer =
   | { readonly outcome: 'created' | 'changed'; readonly profile: MatchProfile }
-  | { readonly outcome: 'deleted' | 'not_found' | 'bad_ages' }
+  | { readonly outcome: 'deleted' }
+  | { readonly outcome: 'not_found' }
+  | { readonly outcome: 'bad_ages' }
 
 export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, ProfileAnswer> = {
   name: 'match-profiles',

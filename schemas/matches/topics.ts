@@ -3,6 +3,7 @@ import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
+import { MATCHES_LIMITS } from './limits.ts'
 import type { Topic } from '../topic.ts'
 import type {
   AcceptedSwipe,
@@ -160,6 +161,7 @@ export const matchSwipes: Topic<string, AcceptedSwipe> = {
 }
 
 export const matchesSchemas: ServiceSchemas = {
+  limits: MATCHES_LIMITS,
   topics: [
     swipeEvents,
     locationUpdates,

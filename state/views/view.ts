@@ -59,6 +59,25 @@ export interface ListReader {
   zrevrange(key: string, start: number, stop: number): Promise<string[]>
   /** Returns members by ascending score, otherwise like `zrevrange`. */
   zrange(key: string, start: number, stop: number): Promise<string[]>
+  /**
+   * Members between two bounds, in the order of their bytes, of a sorted set with equal scores. A bound begins with `[`
+   * if it is included and with `(` if not.
+   */
+  zrangebylex(key: string, min: string, max: string, offset: number, count: number): Promise<string[]>
+  /** All fields of a hash; empty if there is none. */
+  hgetall(key: string): Promise<Record<string, string>>
+}
+
+/** A Lua script that changes keys of one hash tag. Its source must not depend on input. */
+export interface ViewScript {
+  readonly name: string
+  readonly source: string
+}
+
+/** Runs scripts of readers, for what the API itself keeps beside a view. */
+export interface ViewScripts {
+  /** @param keys all with the same hash tag */
+  run(script: ViewScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>
 }
 
 /**

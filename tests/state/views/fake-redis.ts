@@ -79,6 +79,13 @@ export function fakeRedis() {
           .reverse()
           .slice(start, stop + 1),
       ),
+    zrangebylex(key, min, max, offset, count) {
+      const isWithin = (member: string) =>
+        (min[0] === '[' ? member >= min.slice(1) : member > min.slice(1)) && (max[0] === '[' ? member <= max.slice(1) : member < max.slice(1))
+      const members = [...(sortedSets.get(key)?.keys() ?? [])].sort().filter(isWithin)
+      return answer(members.slice(offset, offset + count))
+    },
+    hgetall: (key) => answer(Object.fromEntries(hashes.get(key) ?? [])),
   }
   return {
     reader,

@@ -73,5 +73,5 @@ export function indexedPlace({ lat, lon }: Place): Place {
 /** The least and greatest member of a cell, for a lexical range. */
 export function memberRange(cell: Cell): { readonly min: string; readonly max: string } {
   const geohash = geohashOf(cell)
-  return { min: `[${geohash}`, max: `(${geohash}\u007f` }
+  return { min: `[${geohash}`, max: `(${geohash}~` }
 }

@@ -1,0 +1,97 @@
+import { locationUpdates } from '../../schemas/matches/topics.ts'
+import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
+import type { Place } from '../../state/views/matches/candidates/cells.ts'
+import { verdicts } from '../../state/views/matches/candidates/filters.ts'
+import type { Candidate } from '../../state/views/matches/candidates/person.ts'
+import type { Ranked } from '../../state/views/matches/candidates/ranking.ts'
+import { placeField } from '../../state/views/matches/recent.ts'
+import { findCandidates } from '../../state/views/matches/search.ts'
+import { exclusionsOf, interestOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import type { ListReader } from '../../state/views/view.ts'
+import { jsonAnswer } from '../kit/answer.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { bind } from '../kit/route.ts'
+import { matchesErrors } from './errors.ts'
+import { type People, personJson } from './people.ts'
+import { PRIVATE } from './profile.ts'
+import { explainRoute, feedRoute } from './routes.ts'
+
+/** How long a list of candidates is worth showing, seconds: docs/services/matches.md#feed */
+const STACK_TTL_S = 300
+const MS_PER_SECOND = 1_000
+
+export interface FeedDeps {
+  readonly views: ListReader
+  readonly facts: Facts
+  readonly people: People
+  /** Epoch ms. */
+  now(): number
+}
+
+/** The routes that show candidates. They need Redis only. */
+export function feedRoutes({ views, facts, people, now }: FeedDeps) {
+  function search(state: UserState, place: Place): Promise<Ranked[]> {
+    const exclusion = exclusionsOf(state, now())
+    return findCandidates(viewerAt(state, place), {
+      reader: views,
+      partitionOf: people.partitionOfCell,
+      isExcluded: (userId) => exclusion(userId) !== undefined,
+      interestOf: (userId) => interestOf(state.relations.get(userId)),
+      now: now(),
+    })
+  }
+
+  /** The place to search around. One that the request gives is an update, which is dropped if Kafka is away. */
+  async function placeFor(userId: string, state: UserState, given: { lat?: number; lon?: number }): Promise<Place & { readonly at: number }> {
+    const { lat, lon } = given
+    if ((lat === undefined) !== (lon === undefined))
+      throw new ApiError(errors.invalid_request, { details: [{ path: `query.${lat === undefined ? 'lat' : 'lon'}`, message: 'lat and lon belong together' }] })
+    if (lat !== undefined && lon !== undefined) {
+      const at = now()
+      void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(() => undefined)
+      await people.tryToNote(userId, placeField({ lat, lon }, at))
+      return { lat, lon, at }
+    }
+    const known = placeOf(state)
+    if (known === undefined) throw new ApiError(matchesErrors.location_required)
+    return known
+  }
+
+  return [
+    bind(feedRoute, async ({ caller, query }) => {
+      const userId = caller!.subject.toLowerCase()
+      const state = await people.active(userId)
+      const place = await placeFor(userId, state, query)
+      const ranked = await search(state, place)
+      const profiles = await people.shown(ranked.map(({ candidate }) => candidate.userId))
+      const candidates = ranked.flatMap(({ candidate, score }) => {
+        const profile = profiles.get(candidate.userId)
+        if (profile === undefined) return []
+        const distance_km = shownDistanceKm(place, candidate.place)
+        return [{ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km, score }]
+      })
+      const body = {
+        candidates: candidates.slice(0, query.limit),
+        stack_ttl_s: STACK_TTL_S,
+        next_refill_hint: new Date(now() + STACK_TTL_S * MS_PER_SECOND).toISOString(),
+        location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
+      }
+      return jsonAnswer(200, body, PRIVATE)
+    }),
+    bind(explainRoute, async ({ query }) => {
+      const [state, other] = await Promise.all([people.own(query.user), people.own(query.candidate)])
+      const [place, otherPlace] = [placeOf(state), placeOf(other)]
+      if (place === undefined || otherPlace === undefined) throw new ApiError(matchesErrors.location_required)
+      const candidate: Candidate = viewerAt(other, otherPlace)
+      const exclusion = exclusionsOf(state, now())(query.candidate) ?? 'none'
+      const all = [
+        ...verdicts(viewerAt(state, place), candidate, now()),
+        { filter: 'switched_on', passed: other.profile.is_active, value: other.profile.is_active, allowed: 'true' },
+        { filter: 'exclusion', passed: exclusion === 'none', value: exclusion, allowed: 'none' },
+      ]
+      const passed = all.every((verdict) => verdict.passed)
+      return jsonAnswer(200, { user: query.user, candidate: query.candidate, passed, verdicts: all }, PRIVATE)
+    }),
+  ]
+}

@@ -1,0 +1,126 @@
+import { pairFlow } from '../../schemas/matches/flow.ts'
+import { pairKey } from '../../schemas/matches/pair.ts'
+import type { PairCommand } from '../../schemas/matches/types.ts'
+import { severedField } from '../../state/views/matches/recent.ts'
+import { isSevered, userKeys } from '../../state/views/matches/users.ts'
+import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
+import { passes } from '../../state/views/matches/candidates/filters.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import { jsonAnswer, noContent } from '../kit/answer.ts'
+import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
+import { ApiError } from '../kit/errors.ts'
+import { bind } from '../kit/route.ts'
+import { matchesErrors } from './errors.ts'
+import { type People, personJson } from './people.ts'
+import { PRIVATE, userOf } from './profile.ts'
+import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
+
+/** The list of likes has the newest ones only. */
+const MAX_LIKES = 1_000
+
+export interface PairDeps {
+  readonly views: ViewReader & ListReader
+  readonly commands: Commands
+  readonly people: People
+  /** Epoch ms. */
+  now(): number
+}
+
+/** The routes about two users: likes, matches, blocks, reports. */
+export function pairRoutes({ views, commands, people, now }: PairDeps) {
+  async function decide(from: CommandRequest, otherId: string, command: Pick<PairCommand, 'action'> & Partial<PairCommand>) {
+    const actor_id = command.actor_id ?? userOf(from)
+    if (actor_id === otherId) throw new ApiError(matchesErrors.invalid_target)
+    const open = await commands.open(from, [command.action, actor_id, otherId, command.match_id ?? null])
+    const body: PairCommand = { match_id: null, matched_at: null, ...command, actor_id, other_id: otherId }
+    return open.run(pairFlow, pairKey(actor_id, otherId), body)
+  }
+
+  /** Neither of the two sees the other from now on, although the views of both lag behind. */
+  async function sever(userId: string, otherId: string): Promise<void> {
+    await Promise.all([
+      people.note(userId, { [severedField(otherId)]: '1' }),
+      people.note(otherId, { [severedField(userId)]: '1' }),
+    ])
+  }
+
+  async function matches(userId: string, page: number, limit: number) {
+    const { relations, recent } = await people.own(userId)
+    const open = [...relations].filter(([otherId, relation]) => relation.match !== undefined && !isSevered(relation) && !recent.severed.has(otherId))
+    open.sort(([, a], [, b]) => b.match!.at - a.match!.at)
+    const shown = open.slice((page - 1) * limit, page * limit)
+    const profiles = await people.shown(shown.map(([otherId]) => otherId))
+    const list = shown.flatMap(([otherId, { match }]) => {
+      const profile = profiles.get(otherId)
+      if (profile === undefined || match === undefined) return []
+      const { id: match_id, conversationId: conversation_id, at } = match
+      return [{ match_id, conversation_id, ...personJson(profile, now()), matched_at: new Date(at).toISOString() }]
+    })
+    return { matches: list, total: open.length, page, limit }
+  }
+
+  async function likes(userId: string) {
+    const state = await people.own(userId)
+    const exclusion = exclusionsOf(state, now())
+    const liking = [...state.relations].filter(([otherId, { likedAt }]) => likedAt !== undefined && exclusion(otherId) === undefined)
+    liking.sort(([, a], [, b]) => b.likedAt! - a.likedAt!)
+    const newest = liking.slice(0, MAX_LIKES)
+    const profiles = await people.shown(newest.map(([otherId]) => otherId))
+    const place = placeOf(state)
+    const list = newest.flatMap(([otherId, relation]) => {
+      const profile = profiles.get(otherId)
+      if (profile === undefined || !suits(profile)) return []
+      return [{ ...personJson(profile, now()), liked_at: new Date(relation.likedAt!).toISOString(), super_like: relation.isSuperLike }]
+    })
+    return { count: list.length, more: liking.length > MAX_LIKES, likes: list }
+
+    /** Age and gender must suit both. The place does not matter, because the other one has seen this user. */
+    function suits(profile: Parameters<typeof personJson>[0]): boolean {
+      const here = place ?? { lat: 0, lon: 0 }
+      const other = viewerAt({ ...state, profile, self: undefined }, here)
+      return passes(viewerAt(state, here), { ...other, lastActiveAt: now() }, now())
+    }
+  }
+
+  return [
+    bind(likesRoute, async (input) => jsonAnswer(200, await likes(userOf(input)), PRIVATE)),
+    bind(matchesRoute, async (input) => jsonAnswer(200, await matches(userOf(input), input.query.page, input.query.limit), PRIVATE)),
+    bind(unmatchRoute, async (input) => {
+      const userId = userOf(input)
+      const { relations } = await people.own(userId)
+      const matchId = input.params.match_id.toLowerCase()
+      const found = [...relations].find(([, { match }]) => match?.id === matchId)
+      if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
+      const { outcome } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
+      if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
+      await sever(userId, found[0])
+      return noContent()
+    }),
+    bind(blocksRoute, async (input) => {
+      const userId = userOf(input)
+      const { page, limit } = input.query
+      const key = userKeys(people.partitionOf(userId), userId).blocks
+      const from = (page - 1) * limit
+      const [total, ids] = await Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
+      return jsonAnswer(200, { blocks: ids.map((user_id) => ({ user_id })), total, page, limit }, PRIVATE)
+    }),
+    bind(blockRoute, async (input) => {
+      const otherId = input.params.user_id
+      await decide(input, otherId, { action: 'block' })
+      await sever(userOf(input), otherId)
+      return noContent()
+    }),
+    bind(unblockRoute, async (input) => {
+      const userId = userOf(input)
+      const otherId = input.params.user_id
+      await decide(input, otherId, { action: 'unblock' })
+      await Promise.all([people.forget(userId, [severedField(otherId)]), people.forget(otherId, [severedField(userId)])])
+      return noContent()
+    }),
+    bind(notifyRoute, async (input) => {
+      const { match_id, user_a, user_b, matched_at } = input.body
+      await decide(input, user_b, { action: 'notify', actor_id: user_a, match_id: match_id.toLowerCase(), matched_at: Date.parse(matched_at) })
+      return { status: 202, headers: {}, body: null }
+    }),
+  ]
+}

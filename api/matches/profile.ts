@@ -1,0 +1,112 @@
+import { type ProfileAnswer, profileFlow } from '../../schemas/matches/flow.ts'
+import { locationUpdates } from '../../schemas/matches/topics.ts'
+import type { MatchProfile, MatchProfileCommand } from '../../schemas/matches/types.ts'
+import { cellOf, geohashOf } from '../../state/views/matches/candidates/cells.ts'
+import { ageAt } from '../../state/views/matches/candidates/person.ts'
+import { placeField } from '../../state/views/matches/recent.ts'
+import { placeOf } from '../../state/views/matches/viewer.ts'
+import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
+import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { bind } from '../kit/route.ts'
+import { matchesErrors } from './errors.ts'
+import type { People } from './people.ts'
+import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
+
+export const PRIVATE = { 'Cache-Control': 'private, no-store' }
+const ADULT_YEARS = 18
+/** A place that is less accurate would put users into cells where they are not. */
+const LEAST_ACCURACY_M = 10_000
+const GEOHASH_CHARACTERS = 6
+
+const NOTHING_SET: MatchProfileCommand = {
+  action: 'put',
+  sets: [],
+  display_name: null,
+  birth_date: null,
+  gender: null,
+  seeking_gender: [],
+  bio: null,
+  min_age_pref: null,
+  max_age_pref: null,
+  max_dist_km: null,
+  is_active: null,
+  photo_urls: [],
+}
+
+export interface ProfileDeps {
+  readonly commands: Commands
+  readonly facts: Facts
+  readonly people: People
+  /** Epoch ms. */
+  now(): number
+}
+
+/** The routes of a user's own profile and place. */
+export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
+  async function decide(from: CommandRequest, action: MatchProfileCommand['action'], given: object): Promise<ProfileAnswer> {
+    const open = await commands.open(from, [`${action}MatchProfile`, given])
+    const sets = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+    return open.run(profileFlow, userOf(from), { ...NOTHING_SET, ...given, action, sets })
+  }
+
+  async function change(from: CommandRequest, action: 'put' | 'patch', given: { readonly birth_date?: string | undefined }): Promise<Answer> {
+    if (given.birth_date !== undefined && ageAt(given.birth_date, now()) < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
+    const answer = await decide(from, action, given)
+    if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
+    if (answer.outcome === 'bad_ages') throw badAges()
+    if (answer.outcome === 'deleted') throw new Error('a change of a profile was answered as a deletion')
+    return jsonAnswer(answer.outcome === 'created' ? 201 : 200, await shown(answer.profile), PRIVATE)
+  }
+
+  /** The profile as the answer gives it, with the place as the view has it. */
+  async function shown(profile: MatchProfile) {
+    const state = await people.own(profile.user_id)
+    const place = placeOf(state)
+    return {
+      ...profileJson(profile),
+      geohash6: place === undefined ? null : geohashOf(cellOf(place, GEOHASH_CHARACTERS)),
+      lat: place?.lat ?? null,
+      lon: place?.lon ?? null,
+      location_updated_at: place === undefined ? null : new Date(place.at).toISOString(),
+      last_active_at: state.self === undefined ? null : new Date(state.self.last_active_at).toISOString(),
+    }
+  }
+
+  return [
+    bind(putProfileRoute, (input) => change(input, 'put', input.body)),
+    bind(patchProfileRoute, (input) => change(input, 'patch', input.body)),
+    bind(readProfileRoute, async ({ caller }) => {
+      const { profile } = await people.own(caller!.subject.toLowerCase())
+      return jsonAnswer(200, await shown(profile), PRIVATE)
+    }),
+    bind(deleteProfileRoute, async (input) => {
+      const answer = await decide(input, 'delete', {})
+      if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
+      return noContent()
+    }),
+    bind(locationRoute, async ({ caller, body }) => {
+      const { lat, lon, accuracy_m } = body
+      if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
+      const user = caller!.subject.toLowerCase()
+      const ts = now()
+      await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
+      await people.tryToNote(user, placeField({ lat, lon }, ts))
+      return noContent()
+    }),
+  ]
+}
+
+/** The caller's id as the service uses it. */
+export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
+  return caller!.subject.toLowerCase()
+}
+
+function profileJson({ deleted_at: _deleted, created_at, updated_at, ...fields }: MatchProfile) {
+  return { ...fields, created_at: new Date(created_at).toISOString(), updated_at: new Date(updated_at).toISOString() }
+}
+
+function badAges(): ApiError {
+  return new ApiError(errors.invalid_request, { details: [{ path: 'body.min_age_pref', message: 'must not exceed max_age_pref' }] })
+}

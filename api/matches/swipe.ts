@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import { isPositive } from '../../schemas/matches/directions.ts'
+import { conversationIdOf, matchIdOf, swipeIdOf } from '../../schemas/matches/pair.ts'
+import { swipeEvents } from '../../schemas/matches/topics.ts'
+import { swipeField } from '../../state/views/matches/recent.ts'
+import { isSevered } from '../../state/views/matches/users.ts'
+import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
+import { jsonAnswer } from '../kit/answer.ts'
+import { ApiError } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { bind } from '../kit/route.ts'
+import { matchesErrors } from './errors.ts'
+import type { Swipe } from './model.ts'
+import type { People } from './people.ts'
+import { PRIVATE, userOf } from './profile.ts'
+import { rewindRoute, swipeRoute } from './routes.ts'
+
+export interface SwipeDeps {
+  readonly facts: Facts
+  readonly people: People
+  /** Epoch ms. */
+  now(): number
+}
+
+/** The routes that take swipes and take them back. */
+export function swipeRoutes({ facts, people, now }: SwipeDeps) {
+  async function swipe(userId: string, body: Swipe, swipeId: string) {
+    const { target_user_id: targetId, direction } = body
+    if (targetId === userId) throw new ApiError(matchesErrors.invalid_target)
+    const [state, profiles] = await Promise.all([people.active(userId), people.shown([targetId])])
+    const relation = state.relations.get(targetId)
+    const isHidden = state.recent.severed.has(targetId) || (relation !== undefined && isSevered(relation))
+    if (!profiles.has(targetId) || isHidden) throw new ApiError(matchesErrors.profile_not_found)
+    const at = now()
+    const details = { duration_ms: body.swipe_duration_ms ?? null, position: body.feed_position ?? null }
+    await facts.publish(swipeEvents, userId, { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction, ts: at, ...details })
+    await people.tryToNote(userId, swipeField({ swipeId, targetId, direction, at }))
+    const isMutual = isPositive(direction) && (relation?.likedAt !== undefined || relation?.match !== undefined)
+    const match = isMutual
+      ? { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
+      : null
+    return { swipe_id: swipeId, match }
+  }
+
+  async function rewind(userId: string, swipeId: string) {
+    const state = await people.own(userId)
+    const last = lastSwipeOf(state)
+    if (last === undefined || last.direction === 'REWIND') throw new ApiError(matchesErrors.nothing_to_rewind)
+    const { targetId, direction } = last
+    if (state.relations.get(targetId)?.match !== undefined) throw new ApiError(matchesErrors.already_matched)
+    // The clocks of two APIs differ, and the rewind must come after the swipe.
+    const at = Math.max(now(), last.at + 1)
+    const details = { duration_ms: null, position: null }
+    await facts.publish(swipeEvents, userId, { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction: 'REWIND', ts: at, ...details })
+    await people.tryToNote(userId, swipeField({ swipeId, targetId, direction: 'REWIND', at }))
+    return { swipe_id: swipeId, target_user_id: targetId, direction }
+  }
+
+  /** A repeated request finds its own swipe. */
+  function idOf(userId: string, idempotencyKey: string | undefined): string {
+    return idempotencyKey === undefined ? randomUUID() : swipeIdOf(userId, idempotencyKey)
+  }
+
+  return [
+    bind(swipeRoute, async (input) => {
+      const userId = userOf(input)
+      return jsonAnswer(200, await swipe(userId, input.body, idOf(userId, input.idempotencyKey)), PRIVATE)
+    }),
+    bind(rewindRoute, async (input) => {
+      const userId = userOf(input)
+      return jsonAnswer(200, await rewind(userId, idOf(userId, input.idempotencyKey)), PRIVATE)
+    }),
+  ]
+}
