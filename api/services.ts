@@ -1,5 +1,6 @@
 import { limitsService } from './limits/service.ts'
 import { linksService } from './links/service.ts'
+import { matchesService } from './matches/service.ts'
 import type { ApiService } from './service.ts'
 import { snippetsService } from './snippets/service.ts'
 import { trendsService } from './trends/service.ts'
@@ -10,5 +11,6 @@ export const apiServices: readonly ApiService[] = [
   trendsService,
   linksService,
   snippetsService,
+  matchesService,
   limitsService,
 ]

@@ -1,5 +1,6 @@
 import { limitsServices } from './limits/service.ts'
 import { linksServices } from './links/service.ts'
+import { matchesServices } from './matches/service.ts'
 import type { PipelineService } from './service.ts'
 import { snippetsServices } from './snippets/service.ts'
 import { trendsServices } from './trends/service.ts'
@@ -11,4 +12,5 @@ export const pipelineServices: readonly PipelineService[] = [
   ...linksServices,
   ...limitsServices,
   ...snippetsServices,
+  ...matchesServices,
 ]

@@ -1,6 +1,6 @@
 import { locationUpdates } from '../../schemas/matches/topics.ts'
-import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
+import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { verdicts } from '../../state/views/matches/candidates/filters.ts'
 import type { Candidate } from '../../state/views/matches/candidates/person.ts'
 import type { Ranked } from '../../state/views/matches/candidates/ranking.ts'
@@ -43,10 +43,16 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
   }
 
   /** The place to search around. One that the request gives is an update, which is dropped if Kafka is away. */
-  async function placeFor(userId: string, state: UserState, given: { lat?: number; lon?: number }): Promise<Place & { readonly at: number }> {
+  async function placeFor(
+    userId: string,
+    state: UserState,
+    given: { lat?: number; lon?: number },
+  ): Promise<Place & { readonly at: number }> {
     const { lat, lon } = given
     if ((lat === undefined) !== (lon === undefined))
-      throw new ApiError(errors.invalid_request, { details: [{ path: `query.${lat === undefined ? 'lat' : 'lon'}`, message: 'lat and lon belong together' }] })
+      throw new ApiError(errors.invalid_request, {
+        details: [{ path: `query.${lat === undefined ? 'lat' : 'lon'}`, message: 'lat and lon belong together' }],
+      })
     if (lat !== undefined && lon !== undefined) {
       const at = now()
       void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(() => undefined)

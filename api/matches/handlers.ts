@@ -23,11 +23,7 @@ export function matchesHandlers(kit: MatchesDeps): ServiceRoutes {
     description: 'A feed of candidates nearby, swipes, and matches of two users who like each other.',
     isUserId: isUuid,
     errors: Object.values(matchesErrors),
-    probes: [
-      viewProbe(views, facts, MATCH_USERS_VIEW, usersTopic),
-      viewProbe(views, facts, MATCH_INDEX_VIEW, matchIndex),
-      commands.probe,
-    ],
+    probes: [viewProbe(views, facts, MATCH_USERS_VIEW, usersTopic), viewProbe(views, facts, MATCH_INDEX_VIEW, matchIndex), commands.probe],
     routes: [...profileRoutes(deps), ...feedRoutes(deps), ...swipeRoutes(deps), ...pairRoutes(deps)],
   }
 }

@@ -1,10 +1,10 @@
 import { pairFlow } from '../../schemas/matches/flow.ts'
 import { pairKey } from '../../schemas/matches/pair.ts'
 import type { PairCommand } from '../../schemas/matches/types.ts'
+import { passes } from '../../state/views/matches/candidates/filters.ts'
 import { severedField } from '../../state/views/matches/recent.ts'
 import { isSevered, userKeys } from '../../state/views/matches/users.ts'
 import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
-import { passes } from '../../state/views/matches/candidates/filters.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
@@ -38,15 +38,14 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
 
   /** Neither of the two sees the other from now on, although the views of both lag behind. */
   async function sever(userId: string, otherId: string): Promise<void> {
-    await Promise.all([
-      people.note(userId, { [severedField(otherId)]: '1' }),
-      people.note(otherId, { [severedField(userId)]: '1' }),
-    ])
+    await Promise.all([people.note(userId, { [severedField(otherId)]: '1' }), people.note(otherId, { [severedField(userId)]: '1' })])
   }
 
   async function matches(userId: string, page: number, limit: number) {
     const { relations, recent } = await people.own(userId)
-    const open = [...relations].filter(([otherId, relation]) => relation.match !== undefined && !isSevered(relation) && !recent.severed.has(otherId))
+    const open = [...relations].filter(
+      ([otherId, relation]) => relation.match !== undefined && !isSevered(relation) && !recent.severed.has(otherId),
+    )
     open.sort(([, a], [, b]) => b.match!.at - a.match!.at)
     const shown = open.slice((page - 1) * limit, page * limit)
     const profiles = await people.shown(shown.map(([otherId]) => otherId))
@@ -119,7 +118,12 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     }),
     bind(notifyRoute, async (input) => {
       const { match_id, user_a, user_b, matched_at } = input.body
-      await decide(input, user_b, { action: 'notify', actor_id: user_a, match_id: match_id.toLowerCase(), matched_at: Date.parse(matched_at) })
+      await decide(input, user_b, {
+        action: 'notify',
+        actor_id: user_a,
+        match_id: match_id.toLowerCase(),
+        matched_at: Date.parse(matched_at),
+      })
       return { status: 202, headers: {}, body: null }
     }),
   ]

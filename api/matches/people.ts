@@ -1,6 +1,6 @@
+import { utf8 } from '../../schemas/keys.ts'
 import { matchIndex, matchProfiles, matchRelations } from '../../schemas/matches/topics.ts'
 import type { MatchProfile } from '../../schemas/matches/types.ts'
-import { utf8 } from '../../schemas/keys.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { FORGET_RECENT, NOTE_RECENT, noteArguments } from '../../state/views/matches/recent.ts'
 import { userKeys } from '../../state/views/matches/users.ts'
@@ -43,7 +43,8 @@ export function people({ views, scripts, facts, log }: PeopleDeps): People {
   async function own(userId: string): Promise<UserState> {
     const state = await readUser(views, partitionOf(userId), userId)
     if (state === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
-    if (state === undefined) throw new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
+    if (state === undefined)
+      throw new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
     return state
   }
 

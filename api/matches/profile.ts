@@ -51,7 +51,11 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     return open.run(profileFlow, userOf(from), { ...NOTHING_SET, ...given, action, sets })
   }
 
-  async function change(from: CommandRequest, action: 'put' | 'patch', given: { readonly birth_date?: string | undefined }): Promise<Answer> {
+  async function change(
+    from: CommandRequest,
+    action: 'put' | 'patch',
+    given: { readonly birth_date?: string | undefined },
+  ): Promise<Answer> {
     if (given.birth_date !== undefined && ageAt(given.birth_date, now()) < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
     const answer = await decide(from, action, given)
     if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)

@@ -51,7 +51,14 @@ export function swipeRoutes({ facts, people, now }: SwipeDeps) {
     // The clocks of two APIs differ, and the rewind must come after the swipe.
     const at = Math.max(now(), last.at + 1)
     const details = { duration_ms: null, position: null }
-    await facts.publish(swipeEvents, userId, { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction: 'REWIND', ts: at, ...details })
+    await facts.publish(swipeEvents, userId, {
+      swipe_id: swipeId,
+      swiper_id: userId,
+      target_id: targetId,
+      direction: 'REWIND',
+      ts: at,
+      ...details,
+    })
     await people.tryToNote(userId, swipeField({ swipeId, targetId, direction: 'REWIND', at }))
     return { swipe_id: swipeId, target_user_id: targetId, direction }
   }

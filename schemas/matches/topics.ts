@@ -3,8 +3,8 @@ import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
-import { MATCHES_LIMITS } from './limits.ts'
 import type { Topic } from '../topic.ts'
+import { MATCHES_LIMITS } from './limits.ts'
 import type {
   AcceptedSwipe,
   LocationUpdate,

@@ -1,5 +1,7 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
+import { pageKey, selfKey } from '../../../schemas/matches/keys.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
+import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import {
   locationUpdates,
   matchIndex,
@@ -28,8 +30,6 @@ import {
 import { indexEntry } from './index-entry.ts'
 import { applySwipe } from './swipes.ts'
 import { isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
-import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
-import { pageKey, selfKey } from '../../../schemas/matches/keys.ts'
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 

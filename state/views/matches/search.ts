@@ -4,7 +4,7 @@ import { cellsWithin } from './candidates/distance.ts'
 import { passes } from './candidates/filters.ts'
 import { INDEX_PRECISION, type IndexMember, memberRange, parseMember } from './candidates/index-member.ts'
 import type { Viewer } from './candidates/person.ts'
-import { inOrder, type Interest, type Ranked, scoreOf } from './candidates/ranking.ts'
+import { type Interest, inOrder, type Ranked, scoreOf } from './candidates/ranking.ts'
 import { cellKey } from './index-cells.ts'
 
 /** Bounds of one search: docs/services/matches.md#candidates */

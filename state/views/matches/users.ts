@@ -57,10 +57,7 @@ function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[
 
 function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): ViewOperation[] {
   if (value === null || value.page === null) return [{ op: 'hdel', key: keys.seen, field: String(page) }]
-  return [
-    { op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page).toString('base64') } },
-    ...included(keys, value),
-  ]
+  return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page).toString('base64') } }, ...included(keys, value)]
 }
 
 /** What the record includes is no longer recent. */

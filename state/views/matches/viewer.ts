@@ -1,6 +1,6 @@
-import type { MatchProfile, MatchSelf } from '../../../schemas/matches/types.ts'
-import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import { utf8 } from '../../../schemas/keys.ts'
+import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
+import type { MatchProfile, MatchSelf } from '../../../schemas/matches/types.ts'
 import { seenSetReader } from '../../stores/seen-set/reader.ts'
 import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
 import type { Place } from './candidates/cells.ts'
@@ -59,7 +59,10 @@ export function placeOf({ self, recent }: UserState): (Place & { readonly at: nu
 export function lastSwipeOf({ self, recent }: UserState): Omit<RecentSwipe, 'swipeId'> | undefined {
   const known = self?.last_swipe ?? null
   const swipes = [...recent.swipes, ...(known === null ? [] : [{ targetId: known.target_id, direction: known.direction, at: known.ts }])]
-  return swipes.reduce<Omit<RecentSwipe, 'swipeId'> | undefined>((last, one) => (last === undefined || one.at >= last.at ? one : last), undefined)
+  return swipes.reduce<Omit<RecentSwipe, 'swipeId'> | undefined>(
+    (last, one) => (last === undefined || one.at >= last.at ? one : last),
+    undefined,
+  )
 }
 
 export function viewerAt(state: UserState, place: Place): Viewer {

@@ -81,7 +81,8 @@ export function fakeRedis() {
       ),
     zrangebylex(key, min, max, offset, count) {
       const isWithin = (member: string) =>
-        (min[0] === '[' ? member >= min.slice(1) : member > min.slice(1)) && (max[0] === '[' ? member <= max.slice(1) : member < max.slice(1))
+        (min[0] === '[' ? member >= min.slice(1) : member > min.slice(1)) &&
+        (max[0] === '[' ? member <= max.slice(1) : member < max.slice(1))
       const members = [...(sortedSets.get(key)?.keys() ?? [])].sort().filter(isWithin)
       return answer(members.slice(offset, offset + count))
     },

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
+import { matchesSystem, type TestUser } from './system.ts'
+
+const SOON = { timeout: 60_000, interval: 50 }
+/** Towns far apart, so that the users of one test never find those of another. */
+let nextTown = 0
+
+let system: Awaited<ReturnType<typeof matchesSystem>>
+beforeAll(async () => {
+  system = await matchesSystem()
+})
+
+/** Creates a user with a profile near the centre of a town. */
+async function person(town: number, north: number, profile: object = {}, options: { api?: number; id?: string } = {}): Promise<TestUser> {
+  const user = await system.user(options)
+  const answer = await user.ask('PUT', 'me', { display_name: 'X', birth_date: '1990-05-01', ...profile })
+  expect([answer.status, answer.body]).toEqual([201, expect.objectContaining({ user_id: user.id })])
+  const { status } = await user.ask('POST', 'location', { lat: -40 + town * 8 + north, lon: 10, accuracy_m: 20 })
+  expect(status).toBe(204)
+  return user
+}
+
+async function foundBy(user: TestUser): Promise<string[]> {
+  const { status, body } = await user.ask('GET', 'feed')
+  expect([status, body.error]).toEqual([200, undefined])
+  return body.candidates.map(({ user_id }: { user_id: string }) => user_id)
+}
+
+async function couple() {
+  const town = nextTown++
+  const ann = await person(town, 0, { display_name: 'Ann', gender: 'f', seeking_gender: ['m'] })
+  const bob = await person(town, 0.009, { display_name: 'Bob', gender: 'm', seeking_gender: ['f'], bio: 'hello' }, { api: 1 })
+  await expect.poll(() => foundBy(ann), SOON).toEqual([bob.id])
+  await expect.poll(() => foundBy(bob), SOON).toEqual([ann.id])
+  return { ann, bob }
+}
+
+const like = (target: TestUser, direction = 'RIGHT') => ({ target_user_id: target.id, direction })
+
+describe('two users who like each other', () => {
+  test('find each other, match, and no longer find each other', async () => {
+    const { ann, bob } = await couple()
+    const feed = await ann.ask('GET', 'feed')
+    expect(feed.body).toMatchObject({ stack_ttl_s: 300, location_age_s: expect.any(Number) })
+    expect(feed.body.candidates[0]).toEqual({
+      user_id: bob.id,
+      display_name: 'Bob',
+      age: expect.any(Number),
+      bio: 'hello',
+      distance_km: 1,
+      photo_urls: [],
+      score: expect.any(Number),
+    })
+    const first = await ann.ask('POST', 'swipe', like(bob))
+    expect([first.status, first.body.match]).toEqual([200, null])
+    expect(await foundBy(ann)).toEqual([])
+    await expect.poll(async () => (await bob.ask('GET', 'likes')).body.likes, SOON).toMatchObject([{ user_id: ann.id, super_like: false }])
+    const second = await bob.ask('POST', 'swipe', like(ann, 'SUPER_LIKE'))
+    const match = { match_id: matchIdOf(ann.id, bob.id), conversation_id: conversationIdOf(ann.id, bob.id) }
+    expect([second.status, second.body.match]).toEqual([200, { matched: true, ...match }])
+    for (const [user, other] of [
+      [ann, bob],
+      [bob, ann],
+    ])
+      await expect.poll(async () => (await user.ask('GET', 'matches')).body.matches, SOON).toMatchObject([{ ...match, user_id: other.id }])
+    expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('already_matched')
+    expect((await ann.ask('PUT', `blocks/${bob.id}`)).status).toBe(204)
+    expect((await bob.ask('GET', 'matches')).body).toMatchObject({ matches: [], total: 0 })
+    expect((await bob.ask('POST', 'swipe', like(ann))).body.error).toBe('profile_not_found')
+    await expect.poll(async () => (await ann.ask('GET', 'blocks')).body.blocks, SOON).toEqual([{ user_id: bob.id }])
+  })
+
+  test('unmatch for both, for ever', async () => {
+    const { ann, bob } = await couple()
+    await ann.ask('POST', 'swipe', like(bob))
+    await bob.ask('POST', 'swipe', like(ann))
+    await expect.poll(async () => (await ann.ask('GET', 'matches')).body.total, SOON).toBe(1)
+    const id = matchIdOf(ann.id, bob.id)
+    expect((await ann.ask('DELETE', `matches/${randomUUID()}`)).body.error).toBe('match_not_found')
+    expect((await ann.ask('DELETE', `matches/${id}`)).status).toBe(204)
+    expect((await ann.ask('GET', 'matches')).body.total).toBe(0)
+    expect((await bob.ask('GET', 'matches')).body.total).toBe(0)
+    expect(await foundBy(bob)).toEqual([])
+  })
+})
+
+test('a swipe with the same key is one swipe, and a rewind brings its target back once', async () => {
+  const { ann, bob } = await couple()
+  const key = { 'idempotency-key': randomUUID() }
+  const answers = await Promise.all([1, 2, 3].map(() => ann.ask('POST', 'swipe', like(bob, 'LEFT'), key)))
+  expect(new Set(answers.map(({ body }) => body.swipe_id)).size).toBe(1)
+  expect(await foundBy(ann)).toEqual([])
+  expect((await ann.ask('POST', 'swipe/rewind')).body).toMatchObject({ target_user_id: bob.id, direction: 'LEFT' })
+  expect(await foundBy(ann)).toEqual([bob.id])
+  expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('nothing_to_rewind')
+  await ann.ask('POST', 'swipe', like(bob, 'LEFT'))
+  expect(await foundBy(ann)).toEqual([])
+})
+
+test('a deleted or switched-off user is hidden at once, and a new profile begins anew', async () => {
+  const { ann, bob } = await couple()
+  expect((await bob.ask('PATCH', 'me', { is_active: false })).body.is_active).toBe(false)
+  expect(await foundBy(ann)).toEqual([])
+  expect((await bob.ask('GET', 'feed')).body.error).toBe('profile_inactive')
+  expect((await bob.ask('PATCH', 'me', { is_active: true })).status).toBe(200)
+  await expect.poll(() => foundBy(ann), SOON).toEqual([bob.id])
+  expect((await bob.ask('DELETE', 'me')).status).toBe(204)
+  expect((await bob.ask('DELETE', 'me')).body.error).toBe('profile_not_found')
+  expect((await bob.ask('GET', 'me')).body.error).toBe('profile_not_found')
+  expect(await foundBy(ann)).toEqual([])
+  expect((await ann.ask('POST', 'swipe', like(bob))).body.error).toBe('profile_not_found')
+})
+
+test('the place of a feed is an update, and half a place is refused', async () => {
+  const { ann } = await couple()
+  expect((await ann.ask('GET', 'feed?lat=1')).body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.lon' }] })
+  expect((await ann.ask('GET', 'feed?lat=80&lon=170')).body).toMatchObject({ candidates: [], location_age_s: 0 })
+  await expect.poll(async () => (await ann.ask('GET', 'me')).body, SOON).toMatchObject({ lat: 80, lon: 170, geohash6: expect.any(String) })
+})
+
+test('an administrator learns why a user does not see another one', async () => {
+  const { ann, bob } = await couple()
+  const admin = await system.user({ scope: 'admin' })
+  await ann.ask('PATCH', 'me', { max_age_pref: 30 })
+  const explained = async () => (await admin.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).body
+  expect(await explained()).toMatchObject({
+    passed: false,
+    verdicts: expect.arrayContaining([expect.objectContaining({ filter: 'age', passed: false })]),
+  })
+  expect((await ann.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).status).toBe(403)
+})
+
+describe('what is wrong gets a clear answer', () => {
+  test('requests', async () => {
+    const { ann } = await couple()
+    const stranger = await system.user()
+    expect((await stranger.ask('GET', 'feed')).body.error).toBe('profile_not_found')
+    expect((await stranger.ask('POST', 'swipe', like(ann))).body.error).toBe('profile_not_found')
+    expect((await ann.ask('POST', 'swipe', like(ann))).body.error).toBe('invalid_target')
+    expect((await ann.ask('POST', 'swipe', like(stranger))).body.error).toBe('profile_not_found')
+    expect((await ann.ask('POST', 'swipe', { target_user_id: 'nonsense', direction: 'RIGHT' })).body.error).toBe('invalid_request')
+    expect((await ann.ask('POST', 'swipe', { target_user_id: stranger.id, direction: 'UP' })).body.error).toBe('invalid_request')
+    expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('nothing_to_rewind')
+    for (const place of [{ lat: 91, lon: 0 }, { lat: 0, lon: 181 }, { lat: null, lon: 0 }, { lat: 1 }])
+      expect((await ann.ask('POST', 'location', place)).body.error).toBe('invalid_request')
+    for (const limit of ['0', '51', '1.5', 'x']) expect((await ann.ask('GET', `feed?limit=${limit}`)).body.error).toBe('invalid_request')
+    for (const lat of ['NaN', '91', '1e1']) expect((await ann.ask('GET', `feed?lat=${lat}&lon=0`)).body.error).toBe('invalid_request')
+    expect((await ann.ask('PUT', `blocks/${ann.id}`)).body.error).toBe('invalid_target')
+    expect((await ann.ask('PUT', 'blocks/nonsense')).status).toBe(400)
+    const decimal = await system.user({ id: '42' })
+    expect((await decimal.ask('GET', 'me')).status).toBe(403)
+  })
+
+  test('profiles', async () => {
+    const user = await system.user()
+    const whole = { display_name: 'X', birth_date: '1990-05-01' }
+    const young = `${new Date().getUTCFullYear() - 17}-01-01`
+    expect((await user.ask('PUT', 'me', { ...whole, birth_date: young })).body.error).toBe('under_age')
+    for (const wrong of [
+      { display_name: 'x'.repeat(51) },
+      { display_name: '' },
+      { birth_date: '1990-02-30' },
+      { gender: 'x'.repeat(21) },
+      { seeking_gender: Array.from({ length: 11 }, () => 'x') },
+      { bio: 'x'.repeat(2_001) },
+      { min_age_pref: 17 },
+      { max_age_pref: 121 },
+      { min_age_pref: 50, max_age_pref: 40 },
+      { max_dist_km: 0 },
+      { max_dist_km: 501 },
+      { photo_urls: ['http://example.com/x.jpg'] },
+      { photo_urls: Array.from({ length: 10 }, () => 'https://example.com/x.jpg') },
+    ])
+      expect([wrong, (await user.ask('PUT', 'me', { ...whole, ...wrong })).body.error]).toEqual([wrong, 'invalid_request'])
+    expect((await user.ask('PUT', 'me', { ...whole, display_name: '😀'.repeat(50) })).status).toBe(201)
+    expect((await user.ask('PUT', 'me', whole)).status).toBe(200)
+    expect((await user.ask('PATCH', 'me', { min_age_pref: 100 })).body.error).toBe('invalid_request')
+    expect((await user.ask('PATCH', 'me', {})).body.error).toBe('invalid_request')
+    expect((await user.ask('GET', 'me')).body).toMatchObject({ display_name: 'X', min_age_pref: 18, lat: null })
+    expect((await user.ask('GET', 'feed')).body.error).toBe('location_required')
+  })
+})

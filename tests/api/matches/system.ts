@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import type { Component } from '../../../deploy/local/component.ts'
+import { provisionTopics } from '../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { startApiProcess } from '../api-process.ts'
+import { supervisedWorker } from '../supervised-worker.ts'
+import { startWorkerProcess } from '../worker-process.ts'
+
+/** How long a dozen processes may take to start on a busy machine. */
+const READY = { timeoutMs: 90_000, intervalMs: 50 }
+/** No server listens here. */
+const NO_CLICKHOUSE = 'http://127.0.0.1:1'
+
+export interface Asked {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields of bodies
+  readonly body: any
+}
+
+/** A user with a token. */
+export interface TestUser {
+  readonly id: string
+  ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Asked>
+}
+
+/** Starts real servers, a worker that runs all of the match feed, and two API processes. */
+export async function matchesSystem() {
+  const folder = guardedFolder()
+  const kafka: Component = await newKafka(folder.path)
+  const redis: Component = await newRedis(folder.path)
+  const registry: Component = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
+    API_SERVICES: 'matches',
+    PIPELINES: 'matches,match-users',
+  }
+  const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
+  const apis = await Promise.all([startApiProcess(folder.path, env), startApiProcess(folder.path, env)])
+  await waitUntil(() => worker.isReady(), { what: 'the worker', ...READY })
+  for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
+  const key = await ensureDevelopmentKey(folder.path)
+
+  /** @param api the API process that the user's requests go to */
+  async function user({ id = randomUUID() as string, scope = undefined as string | undefined, api = 0 } = {}): Promise<TestUser> {
+    const claims = {
+      subject: id,
+      scope,
+      username: undefined,
+      issuer: 'millrace',
+      audience: 'millrace',
+      lifetimeSeconds: 3_600,
+      now: Date.now(),
+    }
+    const token = await mintToken(key, claims)
+    return {
+      id,
+      async ask(method, path, body, headers) {
+        const response = await fetch(`${apis[api].url}/v1/${path}`, {
+          method,
+          headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+          body: body === undefined ? undefined : JSON.stringify(body),
+        })
+        const text = await response.text()
+        return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+      },
+    }
+  }
+
+  return { folder, kafka, redis, env, worker, apis, user }
+}
