@@ -61,7 +61,17 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(() => guard?.close())
 
   const { reader: views, shared: sharedViews } = redis
-  const kit: ServiceKit = { ...common, views, sharedViews, scripts: redis.scripts, tables: tables.reader, commands, publicUrl, surroundings, metrics }
+  const kit: ServiceKit = {
+    ...common,
+    views,
+    sharedViews,
+    scripts: redis.scripts,
+    tables: tables.reader,
+    commands,
+    publicUrl,
+    surroundings,
+    metrics,
+  }
   const services: OpenService[] = []
   closing.push(() => Promise.all(services.map((service) => service.close?.())))
   for (const { service, settings } of config.services) services.push(await service.open(kit, settings, guard))

@@ -220,7 +220,7 @@ export const notifyRoute = defineRoute({
   path: '/v1/match/notify',
   operationId: 'notifyMatch',
   summary: 'Report a match',
-  description: 'For other detectors and operators. Each user gets at most one push per match, whoever reports it.',
+  description: 'For other detectors and operators. Each user gets at most one push per match, however often it is reported.',
   auth: { kind: 'scope', scope: 'internal' },
   idempotent: true,
   body: NotifyBody,

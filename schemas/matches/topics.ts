@@ -83,7 +83,10 @@ export const matchProfiles: Topic<string, Decision<MatchProfile>> = decisionTopi
   config: compacted,
 })
 
-/** Changed pages of users' seen-sets, and what else is known of the user; key: <user_id>:<page>, partitioned by user_id. */
+/**
+ * Changed pages of users' seen-sets, and what else is known of users; keys: `<user_id>:page-<n>`, `<user_id>:self`,
+ * partitioned by user_id.
+ */
 export const matchSeen: Topic<string, MatchSeen> = {
   name: 'match-seen',
   key: utf8,

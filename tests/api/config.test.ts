@@ -16,7 +16,7 @@ test('defaults to the local stack and the development key', () => {
     state: { redisUrl: 'redis://127.0.0.1:6379', clickhouse: { url: 'http://127.0.0.1:8123', database: 'default' } },
     auth: { issuer: 'millrace', audience: 'millrace', keys: { kind: 'development' } },
   })
-  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'limits'])
+  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'limits'])
 })
 
 test('splits lists and treats an empty variable as unset', () => {

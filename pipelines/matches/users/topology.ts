@@ -31,6 +31,11 @@ import { indexEntry } from './index-entry.ts'
 import { applySwipe } from './swipes.ts'
 import { isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 
+/** A swipe or place that a processor cannot take must not stop those of all other users. */
+const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
+/** The topology itself writes these, so a bad record is a bug. */
+const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
+
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
 /** Rewound targets whose bits stay in the seen-set. */
@@ -56,7 +61,7 @@ export const matchUsers = topology(
     const located = t.repartition('located', { key: utf8, value: avro('matches/LocationUpdate'), ...BY_USER })
     const scored = t.repartition('scored', { key: utf8, value: avro('matches/DesirabilitySwipe'), ...BY_USER })
 
-    t.source(locationUpdates).process('locate', { emits: [located] }, function locate(update, ctx) {
+    t.source(locationUpdates, { onError: SKIPPED }).process('locate', { emits: [located] }, function locate(update, ctx) {
       ctx.emit(located, update.user_id, update)
     })
 
@@ -184,12 +189,8 @@ export const matchUsers = topology(
       { reads: (_decision, key) => users.prefetch(key), stores, emits },
       takeProfile,
     )
-    t.source(located, { onBadRecord: 'fail' }).process(
-      'take-place',
-      { reads: (_update, key) => users.prefetch(key), stores, emits },
-      takePlace,
-    )
-    t.source(swipeEvents)
+    t.source(located, INTERNAL).process('take-place', { reads: (_update, key) => users.prefetch(key), stores, emits }, takePlace)
+    t.source(swipeEvents, { onError: SKIPPED })
       .process(
         'take-swipe',
         {
@@ -210,11 +211,7 @@ export const matchUsers = topology(
       })
       .tick('forget-seen', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [seen] }, (now) => void seen.expire(now, SWEPT_PER_TICK))
       .beforeCommit('show-changes', { stores: [users, seen], emits: [matchSeen] }, showChanges)
-    t.source(scored, { onBadRecord: 'fail' }).process(
-      'take-score',
-      { reads: (_swipe, key) => users.prefetch(key), stores, emits },
-      takeScore,
-    )
+    t.source(scored, INTERNAL).process('take-score', { reads: (_swipe, key) => users.prefetch(key), stores, emits }, takeScore)
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )

@@ -37,7 +37,8 @@ test('without production settings, topics are those that a worker would create',
 })
 
 test('every topology has its repartition topics and changelogs', () => {
-  expect(topologies.map(({ name }) => name).sort()).toEqual(['clicks', 'limits', 'links', 'snippet-views', 'snippets', 'trends'])
+  const known = ['clicks', 'limits', 'links', 'match-pairs', 'match-profiles', 'match-users', 'snippet-views', 'snippets', 'trends']
+  expect(topologies.map(({ name }) => name).sort()).toEqual(known)
   const names = new Set(topicSpecs('production').map(({ name }) => name))
   for (const topology of topologies) {
     const { repartitions, stores } = topology.declare()
