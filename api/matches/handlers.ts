@@ -1,6 +1,7 @@
 import { matchIndex } from '../../schemas/matches/topics.ts'
 import { MATCH_INDEX_VIEW } from '../../state/views/matches/index-cells.ts'
 import { MATCH_USERS_VIEW } from '../../state/views/matches/users.ts'
+import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
 import type { ServiceKit } from '../service.ts'
@@ -12,7 +13,7 @@ import { people, usersTopic } from './people.ts'
 import { profileRoutes } from './profile.ts'
 import { swipeRoutes } from './swipe.ts'
 
-export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'facts' | 'commands' | 'log' | 'now'>
+export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'commands' | 'log' | 'now'> & { readonly facts: Facts }
 
 /** Creates the handlers of the match feed: docs/services/matches.md */
 export function matchesHandlers(kit: MatchesDeps): ServiceRoutes {

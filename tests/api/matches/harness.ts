@@ -1,0 +1,30 @@
+import { createCommands } from '../../../api/kit/commands/commands.ts'
+import { createLogger } from '../../../api/kit/logging.ts'
+import { matchesHandlers } from '../../../api/matches/handlers.ts'
+import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
+import { profileFlow } from '../../../schemas/matches/flow.ts'
+import { matchUsersView } from '../../../state/views/matches/users.ts'
+import type { ViewScripts } from '../../../state/views/view.ts'
+import { decidedWorld } from '../kit/commands/decided-world.ts'
+import { START, testApp } from '../kit/harness.ts'
+
+const TIMEOUT_MS = 100
+/** What the API notes beside the view is covered by the tests on a real Redis. */
+const NO_SCRIPTS: ViewScripts = { run: async () => 1 }
+
+/** Opens the match feed on fakes. The real topology decides commands about profiles; nothing else runs. */
+export async function matchesApi() {
+  const clock = { now: START }
+  const now = () => clock.now
+  const world = decidedWorld({
+    topology: matchProfiles,
+    commands: [profileFlow.commands],
+    views: [[profileFlow.decisions, matchUsersView]],
+    startAt: START,
+  })
+  const { facts, bindings, channel, redis } = world
+  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
+  const service = matchesHandlers({ views: redis.reader, scripts: NO_SCRIPTS, facts, commands, log: createLogger('silent'), now })
+  const api = await testApp({ services: [service], probes: [...service.probes] })
+  return { ...api, ...world, service, clock }
+}
