@@ -166,6 +166,7 @@ export function committer(deps: CommitterDeps): Committer {
   async function restart(): Promise<void> {
     session.dropBatch()
     await producer.abort()
+    sentEarly = false
     deps.reopen(tasks.running())
   }
 
