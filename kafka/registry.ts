@@ -97,7 +97,8 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   async function askSchema(id: number): Promise<string> {
     const answer = await ask({ method: 'GET', path: `/schemas/ids/${id}` }, isKnownSchema)
     if (answer.ok) {
-      const { schema, schemaType = AVRO } = answer.body
+      const { schema } = answer.body
+      const schemaType = answer.body.schemaType ?? AVRO
       if (schemaType === AVRO) return schema
       throw new SchemaNotFoundError(id, `schema ${id} of the schema registry is of type ${schemaType}, not ${AVRO}`)
     }
@@ -186,15 +187,14 @@ function isRegistered(body: unknown): body is { readonly id: number } {
 
 interface KnownSchema {
   readonly schema: string
-  /** Avro if undefined. */
-  readonly schemaType?: string
+  /** Default Avro. Some registries give null for it. */
+  readonly schemaType?: string | null
 }
 
 /** An Avro schema must be JSON, because a wrong one would be cached for ever. */
 function isKnownSchema(body: unknown): body is KnownSchema {
-  const { schema, schemaType = AVRO } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }
-  if (typeof schema !== 'string' || typeof schemaType !== 'string') return false
-  return schemaType !== AVRO || jsonOf(schema) !== undefined
+  const { schema, schemaType } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }
+  return typeof schema === 'string' && ((schemaType ?? AVRO) !== AVRO || jsonOf(schema) !== undefined)
 }
 
 /** @returns undefined if the text is no JSON */

@@ -106,6 +106,13 @@ test.each([
   expect(seen).toHaveLength(3)
 })
 
+test('a schema of type AVRO or of no type is Avro', async () => {
+  for (const schemaType of ['AVRO', null, undefined]) {
+    const { deps } = scripted(answer(200, { schema: '"long"', schemaType }))
+    expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
+  }
+})
+
 test('a registration that is answered without an id is repeated', async () => {
   const { deps } = scripted(page(200), answer(200, { version: 3 }), answer(200, { id: 7 }))
   expect(await registryClient({ url: 'http://registry' }, deps).register('s', '"int"')).toBe(7)
