@@ -1,5 +1,5 @@
 import { type BodyLimits, wholeBody } from './body-stream.ts'
-import { ApiError, errors } from './errors.ts'
+import { ApiError, errors, invalidRequest } from './errors.ts'
 import { assertCleanText, decodeUtf8 } from './text.ts'
 
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
@@ -23,7 +23,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
 }
 
 function invalidBody(message: string): ApiError {
-  return new ApiError(errors.invalid_request, { details: [{ path: 'body', message }] })
+  return invalidRequest('body', message)
 }
 
 function assertJsonType(contentType: string | null): void {

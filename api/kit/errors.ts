@@ -133,6 +133,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns the error for a request with one invalid part. */
+export function invalidRequest(path: string, message: string): ApiError {
+  return new ApiError(errors.invalid_request, { details: [{ path, message }] })
+}
+
 /** Retry-After for errors that set none. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 

@@ -19,6 +19,9 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 /** The default of Cache-Control. Errors, and answers that do not explicitly allow caching, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'
 
+/** Cache-Control of answers that only their caller may see. */
+export const PRIVATE = { 'Cache-Control': 'private, no-store' } as const
+
 /** Returns the headers of an answer to OPTIONS: the allowed methods and, for a preflight, also the allowed headers. */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')

@@ -1,5 +1,5 @@
 import type { z } from '@hono/zod-openapi'
-import { ApiError, type ErrorDetail, errors } from './errors.ts'
+import { ApiError, type ErrorDetail, errors, invalidRequest } from './errors.ts'
 
 /** Parses query parameters by name. A repeated parameter becomes a list, which single-valued schemas reject. */
 export function queryOf(url: string): Record<string, string | string[]> {
@@ -45,5 +45,5 @@ export const IDEMPOTENCY_KEY_PATTERN = /^[ -~]{1,128}$/
 export function idempotencyKeyFrom(given: string | undefined): string | undefined {
   if (given === undefined || IDEMPOTENCY_KEY_PATTERN.test(given)) return given
   const message = 'must be 1 to 128 printable ASCII characters'
-  throw new ApiError(errors.invalid_request, { details: [{ path: 'header.idempotency-key', message }] })
+  throw invalidRequest('header.idempotency-key', message)
 }

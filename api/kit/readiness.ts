@@ -1,5 +1,6 @@
-import { missingPartitions, type ViewReader } from '../../state/views/view.ts'
+import { missingPartitions, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { withDeadline } from './deadline.ts'
+import { ApiError, type ApiErrorOptions, errors } from './errors.ts'
 
 /** Checks one dependency of the API. */
 export interface ReadinessProbe {
@@ -93,6 +94,12 @@ const STOPPING: Missing = { name: 'process', reason: 'stopping' }
 /** Provides the number of a topic's partitions. */
 interface PartitionCounts {
   partitionsOf(topic: { readonly name: string }): number
+}
+
+/** Returns what was read from a view, or throws `not_ready` because the view has not caught up. */
+export function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP, options?: ApiErrorOptions): T {
+  if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready, options)
+  return found
 }
 
 /** Creates the probe of a view, which is ready when all of its partitions, those of `topic`, have caught up. */

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { limitedAddress } from '../kit/client-address.ts'
-import { ApiError, errors } from '../kit/errors.ts'
+import { invalidRequest } from '../kit/errors.ts'
 import { type ApiClients, callerOf } from './core/caller.ts'
 import type { Limiter, Verdict } from './core/limiter.ts'
 import { rateHeaders } from './core/rate-headers.ts'
@@ -44,5 +44,5 @@ function reasonOf(verdict: Verdict) {
 function addressOf({ ip }: CheckInput, isWide: boolean): string {
   if (ip === undefined) return NO_ADDRESS
   if (isIP(ip) !== 0) return limitedAddress(ip, isWide)
-  throw new ApiError(errors.invalid_request, { details: [{ path: 'body.ip', message: 'must be an IPv4 or IPv6 address' }] })
+  throw invalidRequest('body.ip', 'must be an IPv4 or IPv6 address')
 }

@@ -10,6 +10,7 @@ import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { hashOf } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { bind, type HandlerInput } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { checkFor } from './check.ts'
@@ -56,7 +57,6 @@ export interface LimitsDeps {
   now(): number
 }
 
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
 const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
 /** Length of a key id. 12 base64url characters hold 72 bits. */

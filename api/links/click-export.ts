@@ -2,6 +2,7 @@ import { type ClickCursor, type ClickPage, type ClickRange, type LinkClick, read
 import type { TableReader } from '../../state/tables/reader.ts'
 import type { Answer } from '../kit/answer.ts'
 import { csvLine } from '../kit/csv.ts'
+import { PRIVATE } from '../kit/headers.ts'
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present'
 
@@ -37,7 +38,7 @@ export async function clickExport(reader: TableReader, range: ClickRange): Promi
   const headers = {
     'Content-Type': CSV_TYPE,
     'Content-Disposition': `attachment; filename="clicks-${range.code}.csv"`,
-    'Cache-Control': 'private, no-store',
+    ...PRIVATE,
   }
   return { status: 200, headers, body }
 }

@@ -3,12 +3,13 @@ import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import { clicksTable } from '../../state/tables/links/clicks.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { LINK_STATS_VIEW, readLinkStats } from '../../state/views/links/link-stats.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import type { ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
-import { type ReadinessProbe, viewProbe } from '../kit/readiness.ts'
+import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp, type ReadinessProbe, viewProbe } from '../kit/readiness.ts'
 import { type BoundRoute, bind } from '../kit/route.ts'
 import { clickExport } from './click-export.ts'
 import { exportRoute, statsRoute } from './click-routes.ts'
@@ -35,7 +36,6 @@ const DAY_MS = 86_400_000
 const EXPORTED_DAYS = 90
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Creates the routes that show clicks to the owners of links. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
@@ -50,8 +50,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     // Reads both in parallel to save a round trip. If the caller may not see the statistics, they are discarded.
     const reading = readLinkStats(views, facts.partitionOf(linkStats, code), code)
     const [link, found] = await Promise.all([ownLink(code, caller), reading])
-    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
-    return jsonAnswer(200, clickStats(code, link, found, now()), PRIVATE)
+    return jsonAnswer(200, clickStats(code, link, caughtUp(found), now()), PRIVATE)
   }
 
   async function exported(code: string, caller: Caller, from: string | undefined, to: string | undefined): Promise<Answer> {

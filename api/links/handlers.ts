@@ -4,13 +4,14 @@ import type { LinkCommand } from '../../schemas/links/types.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { LINKS_VIEW, type LinkRecord, readLink } from '../../state/views/links/links.ts'
 import { readUserLinks, USER_LINKS_VIEW } from '../../state/views/links/user-links.ts'
-import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errorBody, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
-import { viewProbe } from '../kit/readiness.ts'
+import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp, viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { clickRoutes } from './clicks.ts'
@@ -37,7 +38,6 @@ export interface LinksDeps {
   now(): number
 }
 
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
 /** Headers that let caches keep a QR code, because it shows a short URL, which never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
@@ -91,15 +91,13 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
 
   /** Reads a link. Throws `url_not_found`, `not_ready`. */
   async function known(code: string): Promise<LinkRecord> {
-    const link = isCode(code) ? await readLink(views, facts.partitionOf(linkFlow.commands, code), code) : undefined
-    if (link === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const link = isCode(code) ? caughtUp(await readLink(views, facts.partitionOf(linkFlow.commands, code), code)) : undefined
     if (link === undefined) throw new ApiError(linksErrors.url_not_found)
     return link
   }
 
   async function list(user: string, page: number, limit: number): Promise<Answer> {
-    const found = await readUserLinks(views, facts.partitionOf(userLinks, user), user, (page - 1) * limit, limit)
-    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const found = caughtUp(await readUserLinks(views, facts.partitionOf(userLinks, user), user, (page - 1) * limit, limit))
     const urls = found.links.map(({ code, link }) => linkJson(code, link, domains, now()))
     return jsonAnswer(200, { urls, total: found.total, page, limit }, PRIVATE)
   }

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { linkFlow } from '../../schemas/links/flow.ts'
 import type { Click } from '../../schemas/links/types.ts'
 import { type LinkRecord, readLink } from '../../state/views/links/links.ts'
-import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 import { JSON_TYPE } from '../kit/answer.ts'
 import { clientAddress, isFromProxy, type TrustedProxies } from '../kit/client-address.ts'
 import { ApiError, errorBody, errorHeaders, errors } from '../kit/errors.ts'
@@ -11,6 +10,7 @@ import type { Facts } from '../kit/facts.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from '../kit/headers.ts'
 import type { Logger } from '../kit/logging.ts'
 import type { HttpMetrics } from '../kit/metrics.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import { requestIdFrom } from '../kit/request-id.ts'
 import type { FrontHandler } from '../kit/server.ts'
 import type { ValueReader } from '../kit/shared-reads.ts'
@@ -70,9 +70,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 
   async function find(code: string): Promise<LinkRecord | undefined> {
-    const link = await readLink(views, facts.partitionOf(linkFlow.commands, code), code)
-    if (link === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
-    return link
+    return caughtUp(await readLink(views, facts.partitionOf(linkFlow.commands, code), code))
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse, domain: ShortDomain | undefined, code: string): Promise<void> {

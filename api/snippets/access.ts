@@ -1,10 +1,11 @@
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
 import { readSnippet, type SnippetRecord, snippetRecord } from '../../state/views/snippets/snippets.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import type { ViewReader } from '../../state/views/view.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import { snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
 
@@ -30,8 +31,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
 
   /** Finds a snippet that the caller may read. Throws ApiError: `paste_not_found`, `private_paste`, `not_ready`. */
   async function find(id: string, caller: Caller | undefined): Promise<SnippetRecord> {
-    const snippet = isSnippetId(id) ? await readSnippet(views, partitionOf(id), id) : undefined
-    if (snippet === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const snippet = isSnippetId(id) ? caughtUp(await readSnippet(views, partitionOf(id), id)) : undefined
     if (snippet === undefined || !isAlive(snippet)) throw new ApiError(snippetErrors.paste_not_found)
     if (snippet.visibility === 'private' && !isOwner(snippet, caller)) throw new ApiError(snippetErrors.private_paste)
     return snippet

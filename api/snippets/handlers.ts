@@ -8,6 +8,7 @@ import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
@@ -50,8 +51,6 @@ export interface SnippetsDeps {
   /** Epoch ms. */
   now(): number
 }
-
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Creates the handlers of the snippets service: docs/services/snippets.md */
 export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {

@@ -11,11 +11,13 @@ import {
   type SnippetPage,
   type SnippetRecord,
 } from '../../state/views/snippets/snippets.ts'
-import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'
-import { ApiError, errors } from '../kit/errors.ts'
+import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import type { SnippetAccess } from './access.ts'
 import { listedJson } from './json.ts'
 
@@ -33,7 +35,6 @@ export const MAX_NEWEST = 2_000
 export const MAX_WORDS = 8
 /** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 5
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 export interface ListDeps {
   readonly access: SnippetAccess
@@ -60,8 +61,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     const scope = caller?.subject === user ? 'all' : 'public'
     const from = (paging.page - 1) * paging.limit
     const query = { user, scope, ...SORTS[sort], from, count: paging.limit } as const
-    const found = await readUserSnippets(views, access.partitionOf(user), query)
-    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const found = caughtUp(await readUserSnippets(views, access.partitionOf(user), query))
     return answer(found, paging)
   }
 
@@ -69,10 +69,9 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     const from = (paging.page - 1) * paging.limit
     if (from + paging.limit > MAX_NEWEST) {
       const message = `only the newest ${MAX_NEWEST} can be listed; search with q or request an earlier page`
-      throw new ApiError(errors.invalid_request, { details: [{ path: 'query.page', message }] })
+      throw invalidRequest('query.page', message)
     }
-    const found = await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, paging.limit)
-    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const found = caughtUp(await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, paging.limit))
     return answer(found, paging)
   }
 
@@ -114,5 +113,5 @@ function wordsOf(text: string): string[] {
   const all = text.normalize('NFC').toLowerCase().split(/\s+/)
   const words = [...new Set(all.filter((word) => word !== ''))]
   if (words.length <= MAX_WORDS) return words
-  throw new ApiError(errors.invalid_request, { details: [{ path: 'query.q', message: `must have at most ${MAX_WORDS} words` }] })
+  throw invalidRequest('query.q', `must have at most ${MAX_WORDS} words`)
 }

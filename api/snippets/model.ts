@@ -4,7 +4,6 @@ import { MAX_VERSIONS } from '../../state/views/snippets/snippets.ts'
 const id = z.string().openapi({ example: '8fQz03Ls' })
 const timestamp = z.iso.datetime()
 const visibility = z.enum(['public', 'unlisted', 'private'])
-const views = z.int().openapi({ description: 'Number of reads, accurate to within a minute.' })
 
 export const CreatedSnippetSchema = z
   .object({
@@ -28,18 +27,23 @@ const Author = z
   .openapi({ description: 'null if the author is anonymous.' })
 const Version = z.object({ paste_id: id, created_at: timestamp })
 
+/** Fields of a snippet in lists, which the snippet itself also has. */
+const listed = {
+  paste_id: id,
+  title: z.string().nullable(),
+  language: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp.nullable(),
+  visibility,
+  view_count: z.int().openapi({ description: 'Number of reads, accurate to within a minute.' }),
+  content_size: z.int(),
+}
+
 export const SnippetSchema = z
   .object({
-    paste_id: id,
-    title: z.string().nullable(),
+    ...listed,
     content: z.string(),
-    language: z.string(),
-    created_at: timestamp,
-    expires_at: timestamp.nullable(),
-    visibility,
-    view_count: views,
     author: Author,
-    content_size: z.int(),
     content_hash: z.string(),
     reads_left: z.int().nullable().openapi({ description: 'null for unlimited reads.' }),
     predecessor: id.nullable().openapi({ description: 'The previous version, if the caller may see it.' }),
@@ -49,21 +53,8 @@ export const SnippetSchema = z
   })
   .openapi('Snippet')
 
-const ListedSnippetSchema = z
-  .object({
-    paste_id: id,
-    title: z.string().nullable(),
-    language: z.string(),
-    created_at: timestamp,
-    expires_at: timestamp.nullable(),
-    visibility,
-    view_count: views,
-    content_size: z.int(),
-  })
-  .openapi('ListedSnippet')
-
 export const SnippetListSchema = z
-  .object({ pastes: z.array(ListedSnippetSchema), total: z.int(), page: z.int(), limit: z.int() })
+  .object({ pastes: z.array(z.object(listed).openapi('ListedSnippet')), total: z.int(), page: z.int(), limit: z.int() })
   .openapi('SnippetList')
 
 export const DiffSchema = z

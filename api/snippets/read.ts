@@ -5,6 +5,7 @@ import type { Answer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { isUnchanged } from '../kit/conditional.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
@@ -35,7 +36,7 @@ export interface SnippetReading {
   readonly blob: OpenContent
 }
 
-const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'private, no-store' }
+const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', ...PRIVATE }
 const RAW_HEADERS = {
   'Content-Type': 'text/plain; charset=utf-8',
   // Keeps browsers from executing stored content.
@@ -104,7 +105,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     const burns = found.readsLeft !== undefined
     const ETag = `"${found.hash}"`
     const headers: Record<string, string> = burns
-      ? { ...RAW_HEADERS, 'Cache-Control': 'private, no-store' }
+      ? { ...RAW_HEADERS, ...PRIVATE }
       : { ...RAW_HEADERS, ETag, 'Cache-Control': 'private, no-cache' }
     const isNotSent = isHead || (!burns && from.ifNoneMatch !== undefined && isUnchanged(from.ifNoneMatch, ETag))
     if (isNotSent) return { status: 200, headers, body: null }
@@ -168,7 +169,7 @@ function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
 }
 
 function toPage({ id }: SnippetRecord): Answer {
-  return { status: 303, headers: { Location: `/p/${id}`, 'Cache-Control': 'private, no-store' }, body: null }
+  return { status: 303, headers: { Location: `/p/${id}`, ...PRIVATE }, body: null }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ApiError, errors } from '../kit/errors.ts'
+import { invalidRequest } from '../kit/errors.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -32,7 +32,7 @@ export function stepsOf(now: number, hours: number, resolution: Resolution): Ste
   const count = Math.ceil((hours * HOUR_MS) / stepMs)
   if (count > MAX_STEPS) {
     const message = `${hours} hours in steps of ${resolution} are ${count} points, but at most ${MAX_STEPS} are allowed; use fewer hours or longer steps`
-    throw new ApiError(errors.invalid_request, { details: [{ path: 'query.resolution', message }] })
+    throw invalidRequest('query.resolution', message)
   }
   const to = Math.floor(now / stepMs) * stepMs + stepMs
   return { stepMs, from: to - count * stepMs, to }

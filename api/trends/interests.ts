@@ -3,10 +3,12 @@ import { z } from '@hono/zod-openapi'
 import { foldTerm, MAX_TERM_CODE_POINTS } from '../../schemas/trends/term.ts'
 import { userInterests } from '../../schemas/trends/topics.ts'
 import { type InterestProfile, readInterests } from '../../state/views/trends/interests.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import type { ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp } from '../kit/readiness.ts'
 
 /** Maximum number of topics in a profile, which holds a person's preferences and not a data set. */
 const MAX_TOPICS = 1_000
@@ -41,7 +43,6 @@ export interface InterestsOptions {
 
 const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
 /** Profiles are private and must not be cached. */
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
 /** How long to wait until a write is readable, which usually takes about 100 ms. After this time, the answer is 202. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
@@ -49,9 +50,7 @@ const LOOK_EVERY_MS = 25
 export function interests({ reader, facts, now, sleep = delay }: InterestsOptions): Interests {
   async function find(userId: bigint): Promise<InterestProfile | undefined> {
     const found = await readInterests(reader, facts.partitionOf(userInterests, userId), userId)
-    if (found === NOT_CAUGHT_UP)
-      throw new ApiError(errors.not_ready, { message: 'Interest profiles are still being loaded. Try again shortly.' })
-    return found
+    return caughtUp(found, { message: 'Interest profiles are still being loaded. Try again shortly.' })
   }
 
   /** Returns whether the view contains this write or a later one. Waits up to READABLE_WITHIN_MS. */

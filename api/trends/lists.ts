@@ -10,10 +10,12 @@ import {
   renderEntries,
   type ServedList,
 } from '../../state/views/trends/trends.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import type { NOT_CAUGHT_UP, ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import { trendsErrors } from './errors.ts'
 import { type ViewVersion, viewVersions } from './view-versions.ts'
 
@@ -42,6 +44,7 @@ const MAX_CANDIDATE_LISTS = 64
 const MS_PER_SECOND = 1_000
 /** Retry-After for a missing or stale list, which may have been replaced after this time. */
 const RETRY_AFTER_SECONDS = 5
+const STILL_BUILT = { message: 'The trends view is still being built. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS }
 
 interface Rendering {
   readonly list: ServedList
@@ -69,7 +72,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
     read: (partition: number, known: T | undefined) => Promise<T | undefined | typeof NOT_CAUGHT_UP>,
   ): Promise<{ list: T; version: ViewVersion }> {
     const partition = partitionOf(woeid)
-    const version = caughtUp(await view.of(partition))
+    const version = caughtUp(await view.of(partition), STILL_BUILT)
     const last = readings.get(woeid)
     if (last !== undefined && version !== undefined && last.version === version) return { list: await last.list, version }
     const reading = { version, list: readAfter(last, (known) => read(partition, known)) }
@@ -124,7 +127,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
       return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isCurrent(partition, version) }
     },
     async servedEnd({ woeid }) {
-      const list = caughtUp(await readServed(reader, partitionOf(woeid), woeid, undefined))
+      const list = caughtUp(await readServed(reader, partitionOf(woeid), woeid, undefined), STILL_BUILT)
       return list?.windowEnd
     },
     async candidates(region) {
@@ -138,7 +141,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
 /** Renders a list that was reranked for one user. No cache may store it. */
 export function personalAnswer(windowEnd: number, region: Region, candidates: readonly Candidate[]): Answer {
   const body = listBody(windowEnd, region, true, candidates.map(candidateText))
-  return { status: 200, headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-store' }, body }
+  return { status: 200, headers: { 'Content-Type': JSON_TYPE, ...PRIVATE }, body }
 }
 
 /** Concatenates text, because the writer of the view has already rendered the entries. */
@@ -148,17 +151,8 @@ function listBody(windowEnd: number, region: Region, personalized: boolean, entr
   return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"personalized":${personalized},"trends":${renderEntries(entries)}}`
 }
 
-function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP): T {
-  if (found === NOT_CAUGHT_UP)
-    throw new ApiError(errors.not_ready, {
-      message: 'The trends view is still being built. Try again shortly.',
-      retryAfter: RETRY_AFTER_SECONDS,
-    })
-  return found
-}
-
 function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
-  const list = caughtUp(found)
+  const list = caughtUp(found, STILL_BUILT)
   if (list === undefined)
     throw new ApiError(errors.not_ready, { message: 'This location has no list yet. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS })
   return list

@@ -1,13 +1,13 @@
 import { DEFAULT_MAX_BATCH_BYTES } from '../../schemas/topic.ts'
 import { RECORDS_AT } from '../record-batch/format.ts'
-import { type BatchStamp, BatchWriter, recordBytesBound } from '../record-batch/writer.ts'
+import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.ts'
 import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
  * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin covers compression that makes a batch larger. A
  * record above this limit gets a batch to itself, because its topic may accept more.
  */
-const BATCH_LIMIT_BYTES = 900 * 1_024
+export const BATCH_LIMIT_BYTES = 900 * 1_024
 /** The share of a smaller limit that a batch may fill, with the same margin. */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
@@ -18,7 +18,7 @@ const EARLY_BATCH_BYTES = 256 * 1_024
 /** Memory of acknowledged batches that is kept for later batches. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
-const SEQUENCE_SPAN = 2 ** 31
+export const SEQUENCE_SPAN = 2 ** 31
 
 /** The producer id and epoch that are written into batches. */
 export interface ProducerIdentity {
@@ -73,9 +73,6 @@ export interface AppenderOptions {
   /** The largest batch that the topic accepts; undefined when it is unknown. */
   readonly maxBatchBytes: number | undefined
 }
-
-/** Not used: the batch is only measured. */
-const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /**
  * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.

@@ -1,6 +1,6 @@
 import { headersOf } from '../record-batch/chunk.ts'
 import { readChunks } from '../record-batch/reader.ts'
-import { type BatchStamp, BatchWriter } from '../record-batch/writer.ts'
+import { type BatchStamp, BatchWriter, NO_STAMP } from '../record-batch/writer.ts'
 import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
@@ -20,9 +20,6 @@ export interface Holdings {
   records: number
   bytes: number
 }
-
-/** Stamp for bytes that `select` reads back and that are never sent. */
-const NO_STAMP = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /** Records of one partition that are sent together, with their receipts. */
 export class PublishBatch {

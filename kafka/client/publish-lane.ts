@@ -1,13 +1,11 @@
 import type { Runtime } from '../../runtime/runtime.ts'
 import { recordBytesBound } from '../record-batch/writer.ts'
 import { type PublishAppender, partitionKey, type Receipt, type RecordHeader, TransportError } from '../transport.ts'
-import type { BufferPool } from './appender.ts'
+import { BATCH_LIMIT_BYTES, type BufferPool, SEQUENCE_SPAN } from './appender.ts'
 import type { Outcome } from './produce-request.ts'
 import { type Holdings, PublishBatch } from './publish-batch.ts'
 import type { ProducerId } from './transaction.ts'
 
-/** Brokers accept 1 MiB (`max.message.bytes`) unless the topic allows more. A larger record gets a batch to itself. */
-const BATCH_LIMIT_BYTES = 900 * 1_024
 /**
  * Maximum number of batches with an unknown outcome. The broker remembers a producer's last five batches and recognises
  * repetitions of them.
@@ -18,8 +16,6 @@ const MAX_UNRESOLVED_BATCHES = 5
  * accepts any sequence number from it. It forgets idle producers after a day (`producer.id.expiration.ms`).
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
-/** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
-const SEQUENCE_SPAN = 2 ** 31
 /** Epochs are signed 16-bit integers. After the last one the lane needs a new producer id. */
 const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10

@@ -1,5 +1,5 @@
 import { readChunks } from '../record-batch/reader.ts'
-import { BatchWriter } from '../record-batch/writer.ts'
+import { BatchWriter, NO_STAMP } from '../record-batch/writer.ts'
 import type { RecordChunk, RecordHeader } from '../transport.ts'
 
 /** A record in the in-memory log. */
@@ -90,15 +90,13 @@ export function partitionLog(): PartitionLog {
   }
 }
 
-const PLAIN_STAMP = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
-
 /** Encodes and decodes the records with the real record-batch codec, to return them in the form of a fetch. */
 export function chunksOf(topic: string, partition: number, records: readonly LogRecord[]): RecordChunk[] {
   if (records.length === 0) return []
   const writer = new BatchWriter()
   for (const { timestamp, key, value, headers } of records)
     writer.append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
-  const bytes = writer.finish(PLAIN_STAMP, 'none')
+  const bytes = writer.finish(NO_STAMP, 'none')
   const chunks = readChunks({ topic, partition, records: bytes, from: 0, aborted: null, verifyChecksums: false })
   // A batch numbers its records without gaps, so the log's own offsets replace the numbers.
   for (const chunk of chunks) for (let i = 0; i < chunk.count; i++) chunk.offsets[i] = records[chunk.offsets[i]].offset

@@ -45,6 +45,9 @@ export interface BatchStamp {
   readonly transactional: boolean
 }
 
+/** For batches without a producer, and for bytes that are never sent. */
+export const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
+
 /** A record batch that grows in place. Each record is written once, and `finish` writes the header. */
 export class BatchWriter {
   #buffer: Buffer

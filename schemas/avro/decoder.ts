@@ -48,13 +48,10 @@ export function compileDecoder<T>(writer: AvroSchema, reader: AvroSchema = write
 
 function generateDecoder(plan: Plan): RawDecode {
   const out = sourceBuilder()
-  const generator = decoderGenerator(out)
   out.line('function root(b, p, e, d) { let value')
-  generator.read(plan, 'value', "''")
+  decoderGenerator(out)(plan, 'value', "''")
   out.line('cursor.at = p; return value }')
-  generator.finish()
-  out.line('return root')
-  return compileSource(out.text)
+  return compileSource(out)
 }
 
 /**
@@ -62,16 +59,9 @@ function generateDecoder(plan: Plan): RawDecode {
  * only evaluated on failure.
  */
 function decoderGenerator(out: SourceBuilder) {
-  const recordFunctions = new Map<RecordPlan, string>()
-  const pending: (() => void)[] = []
   const { line, fresh } = out
   const readPrimitive = primitiveReader(out)
-  const skip = skipGenerator(out, readPrimitive, pending)
-
-  /** Emits the pending functions after their callers are complete. */
-  function finish(): void {
-    for (let next = pending.pop(); next; next = pending.pop()) next()
-  }
+  const skip = skipGenerator(out, readPrimitive)
 
   function read(plan: Plan, target: string, path: string): void {
     switch (plan.op) {
@@ -170,13 +160,7 @@ function decoderGenerator(out: SourceBuilder) {
   }
 
   function callRecord(plan: RecordPlan, target: string, path: string): void {
-    let name = recordFunctions.get(plan)
-    if (!name) {
-      name = fresh('record')
-      recordFunctions.set(plan, name)
-      const declared = name
-      pending.push(() => writeRecord(declared, plan))
-    }
+    const name = out.functionFor(plan, (declared) => writeRecord(declared, plan))
     if (path === "''") line(`${target} = ${name}(b, p, e, d + 1); p = cursor.at`)
     else line(`try { ${target} = ${name}(b, p, e, d + 1); p = cursor.at } catch (error) { throw withPath(${path}, error) }`)
   }
@@ -199,5 +183,5 @@ function decoderGenerator(out: SourceBuilder) {
     line(`cursor.at = p; return { ${properties.join(', ')} } }`)
   }
 
-  return { read, finish }
+  return read
 }

@@ -49,9 +49,7 @@ function generateEncoder(type: AvroType): RawEncode {
   generator.room(type)
   generator.write(type, 'value', "''")
   out.line('return p }')
-  generator.finish()
-  out.line('return root')
-  return compileSource(out.text)
+  return compileSource(out)
 }
 
 /**
@@ -59,13 +57,7 @@ function generateEncoder(type: AvroType): RawEncode {
  * failure.
  */
 function encoderGenerator(out: SourceBuilder) {
-  const recordFunctions = new Map<RecordType, string>()
-  const pending: (() => void)[] = []
   const { line, fresh } = out
-
-  function finish(): void {
-    for (let next = pending.pop(); next; next = pending.pop()) next()
-  }
 
   /** Reserves room for a value of bounded size. All other values reserve their own room. */
   function room(type: AvroType): void {
@@ -224,13 +216,7 @@ function encoderGenerator(out: SourceBuilder) {
   }
 
   function callRecord(type: RecordType, value: string, path: string): void {
-    let name = recordFunctions.get(type)
-    if (!name) {
-      name = fresh('record')
-      recordFunctions.set(type, name)
-      const declared = name
-      pending.push(() => writeRecord(declared, type))
-    }
+    const name = out.functionFor(type, (declared) => writeRecord(declared, type))
     const call = `p = ${name}(${value}, out, p, d + 1); b = out.buffer`
     line(path === "''" ? call : `try { ${call} } catch (error) { throw withPath(${path}, error) }`)
   }
@@ -253,7 +239,7 @@ function encoderGenerator(out: SourceBuilder) {
     line('return p }')
   }
 
-  return { room, write, finish }
+  return { room, write }
 }
 
 /** Size of the longest varint in bytes. */

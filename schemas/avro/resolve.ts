@@ -4,6 +4,7 @@ import {
   type EnumType,
   type Field,
   minimumBytes,
+  PRIMITIVES,
   type PrimitiveKind,
   type PrimitiveType,
   type RecordType,
@@ -172,17 +173,7 @@ function incompatible(path: string, reason: string): IncompatiblePlan {
 }
 
 export function isPrimitive(type: AvroType): type is PrimitiveType {
-  switch (type.kind) {
-    case 'record':
-    case 'enum':
-    case 'fixed':
-    case 'array':
-    case 'map':
-    case 'union':
-      return false
-    default:
-      return true
-  }
+  return PRIMITIVES.has(type.kind) || type.kind === 'int64'
 }
 
 function described(type: AvroType): string {

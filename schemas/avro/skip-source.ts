@@ -5,15 +5,11 @@ import { type AvroType, minimumBytes } from './types.ts'
 /**
  * Emits statements that skip a value that the reader does not need. They check its content only as far as is necessary
  * to find its end.
- * @param pending functions to emit after their callers are complete
  */
 export function skipGenerator(
-  { line, fresh }: SourceBuilder,
+  { line, fresh, functionFor }: SourceBuilder,
   readPrimitive: PrimitiveReader,
-  pending: (() => void)[],
 ): (type: AvroType, path: string) => void {
-  const skipFunctions = new Map<AvroType, string>()
-
   function skip(type: AvroType, path: string): void {
     switch (type.kind) {
       case 'null':
@@ -59,18 +55,12 @@ export function skipGenerator(
         return
       }
       case 'record': {
-        let name = skipFunctions.get(type)
-        if (!name) {
-          name = fresh('skip')
-          skipFunctions.set(type, name)
-          const declared = name
-          pending.push(() => {
-            line(`function ${declared}(b, p, e, d) {`)
-            line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
-            for (const field of type.fields) skip(field.type, extended("''", `.${field.name}`))
-            line('return p }')
-          })
-        }
+        const name = functionFor(type, (declared) => {
+          line(`function ${declared}(b, p, e, d) {`)
+          line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
+          for (const field of type.fields) skip(field.type, extended("''", `.${field.name}`))
+          line('return p }')
+        })
         line(`try { p = ${name}(b, p, e, d + 1) } catch (error) { throw withPath(${path}, error) }`)
         return
       }

@@ -36,28 +36,46 @@ export interface SourceBuilder {
   line(text: string): void
   /** Returns a unique variable name. */
   fresh(prefix: string): string
-  readonly text: string
+  /**
+   * Returns the name of the function for a record.
+   * @param write writes the function; called at most once per record, after the calling function is complete
+   */
+  functionFor(record: object, write: (name: string) => void): string
+  /** Writes the functions for records, and returns the whole source. */
+  finish(): string
 }
 
 export function sourceBuilder(): SourceBuilder {
   const lines: string[] = []
+  const functions = new Map<object, string>()
+  const pending: (() => void)[] = []
   let variables = 0
+  const fresh = (prefix: string) => `${prefix}${++variables}`
   return {
     line: (text) => void lines.push(text),
-    fresh: (prefix) => `${prefix}${++variables}`,
-    get text() {
+    fresh,
+    functionFor(record, write) {
+      const known = functions.get(record)
+      if (known !== undefined) return known
+      const name = fresh('record')
+      functions.set(record, name)
+      pending.push(() => write(name))
+      return name
+    },
+    finish() {
+      for (let next = pending.pop(); next; next = pending.pop()) next()
       return lines.join('\n')
     },
   }
 }
 
 /**
- * Runs generated source once and returns its result. The source consists of fixed templates. Everything that comes from
- * a schema is inserted as a JSON literal or a number.
+ * Runs generated source once and returns its function `root`. The source consists of fixed templates. Everything that
+ * comes from a schema is inserted as a JSON literal or a number.
  */
-export function compileSource<T>(source: string): T {
+export function compileSource<T>(source: SourceBuilder): T {
   const names = Object.keys(RUNTIME)
-  const build = new Function(...names, `'use strict'\n${source}`)
+  const build = new Function(...names, `'use strict'\n${source.finish()}\nreturn root`)
   return build(...names.map((name) => RUNTIME[name as keyof typeof RUNTIME])) as T
 }
 

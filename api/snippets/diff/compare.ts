@@ -1,6 +1,7 @@
 import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import { type Answer, jsonAnswer } from '../../kit/answer.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
+import { PRIVATE } from '../../kit/headers.ts'
 import { snippetErrors } from '../errors.ts'
 import { type Contents, openContent, wholeContent } from '../stored-content.ts'
 import type { Comparer } from './comparer.ts'
@@ -31,7 +32,7 @@ export async function compareSnippets({ contents, comparer }: CompareDeps, { fro
   const patch = await comparer.ask({ from: from.id, to: to.id, before, after })
   if (patch === undefined) throw new ApiError(errors.unavailable, { message: 'Too many comparisons are running. Try again shortly.' })
   if (patch === null) throw new ApiError(snippetErrors.not_comparable)
-  return jsonAnswer(200, { from: from.id, to: to.id, ...patch }, { 'Cache-Control': 'private, no-store' })
+  return jsonAnswer(200, { from: from.id, to: to.id, ...patch }, PRIVATE)
 }
 
 async function textOf(contents: Contents, snippet: SnippetRecord, address: string): Promise<string> {

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../../../state/blobs/blob-store.ts'
 import type { BlobDraft } from '../../../state/blobs/draft.ts'
-import { ApiError, errors } from '../../kit/errors.ts'
+import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { decodeUtf8 } from '../../kit/text.ts'
 import { snippetErrors } from '../errors.ts'
 import { WHOLE_BYTES } from '../stored-content.ts'
@@ -140,8 +140,7 @@ async function fromJson(pieces: AsyncIterable<Uint8Array>, content: ContentSink)
   }
   check.end()
   const { fields, hasContent } = reader.end()
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
-    throw new ApiError(errors.invalid_request, { details: [{ path: 'body', message: 'must be an object' }] })
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw invalidRequest('body', 'must be an object')
   const { content: placeholder, ...others } = fields as Record<string, unknown>
   if (!hasContent || placeholder !== '') throw contentMissing()
   return others
@@ -156,7 +155,7 @@ async function fromForm(pieces: AsyncIterable<Uint8Array>, contentType: string, 
     part(name) {
       current = name
       const isSecond = name === 'content' ? hasContent : fields.has(name)
-      if (isSecond) throw new ApiError(errors.invalid_request, { details: [{ path: `body.${name}`, message: 'is given twice' }] })
+      if (isSecond) throw invalidRequest(`body.${name}`, 'is given twice')
       if (name === 'content') hasContent = true
       else fields.set(name, [])
     },
@@ -177,11 +176,9 @@ function takeField(fields: Map<string, Buffer[]>, name: string, bytes: Uint8Arra
   const field = fields.get(name)!
   field.push(Buffer.from(bytes))
   if (field.reduce((sum, piece) => sum + piece.byteLength, 0) > MAX_FIELD_BYTES)
-    throw new ApiError(errors.invalid_request, {
-      details: [{ path: `body.${name}`, message: `must not be longer than ${MAX_FIELD_BYTES} bytes` }],
-    })
+    throw invalidRequest(`body.${name}`, `must not be longer than ${MAX_FIELD_BYTES} bytes`)
 }
 
 function contentMissing(): ApiError {
-  return new ApiError(errors.invalid_request, { details: [{ path: 'body.content', message: 'must be a string' }] })
+  return invalidRequest('body.content', 'must be a string')
 }

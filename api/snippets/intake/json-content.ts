@@ -1,4 +1,4 @@
-import { ApiError, errors } from '../../kit/errors.ts'
+import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { assertCleanText } from '../../kit/text.ts'
 import { invalidJson, type JsonEscapes, jsonEscapes } from './json-escapes.ts'
 
@@ -146,7 +146,7 @@ export function jsonContentReader(): JsonContentReader {
     end() {
       if (place !== places.between) throw invalidJson('it ends within a string')
       const text = Buffer.concat(rest).toString()
-      if (text.trim() === '') throw new ApiError(errors.invalid_request, { details: [{ path: 'body', message: 'the body is empty' }] })
+      if (text.trim() === '') throw invalidRequest('body', 'the body is empty')
       let fields: unknown
       try {
         fields = JSON.parse(text)

@@ -1,4 +1,4 @@
-import { ApiError, errors } from '../../kit/errors.ts'
+import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
 /** Decodes the inside of a JSON string that arrives in pieces. */
 export interface JsonEscapes {
@@ -132,5 +132,5 @@ function loneSurrogate(): ApiError {
 }
 
 export function invalidJson(reason: string): ApiError {
-  return new ApiError(errors.invalid_request, { details: [{ path: 'body', message: `the body is not valid JSON: ${reason}` }] })
+  return invalidRequest('body', `the body is not valid JSON: ${reason}`)
 }

@@ -1,4 +1,4 @@
-import { ApiError, errors } from '../../kit/errors.ts'
+import { type ApiError, invalidRequest } from '../../kit/errors.ts'
 
 /** Receives the parts of a multipart body in order. */
 export interface MultipartHandler {
@@ -101,7 +101,5 @@ function nameOf(headers: string): string {
 }
 
 function invalidMultipart(reason: string): ApiError {
-  return new ApiError(errors.invalid_request, {
-    details: [{ path: 'body', message: `the body is not valid multipart/form-data: ${reason}` }],
-  })
+  return invalidRequest('body', `the body is not valid multipart/form-data: ${reason}`)
 }

@@ -1,6 +1,7 @@
 import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import type { Answer } from '../../kit/answer.ts'
 import { ApiError, errorHeaders } from '../../kit/errors.ts'
+import { PRIVATE } from '../../kit/headers.ts'
 import type { ArrivingBody } from '../../kit/route.ts'
 import type { SnippetAccess } from '../access.ts'
 import { PLAINTEXT } from '../languages/detect.ts'
@@ -92,7 +93,7 @@ function htmlAnswer(status: number, body: string, headers: Readonly<Record<strin
   const common = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': PAGE_POLICY,
-    'Cache-Control': 'private, no-store',
+    ...PRIVATE,
   }
   return { status, headers: { ...common, ...headers }, body: body === '' ? null : body }
 }

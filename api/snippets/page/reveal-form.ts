@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { ApiError, errors } from '../../kit/errors.ts'
+import { invalidRequest } from '../../kit/errors.ts'
 import type { ArrivingBody } from '../../kit/route.ts'
 
 export const FORM_TYPE = 'application/x-www-form-urlencoded'
@@ -28,5 +28,5 @@ export async function formKeyFrom({ contentType, pieces }: ArrivingBody): Promis
   const key = new URLSearchParams(body).get(KEY_FIELD)
   if (key === null) return undefined
   if (UUID.test(key)) return key
-  throw new ApiError(errors.invalid_request, { details: [{ path: `body.${KEY_FIELD}`, message: 'must be the key of a form' }] })
+  throw invalidRequest(`body.${KEY_FIELD}`, 'must be the key of a form')
 }
