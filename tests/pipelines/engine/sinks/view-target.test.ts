@@ -25,6 +25,7 @@ function topic(name: string, config: Record<string, string>): Topic<number, stri
 function world(config: Record<string, string> = {}) {
   const batches: ViewBatch[] = []
   const cleared: string[] = []
+  const finished: string[] = []
   const state = { stored: undefined as ViewPosition | undefined, position: undefined as number | undefined, applied: true, down: false }
   const store: ViewStore = {
     async apply(batch) {
@@ -39,10 +40,13 @@ function world(config: Record<string, string> = {}) {
     async clear(name, of) {
       cleared.push(`${name} ${of}`)
     },
+    async finishClearing(name, of) {
+      finished.push(`${name} ${of}`)
+    },
   }
   const topics = [topic('facts', config), topic('others', {})]
   const target = viewTarget({ view, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
-  return { target, state, batches, cleared }
+  return { target, state, batches, cleared, finished }
 }
 
 const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
@@ -103,6 +107,15 @@ test('reading continues at the position of the view', async () => {
   state.stored = { next: 50, at: 0 }
   expect(await target.open(partition, facts)).toBe(50)
   expect(cleared).toEqual([])
+})
+
+test('an interrupted clearing is finished before the view fills', async () => {
+  const { target, state, finished } = world()
+  expect(await target.open(partition, facts)).toBeUndefined()
+  expect(finished).toEqual(['things 3'])
+  state.stored = { next: 50, at: 0 }
+  await target.open(partition, facts)
+  expect(finished).toEqual(['things 3'])
 })
 
 test('a view that is ahead of its log belongs to another log, and is cleared and rebuilt', async () => {
