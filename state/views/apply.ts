@@ -51,6 +51,11 @@ export interface ViewStore {
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /**
+   * The strings at these keys of one partition of a view.
+   * @throws TargetUnavailableError when retrying may help
+   */
+  read(keys: readonly string[]): Promise<(string | null)[]>
+  /**
    * Deletes one partition of a view. Until all its keys are gone, nobody can apply a batch to it.
    * @throws TargetUnavailableError when retrying may help. The clearing is unfinished then: see `finishClearing`.
    */
@@ -128,7 +133,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
     await asking(() => run(CLEARING_SCRIPTS.end, [positions], [clearing]))
   }
 
-  return { apply, position, clear, finishClearing }
+  return { apply, position, read: (keys) => asking(() => commands.mget(...keys)), clear, finishClearing }
 }
 
 /** Returns the key under which a view's partition keeps its position in each topic. */

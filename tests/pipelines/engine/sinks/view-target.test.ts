@@ -22,11 +22,17 @@ function topic(name: string, config: Record<string, string>): Topic<number, stri
   return { name, key: decimalInt, value: rawValue(utf8), partitions: 4, config }
 }
 
-function world(config: Record<string, string> = {}) {
+function world(config: Record<string, string> = {}, shown = view) {
   const batches: ViewBatch[] = []
   const cleared: string[] = []
   const finished: string[] = []
-  const state = { stored: undefined as ViewPosition | undefined, position: undefined as number | undefined, applied: true, down: false }
+  const state = {
+    stored: undefined as ViewPosition | undefined,
+    position: undefined as number | undefined,
+    applied: true,
+    down: false,
+    held: new Map<string, string>(),
+  }
   const store: ViewStore = {
     async apply(batch) {
       if (state.down) throw new TargetUnavailableError('away')
@@ -37,6 +43,9 @@ function world(config: Record<string, string> = {}) {
       if (state.down) throw new TargetUnavailableError('away')
       return state.stored
     },
+    async read(keys) {
+      return keys.map((key) => state.held.get(key) ?? null)
+    },
     async clear(name, of) {
       cleared.push(`${name} ${of}`)
     },
@@ -45,7 +54,7 @@ function world(config: Record<string, string> = {}) {
     },
   }
   const topics = [topic('facts', config), topic('others', {})]
-  const target = viewTarget({ view, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
+  const target = viewTarget({ view: shown, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
   return { target, state, batches, cleared, finished }
 }
 
@@ -70,6 +79,31 @@ test('a batch is applied as operations, with its offset and all topics of the vi
       caughtUp: true,
       now: NOW,
     },
+  ])
+})
+
+test('a deletion sees what the view holds, including what the same batch wrote', async () => {
+  const seen: [key: number, held: string | null | undefined][] = []
+  const key = (id: number) => `{things:3}:${id}`
+  const deleting: View<number, string> = {
+    name: 'things',
+    operationsFor(_partition, id, value, context) {
+      if (value !== null) return [{ op: 'set', key: key(id), value }]
+      seen.push([id, context?.held])
+      return [{ op: 'del', key: key(id) }]
+    },
+    heldKey: (_partition, id, value) => (value === null ? key(id) : undefined),
+  }
+  const { target, state } = world({}, deleting)
+  state.held = new Map([1, 2, 3].map((id) => [key(id), `stored ${id}`]))
+  const records = [record(1, null), record(2, 'written'), record(2, null), record(3, null), record(3, null), record(4, null)]
+  await target.prepare({ partition, records, expected: 1, next: 7, caughtUp: false })()
+  expect(seen).toEqual([
+    [1, 'stored 1'],
+    [2, 'written'],
+    [3, 'stored 3'],
+    [3, null],
+    [4, null],
   ])
 })
 
