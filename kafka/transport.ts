@@ -396,6 +396,8 @@ export interface TopicSpec {
   readonly replicationFactor?: number
   /** Broker topic configuration, e.g. `cleanup.policy`. */
   readonly config?: Readonly<Record<string, string>>
+  /** The configuration keeps a promise to erase records, so provisioning also sets it for existing topics. */
+  readonly erases?: boolean
 }
 
 export interface Transport {
@@ -406,6 +408,11 @@ export interface Transport {
    * partitions.
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
+  /**
+   * Sets the declared configuration of existing topics.
+   * @throws TransportError when the broker refuses, for example because the client may not change topics
+   */
+  configureTopics(topics: readonly TopicSpec[]): Promise<void>
   /** Returns the partition counts of existing topics. Topics that do not exist are absent from the map. */
   partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
   /**

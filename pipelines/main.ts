@@ -2,13 +2,16 @@ import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
 import { systemRuntime } from '../runtime/system.ts'
+import { erasureTimes } from '../state/erasure.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
 import {
   createWorker,
   type EngineMetrics,
+  holdsErasableState,
   memberIdentity,
+  periodicJob,
   type Runner,
   type SinkGroup,
   type SinkSeat,
@@ -16,6 +19,7 @@ import {
   startHost,
   workerRunner,
 } from './engine/index.ts'
+import { declaredTopologies } from './service.ts'
 import { pipelineServices } from './services.ts'
 import { sinkGroupIds } from './sink-groups.ts'
 
@@ -48,7 +52,12 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
   }
 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
-    return services.flatMap(({ service, resources }) => {
+    const hasErasableState = services.some(({ service }) => declaredTopologies(service).some(holdsErasableState))
+    const stateScrub = periodicJob(
+      { name: 'state-scrub', everyMs: erasureTimes(config.eraseWithinMs).scrubEveryMs, run: async () => void (await backend.scrub()) },
+      runtime,
+    )
+    const own = services.flatMap(({ service, resources }) => {
       const workers = service
         .topologies(() => resources)
         .map((topology) => {
@@ -61,6 +70,7 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
       const sinks = service.sinks.map((sink) => sink.open(context, seatOf(sink.name)))
       return [...workers, ...sinks, ...(service.jobs?.(context) ?? [])]
     })
+    return hasErasableState ? [...own, stateScrub] : own
   }
 
   const host = await startHost(config.health, { backend, runtime, runners })

@@ -31,10 +31,18 @@ export interface SinkDeclaration {
   open(context: SinkContext, seat: SinkSeat): Runner
 }
 
-/** Keeps a view in Redis up to date. */
-export function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopic[]): SinkDeclaration {
+/**
+ * Keeps a view in Redis up to date.
+ * @param declared the view, or a function that declares it with the worker's settings
+ */
+export function viewSink<K, V>(
+  name: string,
+  declared: View<K, V> | ((config: StateSettings) => View<K, V>),
+  topics: readonly AnyTopic[],
+): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
+    const view = typeof declared === 'function' ? declared(config) : declared
     async function create() {
       const target = viewTarget({ view, topics }, { store: viewStore(redis), runtime })
       return createSink({ name, topics }, { transport, registry, target, seat, runtime })

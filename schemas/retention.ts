@@ -18,6 +18,21 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
 /**
+ * Time until the broker has to compact a record, and thus until it closes the segment that holds it, if records keep
+ * coming: see `rollLogs` in the engine. It leaves the broker half an hour for the work.
+ */
+const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
+
+/** Additional configuration of compacted topics whose replaced records must vanish within the hour. */
+export const erasable: Readonly<Record<string, string>> = {
+  'max.compaction.lag.ms': String(ERASABLE_COMPACTED_MS),
+  'segment.ms': String(ERASABLE_COMPACTED_MS),
+}
+
+/** Commands that hold what must vanish within the hour. They have passed their deadlines after half a minute. */
+export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
+
+/**
  * Commands are kept for a day. They have long passed their deadlines by then, but operators may still need to look into
  * them.
  */

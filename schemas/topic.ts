@@ -40,6 +40,8 @@ export interface Topic<K, V> {
   readonly productionPartitions?: number
   /** Broker configuration, such as `cleanup.policy` or `retention.ms`. */
   readonly config?: Readonly<Record<string, string>>
+  /** The configuration keeps a promise to erase records, so provisioning also sets it for existing topics. */
+  readonly erases?: boolean
 }
 
 const MIB = 1_048_576

@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../settings/fragment.ts'
-import { addressOf, documented, flag } from '../settings/variables.ts'
+import { addressOf, documented, flag, wholeNumber } from '../settings/variables.ts'
+
+const MS_PER_SECOND = 1_000
 
 export const stateSettings = settingsFragment({
   variables: {
@@ -25,6 +27,10 @@ export const stateSettings = settingsFragment({
       '`data/blobs` in `MILLRACE_HOME`',
     ),
     BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
+    ERASE_WITHIN_SECONDS: documented(
+      wholeNumber(1).prefault('3600'),
+      'time within which deleted data that a service promises to erase vanishes from state, views, tables and blobs',
+    ),
   },
   value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
@@ -39,10 +45,12 @@ export const stateSettings = settingsFragment({
     /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
     clickhouseCluster: env.CLICKHOUSE_CLUSTER,
     blobs: { url: env.BLOBS_URL ?? pathToFileURL(join(home, 'data', 'blobs')).href, s3Endpoint: env.BLOBS_ENDPOINT },
+    /** Time within which deleted things vanish from everywhere. */
+    eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })
 
-/** Addresses of the stores that hold data at rest. */
+/** Addresses of the stores that hold data at rest, and how long they keep what is deleted. */
 export type StateSettings = ValueOf<typeof stateSettings>
 
 export type ClickhouseSettings = StateSettings['clickhouse']

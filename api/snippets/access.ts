@@ -1,6 +1,12 @@
+<<<<<<< HEAD
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
 import { readSnippet, type SnippetRecord, snippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { ViewReader } from '../../state/views/view.ts'
+=======
+import { type ReadSnippet, snippetFlow } from '../../schemas/snippets/flow.ts'
+import { readBurntSnippet, readSnippet, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
+import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+>>>>>>> views
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -56,9 +62,10 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const open = await openRead(from, id)
     const first = await open.take()
     // After the last read, only its expiry can remove the snippet. Before that, the owner may have deleted it.
-    if (first.readsLeft !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
-    if (!isAlive(first)) throw new ApiError(snippetErrors.paste_not_found)
-    return first
+    if (first.reads_left !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
+    const burnt = await readBurntSnippet(views, partitionOf(id), id)
+    if (burnt === undefined || !isAlive(burnt)) throw new ApiError(snippetErrors.paste_not_found)
+    return { ...burnt, readsLeft: 0 }
   }
 
   async function openRead(from: CommandRequest, id: string) {
@@ -66,13 +73,10 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
     const ask = (step?: string) => open.run(snippetFlow, id, { action: 'read', user_id, snippet: null }, step)
 
-    /**
-     * Uses one read. Throws ApiError: `paste_not_found`, `private_paste`. @returns the snippet in its state after this
-     * read
-     */
-    async function take(): Promise<SnippetRecord> {
+    /** Throws ApiError: `paste_not_found`, `private_paste`. @returns the counts after this read */
+    async function take(): Promise<ReadSnippet> {
       const answer = await ask()
-      if (answer.outcome === 'read') return snippetRecord(answer.snippet)
+      if (answer.outcome === 'read') return answer.snippet
       throw new ApiError(answer.outcome === 'forbidden' ? snippetErrors.private_paste : snippetErrors.paste_not_found)
     }
 
@@ -83,8 +87,9 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
    * Uses one of the remaining reads. A repeated request uses no further read. Throws ApiError as `find` does, because
    * another reader may have used the last one.
    */
-  async function takeRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
-    return await (await openRead(from, id)).take()
+  async function takeRead(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetRecord> {
+    const { view_count, reads_left } = await (await openRead(from, snippet.id)).take()
+    return { ...snippet, views: view_count, readsLeft: reads_left ?? undefined }
   }
 
   async function remove(from: CommandRequest, id: string): Promise<void> {

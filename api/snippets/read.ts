@@ -45,9 +45,9 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads, refreshes
-   * its blob. After the last read nothing refers to the blob, but for a day, a caller who lost the answer may repeat
-   * the request.
+   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads,
+   * refreshes its blob. After the last read nothing refers to the blob, but a caller who lost the answer may repeat
+   * the request while the blob remains. Repetitions do not prolong this time.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet, from.address)
@@ -56,8 +56,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
       return { snippet, blob }
     }
     try {
-      await answeringBlobs(() => contents.blobs.touch(snippet.hash))
-      return { snippet: await access.takeRead(from, snippet.id), blob }
+      if (snippet.readsLeft > 0) await answeringBlobs(() => contents.blobs.touch(snippet.hash))
+      return { snippet: await access.takeRead(from, snippet), blob }
     } catch (error) {
       blob.close()
       throw error

@@ -96,7 +96,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
+    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated without using another one, also for 55 minutes after the last read, unless the snippet has expired or was deleted.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -218,7 +218,7 @@ export const revealRoute = defineRoute({
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:
-    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again within a day uses no further read, even after the last one, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
+    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again uses no further read, also for 55 minutes after the last one, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,

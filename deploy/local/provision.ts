@@ -16,7 +16,8 @@ type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 /**
  * Creates the public topics and the internal topics of the topologies, and registers the schemas of the public ones, so
  * that any producer finds both. Workers also create missing topics, but with the partition counts of a small machine.
- * Existing topics keep their partitions, because otherwise keys would move between them.
+ * Existing topics keep their partitions, because otherwise keys would move between them. Those that promise to erase
+ * records get the declared configuration.
  * @returns the number of public topics
  * @throws Error with the registry's reason when it rejects a schema
  */
@@ -25,7 +26,9 @@ export async function provisionTopics(brokers: string, registryUrl: string, part
   try {
     await transport.connect()
     const existing = await transport.partitionCounts(topicSpecs(partitionsOf).map(({ name }) => name))
-    await transport.ensureTopics(topicSpecs(partitionsOf, existing))
+    const specs = topicSpecs(partitionsOf, existing)
+    await transport.ensureTopics(specs)
+    await transport.configureTopics(specs.filter(({ name, erases }) => erases === true && existing.has(name)))
   } finally {
     await transport.close()
   }
@@ -46,7 +49,7 @@ export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<strin
   const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
   const counts = new Map([...topics, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
   const specs = [
-    ...topics.map(({ name, partitions, config }) => ({ name, partitions: counts.get(name) ?? partitions, config })),
+    ...topics.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
   return specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))

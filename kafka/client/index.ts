@@ -9,7 +9,7 @@ import { openMemberlessGroup } from './memberless-group.ts'
 import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
 import { openProducer } from './producer.ts'
 import { openPublisher } from './publisher.ts'
-import { ensureTopics, partitionCounts } from './topics.ts'
+import { configureTopics, ensureTopics, partitionCounts } from './topics.ts'
 
 export type { KafkaDeps, KafkaOptions } from './options.ts'
 
@@ -44,6 +44,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   return {
     connect: cluster.connect,
     ensureTopics: (topics) => ensureTopics(context, cluster, topics),
+    configureTopics: (topics) => configureTopics(cluster, topics),
     partitionCounts: (topics) => partitionCounts(context, cluster, topics),
     maxBatchBytes: (topics) => maxBatchBytes(context, cluster, topics),
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),

@@ -4,7 +4,7 @@ import { ask } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
-import { createTopicsV7 } from './protocol.ts'
+import { ConfigResourceTypes, createTopicsV7, IncrementalAlterConfigOperationTypes, incrementalAlterConfigsV1 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 /** Makes the broker use its `default.replication.factor`. */
@@ -73,6 +73,26 @@ function request({ name, partitions, replicationFactor, config }: TopicSpec) {
     replicationFactor: replicationFactor ?? BROKER_DEFAULT,
     assignments: [],
     configs: Object.entries(config ?? {}).map(([key, value]) => ({ name: key, value })),
+  }
+}
+
+/** Sets the declared configuration of existing topics. */
+export async function configureTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
+  const resources = specs.map(({ name, config }) => ({
+    resourceType: ConfigResourceTypes.TOPIC,
+    resourceName: name,
+    configs: Object.entries(config ?? {}).map(([key, value]) => ({
+      name: key,
+      value,
+      configOperation: IncrementalAlterConfigOperationTypes.SET,
+    })),
+  }))
+  if (resources.length === 0) return
+  const validateOnly = false
+  const answer = await ask(await cluster.anyBroker(), incrementalAlterConfigsV1.api, resources, validateOnly)
+  for (const { resourceName, errorCode, errorMessage } of answer.responses) {
+    const reason = errorName(errorCode)
+    if (reason !== 'NONE') throw fatal(reason, `configuring topic ${resourceName}`, errorMessage)
   }
 }
 

@@ -18,6 +18,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     async ensureTopics(topics) {
       for (const spec of topics) broker.createTopic(spec)
     },
+    async configureTopics() {},
     async partitionCounts(topics) {
       const counts = topics.map((topic): [string, number | undefined] => [topic, broker.partitionCount(topic)])
       return new Map(counts.filter((entry): entry is [string, number] => entry[1] !== undefined))

@@ -48,7 +48,7 @@ export type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/top
 // Stores
 
 export { type JoinBufferStore, joinBufferStore } from '../../state/stores/join-buffer-store.ts'
-export { type KeyedStore, type KeyRange, keyedStore } from '../../state/stores/keyed-store.ts'
+export { type KeyedStore, type KeyRange, keyedStore, ROLL_KEY } from '../../state/stores/keyed-store.ts'
 export { seenSetReader } from '../../state/stores/seen-set/reader.ts'
 export { type SeenSetStore, seenSetStore } from '../../state/stores/seen-set-store.ts'
 export type { EngineStore } from '../../state/stores/store.ts'
@@ -92,9 +92,10 @@ export { type QueryAnswer, QueryError, type StateQueries, type StateView } from 
 export { type Host, type HostDeps, type HostOptions, startHost } from './worker/host.ts'
 export type { EngineMetrics } from './worker/introspection.ts'
 export { memberIdentity } from './worker/member-identity.ts'
+export { type PeriodicJob, periodicJob } from './worker/periodic-job.ts'
 export { type RunningWorker, type RunOptions, run } from './worker/run.ts'
 export type { Runner, Sample } from './worker/runner.ts'
 export { createWorker, type Worker, type WorkerStatus } from './worker/worker.ts'
 export type { Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-config.ts'
 export { workerRunner } from './worker/worker-runner.ts'
-export { internalTopics } from './worker/worker-topics.ts'
+export { holdsErasableState, internalTopics } from './worker/worker-topics.ts'

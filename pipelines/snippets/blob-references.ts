@@ -1,5 +1,6 @@
 import type { BlobReferences, Snippet } from '../../schemas/snippets/types.ts'
 import type { Context, KeyedStore, Topic } from '../engine/index.ts'
+import { isGone } from './decide.ts'
 
 /** Counts the snippets of a partition that refer to each blob, so that the sweep knows which blobs are in use. */
 export function blobReferences(store: KeyedStore<string, BlobReferences>, topic: Topic<string, BlobReferences>) {
@@ -15,11 +16,12 @@ export function blobReferences(store: KeyedStore<string, BlobReferences>, topic:
   return {
     follow(before: Snippet | undefined, after: Snippet, ctx: Context): void {
       const by = Number(wantsBlob(after)) - Number(before !== undefined && wantsBlob(before))
-      if (by !== 0) add(after.content_hash, by, ctx)
+      // A snippet that is gone has forgotten the address of its content.
+      if (by !== 0) add(before?.content_hash ?? after.content_hash, by, ctx)
     },
   }
 }
 
 function wantsBlob(snippet: Snippet): boolean {
-  return !snippet.is_deleted && !snippet.is_expired
+  return !isGone(snippet)
 }

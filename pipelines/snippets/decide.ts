@@ -14,9 +14,9 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
     case 'create':
       return create(snippet, command, facts)
     case 'delete':
-      return whenAlive(snippet, facts.now, (alive) => remove(alive, command))
+      return whenAlive(snippet, facts.now, (alive) => remove(alive, command, facts))
     case 'read':
-      return whenAlive(snippet, facts.now, (alive) => read(alive, command))
+      return whenAlive(snippet, facts.now, (alive) => read(alive, command, facts))
   }
 }
 
@@ -36,6 +36,7 @@ function create(snippet: Snippet | undefined, { user_id, snippet: asked }: Snipp
     view_count: 0,
     is_expired: false,
     is_deleted: false,
+    gone_at: null,
   }
   return { answer: { outcome: 'created', snippet: created(made) }, state: made }
 }
@@ -51,9 +52,17 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
   return decide(snippet)
 }
 
-/** Marks a snippet as gone. Removes its excerpt, because nothing of an unreadable content may be kept. */
-export function gone(snippet: Snippet, how: { readonly is_deleted: true } | { readonly is_expired: true }): Snippet {
-  return { ...snippet, ...how, excerpt: '' }
+/**
+ * Marks a snippet as gone. Removes who wrote it, its title, its excerpt, and the addresses of its content and of other
+ * versions, because nothing of an unreadable snippet may be kept.
+ */
+export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {
+  const erased = { user_id: null, username: null, title: null, content_hash: '', predecessor: null, root: null, excerpt: '' }
+  return { ...snippet, ...erased, ...how, gone_at: snippet.gone_at ?? now }
+}
+
+export function isGone({ is_deleted, is_expired }: Snippet): boolean {
+  return is_deleted || is_expired
 }
 
 /** Snippets of anonymous callers have no owner. */
@@ -61,20 +70,17 @@ function isOwner(snippet: Snippet, command: SnippetCommand): boolean {
   return snippet.user_id !== null && snippet.user_id === command.user_id
 }
 
-function remove(snippet: Snippet, command: SnippetCommand): SnippetDecision {
+function remove(snippet: Snippet, command: SnippetCommand, { now }: CommandFacts): SnippetDecision {
   if (!isOwner(snippet, command)) return FORBIDDEN
-  return { answer: { outcome: 'deleted' }, state: gone(snippet, { is_deleted: true }) }
+  return { answer: { outcome: 'deleted' }, state: gone(snippet, { is_deleted: true }, now) }
 }
 
 /** Uses one of the remaining reads. The last one deletes the snippet. */
-function read(snippet: Snippet, command: SnippetCommand): SnippetDecision {
+function read(snippet: Snippet, command: SnippetCommand, { now }: CommandFacts): SnippetDecision {
   if (snippet.visibility === 'private' && !isOwner(snippet, command)) return FORBIDDEN
   const view_count = snippet.view_count + 1
   const reads_left = snippet.reads_left === null ? null : snippet.reads_left - 1
   const after: Snippet = { ...snippet, view_count, reads_left }
-  return { answer: { outcome: 'read', snippet: asRead(after) }, state: reads_left === 0 ? gone(after, { is_deleted: true }) : after }
-}
-
-function asRead({ user_id, excerpt: _notShown, ...fields }: Snippet): ReadSnippet {
-  return { ...fields, user_id: user_id === null ? null : String(user_id) }
+  const counts: ReadSnippet = { paste_id: snippet.paste_id, view_count, reads_left }
+  return { answer: { outcome: 'read', snippet: counts }, state: reads_left === 0 ? gone(after, { is_deleted: true }, now) : after }
 }

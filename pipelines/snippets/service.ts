@@ -1,5 +1,6 @@
 import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { PipelineService } from '../service.ts'
+import { snippetErasure } from './erasure.ts'
 import { snippetBulkSinks, snippetSinks } from './sinks.ts'
 import { blobSweep } from './sweep.ts'
 import { snippets } from './topology.ts'
@@ -13,6 +14,6 @@ export const snippetsServices: readonly PipelineService[] = [
     settings: NO_SETTINGS,
     topologies: () => [snippetViews],
     sinks: snippetBulkSinks,
-    jobs: (context) => [blobSweep(context)],
+    jobs: (context) => [blobSweep(context), snippetErasure(context)],
   },
 ]

@@ -1,4 +1,5 @@
 import { snippetBlobs, snippetDecisions, snippetTexts } from '../../schemas/snippets/topics.ts'
+import { erasureTimes } from '../../state/erasure.ts'
 import { snippetsTable } from '../../state/tables/snippets/snippets.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
@@ -6,7 +7,11 @@ import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
 /** Sinks of snippets with the results of commands, for the API. */
-export const snippetSinks: readonly SinkDeclaration[] = [viewSink('snippets-view', decisionView(snippetsView), [snippetDecisions])]
+export const snippetSinks: readonly SinkDeclaration[] = [
+  viewSink('snippets-view', ({ eraseWithinMs }) => decisionView(snippetsView(erasureTimes(eraseWithinMs).repeatableMs)), [
+    snippetDecisions,
+  ]),
+]
 
 /** Sinks that no request waits for: those of the search and of blob references. */
 export const snippetBulkSinks: readonly SinkDeclaration[] = [

@@ -1,71 +1,80 @@
 import { snippetBlobs } from '../../schemas/snippets/topics.ts'
-import { type BlobStore, UNTOUCHED_MS } from '../../state/blobs/blob-store.ts'
+import type { BlobStore } from '../../state/blobs/blob-store.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
 import { sweepBlobs } from '../../state/blobs/sweep.ts'
+import { erasureTimes } from '../../state/erasure.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
-import { referencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
-import type { Runner } from '../engine/index.ts'
+import { forgetUnreferenced, referencedBlobs, type UnreferencedBlob, unreferencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
+import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
-/** Interval of the sweep. Blobs are removed after a day, so an hour more or less does not matter. */
-const SWEEP_EVERY_MS = 3_600_000
 const NAME = 'snippet-blobs-sweep'
+/** Number of runs between two looks at all blobs, which find what failed creations and killed writers left behind. */
+const RUNS_PER_WALK = 20
 
 /**
- * Removes blobs that no snippet refers to and that have not been touched for a day, such as those of failed creations
- * and deleted snippets, and drafts of writers that were killed. Runs in the first worker slot of each machine.
- * Several sweeps at once do no harm.
+ * Removes blobs that no snippet refers to and that have not been touched for almost an hour. Each run removes those of
+ * deleted snippets; every twentieth looks at all blobs. Runs in the first worker slot of each machine. Several sweeps
+ * at once do no harm.
  */
 export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
   const { log } = runtime
-  const stopping = new AbortController()
+  const times = erasureTimes(config.eraseWithinMs)
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
-  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const reader = {
+    exists: (key: string) => redis.exists(key),
+    zrange: (key: string, start: number, stop: number) => redis.zrange(key, String(start), String(stop), 'WITHSCORES'),
+    zrem: (key: string, member: string) => redis.zrem(key, member),
+  }
+  let opened: Promise<BlobStore> | undefined
+  let runs = 0
   let swept = 0
-  let failure: string | undefined
 
-  async function sweep(blobs: BlobStore): Promise<void> {
+  async function run(signal: AbortSignal): Promise<void> {
+    opened ??= connectBlobs(config.blobs)
+    const blobs = await opened
     const counts = await transport.partitionCounts([snippetBlobs.name])
     const partitions = counts.get(snippetBlobs.name)
     if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)
-    const referenced = (hashes: readonly string[]) => referencedBlobs({ exists: (key) => redis.exists(key) }, partitions, hashes)
-    const before = runtime.now() - UNTOUCHED_MS
-    const { seen, removed, drafts } = await sweepBlobs({ blobs, referenced, before, signal: stopping.signal })
+    const before = runtime.now() - times.untouchedMs
+    for (let partition = 0; partition < partitions && !signal.aborted; partition++) {
+      const found = await unreferencedBlobs(reader, partition)
+      if (found.length > 0) await removeUnreferenced(blobs, found, { partition, partitions, before })
+    }
+    if (++runs % RUNS_PER_WALK !== 0 || signal.aborted) return
+    const referenced = (hashes: readonly string[]) => referencedBlobs(reader, partitions, hashes)
+    const { seen, removed, drafts } = await sweepBlobs({ blobs, referenced, before, signal })
     swept += removed
     log.info({ seen, removed, drafts }, 'blobs_swept')
   }
 
-  async function run(): Promise<void> {
-    const blobs = await connectBlobs(config.blobs)
-    while (!stopping.signal.aborted) {
-      await runtime.sleep(SWEEP_EVERY_MS, stopping.signal)
-      if (stopping.signal.aborted) return
-      try {
-        await sweep(blobs)
-        failure = undefined
-      } catch (error) {
-        // A failed sweep removes nothing that is referenced, and the next sweep finds the rest.
-        failure = (error as Error).message
-        log.warn({ reason: failure }, 'blobs_not_swept')
-      }
+  async function removeUnreferenced(
+    blobs: BlobStore,
+    found: readonly UnreferencedBlob[],
+    at: { readonly partition: number; readonly partitions: number; readonly before: number },
+  ): Promise<void> {
+    const kept = await referencedBlobs(
+      reader,
+      at.partitions,
+      found.map(({ hash }) => hash),
+    )
+    for (const { hash, since } of found) {
+      const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, at.before))
+      swept += Number(isRemoved)
+      // A blob that nobody refers to any more, and that is still not removed after twice the time, is gone already.
+      if (isRemoved || kept.has(hash) || since < at.before - times.untouchedMs) await forgetUnreferenced(reader, at.partition, hash)
     }
   }
 
-  return {
-    name: NAME,
-    kind: 'sink',
-    async start() {
-      if (config.slot === 0) run().then(resolve, (error: Error) => log.warn({ reason: error.message }, 'blobs_not_swept'))
+  const job = periodicJob(
+    {
+      name: NAME,
+      everyMs: times.sweepEveryMs,
+      run,
+      samples: () => [{ name: 'blobs_swept_total', help: 'Unreferenced blobs that were removed', labels: { sink: NAME }, value: swept }],
+      close: () => redis.disconnect(),
     },
-    done,
-    async stop() {
-      stopping.abort()
-      redis.disconnect()
-      resolve()
-    },
-    notReady: () => undefined,
-    describe: () => undefined,
-    report: () => ({ swept, failure }),
-    samples: () => [{ name: 'blobs_swept_total', help: 'Unreferenced blobs that were removed', labels: { sink: NAME }, value: swept }],
-  }
+    runtime,
+  )
+  return config.slot === 0 ? job : { ...job, start: async () => undefined }
 }

@@ -9,12 +9,15 @@ import {
   decideCommands,
   keyedStore,
   type RecordContext,
+  ROLL_KEY,
+  sweep,
+  type Topic,
   timerStore,
   topology,
   utf8,
 } from '../engine/index.ts'
 import { blobReferences } from './blob-references.ts'
-import { decideSnippet, gone } from './decide.ts'
+import { decideSnippet, gone, isGone } from './decide.ts'
 import { snippetText } from './text.ts'
 
 /** Interval of expiry. Lists may contain expired snippets for this long, but readers compare times themselves. */
@@ -25,21 +28,37 @@ const EXPIRED_PER_TICK = 500
 const CLEANUP_EVERY_MS = 300_000
 /** Maximum number of snippets per cleanup, so that a mass expiry does not delay commands. */
 const CLEANED_PER_RUN = 1_000
+/** Number of snippets per tick that are checked, once after each start, for data that earlier versions left behind. */
+const CHECKED_PER_TICK = 2_000
+const ONLY_ONCE = 0
+/** Interval of the records that make the broker close segments, which is a share of the time that they may be open. */
+const ROLL_EVERY_MS = 300_000
+/** How long after the last erasure they are sent. By then everything is compacted. */
+const ROLL_FOR_MS = 3_600_000
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */
 export const snippets = topology(
   'snippets',
   function declareSnippets(t) {
-    const records = keyedStore('records', { key: utf8, value: avro('snippets/Snippet') })
-    const blobs = keyedStore('blobs', { key: utf8, value: avro('snippets/BlobReferences') })
+    const records = keyedStore('records', { key: utf8, value: avro('snippets/Snippet'), erasable: true })
+    const blobs = keyedStore('blobs', { key: utf8, value: avro('snippets/BlobReferences'), erasable: true })
     const expiries = timerStore('expiries', { key: utf8 })
     const cleanups = timerStore('cleanups', { key: utf8 })
     const references = blobReferences(blobs, snippetBlobs)
 
+    /** Undefined after a start, when nobody knows how long ago the last snippet was erased. */
+    let erasedAt: number | undefined
+    const old = sweep(records, { keysPerRun: CHECKED_PER_TICK, isExpired: isOldRemainder })
+    let remainders: Snippet[] = []
+
     function changed({ key, before, after }: Change<Snippet>, ctx: Context): void {
       if (after === undefined) return
       references.follow(before, after, ctx)
-      if (before === undefined || after.is_deleted !== before.is_deleted) ctx.emit(snippetTexts, key, snippetText(after))
+      if (before === undefined || isGone(after)) ctx.emit(snippetTexts, key, snippetText(after))
+      if (isGone(after)) {
+        erasedAt = ctx.now
+        records.scrub()
+      }
       if (before === undefined) {
         if (after.expires_at !== null) expiries.schedule(key, after.expires_at)
       } else if (after.is_deleted) {
@@ -64,8 +83,30 @@ export const snippets = topology(
         const snippet = records.get(key)
         if (snippet === undefined) continue
         cleanups.schedule(key, due)
-        deciding.change(key, gone(snippet, { is_expired: true }), ctx)
+        deciding.change(key, gone(snippet, { is_expired: true }, now), ctx)
       }
+    }
+
+    /** Finds snippets that an earlier version deleted without erasing them. None is removed from the store. */
+    function isOldRemainder(_key: string, snippet: Snippet): boolean {
+      if (isGone(snippet) && snippet.gone_at === null) remainders.push(snippet)
+      return false
+    }
+
+    function eraseRemainders(now: number, ctx: Context): void {
+      remainders = []
+      old.run(ONLY_ONCE)
+      for (const snippet of remainders) deciding.change(snippet.paste_id, gone(snippet, {}, now), ctx)
+    }
+
+    /** Lets the broker compact what was erased: see `KeyedStore.roll`. */
+    function rollLogs(now: number, ctx: Context): void {
+      erasedAt ??= now
+      if (now - erasedAt > ROLL_FOR_MS) return
+      records.roll()
+      blobs.roll()
+      for (const topic of [snippetFlow.decisions, snippetTexts, snippetBlobs] as Topic<string, unknown>[])
+        ctx.emit(topic, ROLL_KEY, null, { partition: ctx.partition, timestamp: now })
     }
 
     function cleanUp(now: number, ctx: Context): void {
@@ -73,7 +114,7 @@ export const snippets = topology(
       const share = Math.floor((CLEANED_PER_RUN + ctx.partition) / ctx.partitions)
       for (const { key } of cleanups.takeDue(now, share)) {
         const snippet = records.get(key)
-        if (snippet !== undefined) deciding.change(key, gone(snippet, { is_deleted: true }), ctx)
+        if (snippet !== undefined) deciding.change(key, gone(snippet, { is_deleted: true }, now), ctx)
       }
     }
 
@@ -85,6 +126,8 @@ export const snippets = topology(
 
     deciding.stream
       .tick('expire', { everyMs: EXPIRE_EVERY_MS, clock: 'wall', stores, emits }, expire)
+      .tick('erase-remainders', { everyMs: EXPIRE_EVERY_MS, clock: 'wall', stores, emits }, eraseRemainders)
+      .tick('roll-logs', { everyMs: ROLL_EVERY_MS, clock: 'wall', stores, emits }, rollLogs)
       .tick('clean-up', { everyMs: CLEANUP_EVERY_MS, clock: 'wall', stores, emits }, cleanUp)
     t.source(snippetViewCounts).process('take-views', { reads: (_views, key) => records.prefetch(key), stores, emits }, takeViews)
   },

@@ -45,6 +45,7 @@ interface FlowTopicOptions<T> {
   readonly partitions: number
   readonly productionPartitions: number
   readonly config: Readonly<Record<string, string>>
+  readonly erases?: boolean
 }
 
 /** Declares the topic `name` of commands with a `value` as their body. */

@@ -8,14 +8,16 @@ import type { Snippet, SnippetCommand } from './types.ts'
  */
 export type SnippetAnswer =
   | { readonly outcome: 'created'; readonly snippet: CreatedSnippet }
-  /** One read was granted; contains the snippet at that time. */
+  /**
+   * One read was granted; contains the counts after it. Everything else is in the view, since answers are kept longer
+   * than a deleted snippet may be.
+   */
   | { readonly outcome: 'read'; readonly snippet: ReadSnippet }
   /** `burnt` means that no reads are left. */
   | { readonly outcome: 'taken' | 'deleted' | 'not_found' | 'burnt' | 'forbidden' }
 
 export type CreatedSnippet = Pick<Snippet, 'paste_id' | 'created_at' | 'expires_at' | 'visibility' | 'language'>
-/** JSON has no 64-bit integers, so the owner's id is a decimal string. */
-export type ReadSnippet = Omit<Snippet, 'user_id' | 'excerpt'> & { readonly user_id: string | null }
+export type ReadSnippet = Pick<Snippet, 'paste_id' | 'view_count' | 'reads_left'>
 
 export const snippetFlow: CommandFlow<SnippetCommand, Snippet, SnippetAnswer> = {
   name: 'snippets',

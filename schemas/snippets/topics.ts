@@ -1,7 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import { compacted, DAY_MS, erasable, erasableCommandsKept, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import type { Topic } from '../topic.ts'
 import { SNIPPETS_LIMITS } from './limits.ts'
@@ -16,7 +16,8 @@ export const snippetCommands: Topic<string, Command<SnippetCommand>> = commandTo
   value: avro('snippets/SnippetCommand'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
-  config: commandsKept,
+  config: erasableCommandsKept,
+  erases: true,
 })
 
 /** Snippets without their content, and the results of commands about them; key: paste_id. */
@@ -24,7 +25,8 @@ export const snippetDecisions: Topic<string, Decision<Snippet>> = decisionTopic(
   value: avro('snippets/Snippet'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
-  config: compacted,
+  config: { ...compacted, ...erasable },
+  erases: true,
 })
 
 /** Reference counts of blobs; key: content_hash, partitioned like the snippets that refer to them. */
@@ -34,7 +36,8 @@ export const snippetBlobs: Topic<string, BlobReferences> = {
   value: avro('snippets/BlobReferences'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
-  config: compacted,
+  config: { ...compacted, ...erasable },
+  erases: true,
 }
 
 /** Reads of snippets: one record for each time that content was sent to a reader; key: paste_id. */
@@ -67,7 +70,8 @@ export const snippetTexts: Topic<string, SnippetText> = {
   value: avro('snippets/SnippetText'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
-  config: compacted,
+  config: { ...compacted, ...erasable },
+  erases: true,
 }
 
 export const snippetsSchemas: ServiceSchemas = {

@@ -5,7 +5,7 @@ export interface BlobReferences {
   snippets: number
 }
 
-/** A snippet without its content, which lies in the blob store. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
+/** A snippet without its content, which lies in the blob store. One that is expired or deleted has neither its author, title and excerpt nor the addresses of its content and of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
 export interface Snippet {
   paste_id: string
   /** null: anonymous */
@@ -33,6 +33,8 @@ export interface Snippet {
   is_expired: boolean
   /** for good: by its owner, by its last read, or by the cleanup after it had expired */
   is_deleted: boolean
+  /** when it was found to be expired or was deleted */
+  gone_at: null | number
   /** the beginning of a public content, for the search; empty in the view, and when it has expired or is deleted */
   excerpt: string
 }

@@ -1,3 +1,4 @@
+import { erasureTimes } from '../erasure.ts'
 import { type BlobDraft, openDraft } from './draft.ts'
 import { removeOldDrafts } from './folder.ts'
 import { readBlob } from './read.ts'
@@ -59,7 +60,7 @@ export interface BlobStoreOptions {
 /**
  * Sweeps remove unreferenced blobs that nobody has touched for this long, which is far longer than any command takes.
  */
-export const UNTOUCHED_MS = 86_400_000
+export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
 /**
  * Pause before a second attempt to open a blob. A sweep may have moved the blob aside briefly to check whether it was
  * touched.

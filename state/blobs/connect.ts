@@ -17,7 +17,10 @@ export interface BlobSettings {
   readonly s3Endpoint: string | undefined
 }
 
-const RENEW_AFTER_MS = UNTOUCHED_MS / 2
+/**
+ * A last read can be repeated only as long as its touch protects the blob, so younger blobs alone count as touched.
+ */
+const RENEW_AFTER_MS = 60_000
 /**
  * Time limit of one request. A small blob takes tens of milliseconds, and the API request that waits for it has its own
  * deadline.

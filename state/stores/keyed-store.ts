@@ -10,7 +10,13 @@ export interface KeyedStoreOptions<K, V> {
   readonly value: ValueFormat<V>
   /** Default true. False disables the changelog, for state that can be recomputed or lost. */
   readonly logged?: boolean
+  /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
+  readonly erasable?: boolean
 }
+
+/** Key of the records that only cause the broker to close a segment. No key begins with a NUL. */
+export const ROLL_KEY = '\0roll'
+const ROLL_KEY_BYTES = Buffer.from(ROLL_KEY)
 
 /** A range of keys in the order of their encoded bytes. */
 export interface KeyRange<K> {
@@ -37,6 +43,16 @@ export interface KeyedStore<K, V> extends EngineStore {
   put(key: K, value: V): void
   delete(key: K): void
   /**
+   * Makes the database rewrite its files soon, because a value that was replaced or deleted must not remain in them.
+   * `delete` does so by itself. Only for erasable stores.
+   */
+  scrub(): void
+  /**
+   * Adds a record to the changelog, with the next commit. The broker never compacts the segment that it is writing, and
+   * closes it only when a record is added. Only for erasable stores.
+   */
+  roll(): void
+  /**
    * Iterates over the entries in key order, including uncommitted changes. The scan may miss keys that are added while
    * it runs, and omits deleted keys.
    */
@@ -60,6 +76,8 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   const entries = entryCache<K, V>({ name, key: keys, encodeReadKey: keys.encode, read, write })
   let values: Codec<V>
   let column: StateColumn
+  let mustRoll = false
+  let mustScrub = false
   /** All changes in key order. They are cached until the next change, so that consecutive scans share them. */
   let sorted: { readonly revision: number; readonly changes: readonly Change<K, V>[] } | undefined
 
@@ -159,6 +177,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     name,
     values: options.value as ValueFormat<unknown>,
     logged: options.logged ?? true,
+    erasable: options.erasable ?? false,
     lookup: { key: keys, encodeRow: keys.encode, view: (stored) => stored as V },
     open(context: StoreContext) {
       values = context.codec as Codec<V>
@@ -175,21 +194,37 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     },
     delete(key) {
       entries.changed(key).value = undefined
+      mustScrub ||= options.erasable === true
+    },
+    scrub() {
+      entries.checkAccess()
+      mustScrub = true
+    },
+    roll() {
+      entries.checkAccess()
+      mustRoll = true
     },
     scan(range = {}) {
       entries.checkAccess()
       return scanRows(range)
     },
     get dirtyKeys() {
-      return entries.dirtyKeys
+      return entries.dirtyKeys + Number(mustRoll)
     },
-    flush: entries.flush,
+    flush(changelog) {
+      entries.flush(changelog)
+      if (mustRoll) changelog?.append(ROLL_KEY_BYTES, 0, ROLL_KEY_BYTES.length, null, 0, 0)
+      mustRoll = false
+    },
     committed() {
       entries.committed()
       sorted = undefined
+      if (mustScrub) column.scrub()
+      mustScrub = false
     },
     discard() {
       entries.discard()
+      mustRoll = false
       sorted = undefined
     },
   }

@@ -3,7 +3,7 @@ import { lowerBound } from './lower-bound.ts'
 import { sessionsOf } from './sessions.ts'
 import type { ByteRange, StateBackend, StateBatch, StateColumn, StateSession } from './store.ts'
 
-interface MemoryColumn extends Omit<StateColumn, 'put'> {
+interface MemoryColumn extends Omit<StateColumn, 'put' | 'scrub'> {
   apply(key: string, value: Buffer | null): void
   clear(): void
   bytes(): number
@@ -25,6 +25,7 @@ export function memoryBackend(): StateBackend {
       for (const column of columns.values()) memoryBytes += column.bytes()
       return { diskBytes: 0, memoryBytes }
     },
+    scrub: async () => false,
     async close() {},
   }
 }
@@ -38,6 +39,7 @@ function memorySession(columns: Map<string, MemoryColumn>, positions: Map<string
       const column = columns.get(name) ?? memoryColumn()
       columns.set(name, column)
       return {
+        scrub() {},
         multiGet: column.multiGet,
         scan: column.scan,
         put(key, keyStart, keyEnd, value, valueStart, valueEnd) {

@@ -1,11 +1,7 @@
-import { readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { StateCorrupted } from './errors.ts'
 import { openRocksdbBackend, type RocksdbOptions } from './rocksdb-backend.ts'
+import { deleteDatabase } from './rocksdb-folders.ts'
 import type { StateBackend } from './store.ts'
-
-/** The files that RocksDB creates. Other files in the folder do not belong to the database. */
-const DATABASE_FILE = /^(?:\d+\.(?:sst|log|blob|dbtmp)|MANIFEST-\d+|OPTIONS-\d+(?:\.dbtmp)?|CURRENT|IDENTITY|LOCK|LOG(?:\.old\.\d+)?)$/
 
 /**
  * Calls `run` with the worker's open database. If the database is damaged, whether this is detected at the start or
@@ -53,8 +49,4 @@ export async function withReplaceableState<Result>(
 function corruptionIn(error: unknown): StateCorrupted | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause
   return undefined
-}
-
-function deleteDatabase(folder: string): void {
-  for (const name of readdirSync(folder)) if (DATABASE_FILE.test(name)) rmSync(join(folder, name), { force: true })
 }

@@ -3,6 +3,9 @@ import { StateCorrupted, StateLocked, StateUnavailable } from './errors.ts'
 import { type Directory, directoryRange, FORMAT_VERSION, formatEntry, readDirectory } from './key-spaces.ts'
 import { type Database, loadRocksdbBinding, type RocksdbBinding } from './rocksdb-binding.ts'
 import { scratch } from './rocksdb-column.ts'
+import { copyRows } from './rocksdb-copy.ts'
+import { currentGeneration, databaseFolder, nextGeneration, removeOtherGenerations, setGeneration } from './rocksdb-folders.ts'
+import { type LiveDatabase, liveDatabase } from './rocksdb-live.ts'
 import { deleteRows, rocksdbSession, type SharedDatabase } from './rocksdb-session.ts'
 import { sessionsOf } from './sessions.ts'
 import type { StateBackend } from './store.ts'
@@ -45,34 +48,101 @@ const ALL_ROWS = 2 ** 31 - 1
 export async function openRocksdbBackend(options: RocksdbOptions): Promise<StateBackend> {
   const { folder } = options
   const binding = loadRocksdbBinding()
-  const database = await openDatabase(binding, options)
+  const generation = currentGeneration(folder)
+  const database = await openDatabase(binding, options, databaseFolder(folder, generation), generation === undefined)
   try {
-    const directory = readOrCreateDirectory(binding, database, folder)
-    return rocksdbBackend(binding, database, directory, options)
+    removeOtherGenerations(folder, generation)
+    const live = liveDatabase(binding, database, options.sync ? SYNC_WRITE : undefined)
+    const directory = readOrCreateDirectory(binding, live, folder)
+    return rocksdbBackend(binding, live, directory, options)
   } catch (error) {
     await closeDatabase(binding, database)
     throw error
   }
 }
 
-function rocksdbBackend(binding: RocksdbBinding, database: Database, directory: Directory, options: RocksdbOptions): StateBackend {
+function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: Directory, options: RocksdbOptions): StateBackend {
   const { folder } = options
+  /** True at first, because an earlier process may not have done what it was asked for. */
+  let mustScrub = true
+  let isClosing = false
+  let scrubbing: Promise<boolean> | undefined
   const shared: SharedDatabase = {
     binding,
-    database,
+    live,
     directory,
     columnSpaces: new Map(),
     keys: scratch(),
     values: scratch(),
-    writeOptions: options.sync ? SYNC_WRITE : undefined,
+    scrub() {
+      mustScrub = true
+    },
     failed: (doing, error) => stateError(`${doing} in ${folder}`, error),
+  }
+
+  /** Copied records may replace values, and nobody says which of them must vanish. */
+  const copying: SharedDatabase = {
+    ...shared,
+    live: {
+      get current() {
+        return live.current
+      },
+      write(batch) {
+        mustScrub = true
+        return live.write(batch)
+      },
+      deleteRange: live.deleteRange,
+      follow: live.follow,
+    },
+  }
+
+  /** Copies the database and goes on with the copy, because the binding cannot compact. */
+  async function rewrite(): Promise<boolean> {
+    const before = currentGeneration(folder)
+    const generation = nextGeneration(before)
+    const old = live.current
+    const copy = await openDatabase(binding, options, databaseFolder(folder, generation), true)
+    const follower = live.follow()
+    try {
+      mustScrub = false
+      const isComplete = await copyRows(binding, old, copy, () => !isClosing && !follower.isOverrun)
+      if (!isComplete || isClosing || follower.isOverrun) throw new StateUnavailable('rewriting the state', new Error('interrupted'))
+      // Nothing else runs from here until the copy has taken the place of the database.
+      follower.replace(copy)
+      const last = binding.batch_init()
+      binding.batch_put(last, ...formatEntry(), undefined)
+      binding.batch_write(copy, last, SYNC_WRITE)
+      setGeneration(folder, generation)
+    } catch (error) {
+      mustScrub = true
+      follower.stop()
+      // A copy in use with a failed pointer is lost at the next start, which then restores from the changelog.
+      if (live.current !== copy) {
+        await closeDatabase(binding, copy)
+        removeOtherGenerations(folder, before)
+      }
+      throw stateError(`rewriting the state in ${folder}`, error)
+    }
+    await closeDatabase(binding, old)
+    removeOtherGenerations(folder, generation)
+    return true
+  }
+
+  async function scrub(): Promise<boolean> {
+    if (!mustScrub || isClosing) return false
+    scrubbing ??= rewrite().finally(() => {
+      scrubbing = undefined
+    })
+    return await scrubbing
   }
 
   return {
     ...sessionsOf((topology) => rocksdbSession(shared, topology)),
+    copySession: sessionsOf((topology) => rocksdbSession(copying, topology)).copySession,
+    scrub,
 
     stats() {
-      const property = (name: string) => Number(binding.db_get_property(database, name)) || 0
+      const property = (name: string) => Number(binding.db_get_property(live.current, name)) || 0
       return {
         diskBytes: property('rocksdb.total-sst-files-size') + property('rocksdb.cur-size-all-mem-tables'),
         memoryBytes:
@@ -81,13 +151,15 @@ function rocksdbBackend(binding: RocksdbBinding, database: Database, directory: 
     },
 
     async close() {
-      await closeDatabase(binding, database)
+      isClosing = true
+      await scrubbing?.catch(() => undefined)
+      await closeDatabase(binding, live.current)
     },
   }
 }
 
-async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions): Promise<Database> {
-  const { folder, memoryBudgetBytes = DEFAULT_MEMORY_BUDGET_BYTES, backgroundThreads = DEFAULT_BACKGROUND_THREADS } = options
+async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions, folder: string, createIfMissing: boolean): Promise<Database> {
+  const { memoryBudgetBytes = DEFAULT_MEMORY_BUDGET_BYTES, backgroundThreads = DEFAULT_BACKGROUND_THREADS } = options
   try {
     mkdirSync(folder, { recursive: true })
     const database = binding.db_init(folder)
@@ -95,7 +167,7 @@ async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions): P
       binding.db_open(
         database,
         {
-          createIfMissing: true,
+          createIfMissing,
           parallelism: backgroundThreads,
           compaction: 'level',
           memtableMemoryBudget: Math.floor(memoryBudgetBytes * MEMTABLE_SHARE),
@@ -120,18 +192,18 @@ function closeDatabase(binding: RocksdbBinding, database: Database): Promise<voi
   return new Promise((resolve, reject) => binding.db_close(database, (error) => (error ? reject(error) : resolve())))
 }
 
-function readOrCreateDirectory(binding: RocksdbBinding, database: Database, folder: string): Directory {
+function readOrCreateDirectory(binding: RocksdbBinding, live: LiveDatabase, folder: string): Directory {
   try {
-    const rows = readAll(binding, database)
+    const rows = readAll(binding, live.current)
     const directory = readDirectory(rows)
     if (rows.length === 0) {
       const own = binding.batch_init()
       binding.batch_put(own, ...formatEntry(), undefined)
-      binding.batch_write(database, own, undefined)
+      binding.batch_write(live.current, own, undefined)
     } else if (directory.format !== FORMAT_VERSION) {
       throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, this version reads ${FORMAT_VERSION}`)
     }
-    for (const space of directory.deleted.splice(0)) deleteRows(binding, database, space)
+    for (const space of directory.deleted.splice(0)) deleteRows(binding, live, space)
     return directory
   } catch (error) {
     throw stateError(`reading the directory of the state in ${folder}`, error)

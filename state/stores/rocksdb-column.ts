@@ -10,11 +10,13 @@ export interface ColumnSpace {
 /** The resources that all columns of a database share. */
 export interface ColumnDatabase {
   readonly binding: RocksdbBinding
-  readonly database: Database
+  /** Changes when the database is rewritten. */
+  readonly live: { readonly current: Database }
   /** The open batch, which `takeBatch` replaces. */
   readonly open: { readonly batch: Batch }
   readonly keys: Scratch
   readonly values: Scratch
+  scrub(): void
 }
 
 /**
@@ -41,7 +43,7 @@ const SHORT_COPY_BYTES = 24
 
 /** One store's view of the database. It adds and removes the prefix of the key space. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
-  const { binding, database, open, keys, values } = shared
+  const { binding, live, open, keys, values } = shared
 
   /** Returns the key with its prefix, which is valid until the next call. */
   function prefixedKey(key: Uint8Array, start: number, end: number): Uint8Array {
@@ -62,7 +64,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
 
   function* rows(range: ByteRange): Generator<readonly [Buffer, Buffer]> {
     const options = { reverse: range.reverse ?? false, limit: range.limit ?? -1, keyEncoding: 'buffer', valueEncoding: 'buffer' } as const
-    const iterator = translatingErrors(() => binding.iterator_init(database, { ...bounds(range), ...options }))
+    const iterator = translatingErrors(() => binding.iterator_init(live.current, { ...bounds(range), ...options }))
     try {
       for (;;) {
         const fetched = translatingErrors(() => binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH))
@@ -85,6 +87,8 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
   }
 
   return {
+    scrub: shared.scrub,
+
     multiGet({ bytes, ends }: PackedKeys) {
       const packed = Buffer.allocUnsafe((ends.at(-1) ?? 0) + ends.length * PREFIX_BYTES)
       const prefixed: Buffer[] = []
@@ -95,7 +99,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
         prefixed.push(packed.subarray(to, end))
         to = end
       }
-      return translatingErrors(() => binding.db_get_many_sync(database, prefixed, undefined))
+      return translatingErrors(() => binding.db_get_many_sync(live.current, prefixed, undefined))
     },
 
     scan(range) {

@@ -9,20 +9,22 @@ import {
   spaceName,
   spaceRange,
 } from './key-spaces.ts'
-import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
+import type { Batch, RocksdbBinding } from './rocksdb-binding.ts'
 import { type ColumnSpace, rocksdbColumn, type Scratch } from './rocksdb-column.ts'
+import type { LiveDatabase } from './rocksdb-live.ts'
 import type { StateBatch, StateColumn, StateSession } from './store.ts'
 
 /** The resources that all sessions of a database share. */
 export interface SharedDatabase {
   readonly binding: RocksdbBinding
-  readonly database: Database
+  readonly live: LiveDatabase
   readonly directory: Directory
   /** The current key spaces of the opened columns, by `spaceName`. */
   readonly columnSpaces: Map<string, ColumnSpace>
   readonly keys: Scratch
   readonly values: Scratch
-  readonly writeOptions: { sync: boolean } | undefined
+  /** Asks for a rewrite of the database. */
+  scrub(): void
   /** Maps an error of the binding to the error to throw. */
   failed(doing: string, error: unknown): Error
 }
@@ -33,7 +35,7 @@ interface OpenBatch extends StateBatch {
 
 /** The stores and positions of one topology, with a separate open batch. */
 export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
-  const { binding, database, directory, columnSpaces, writeOptions, failed } = shared
+  const { binding, live, directory, columnSpaces, failed } = shared
   /** Empty batches that are kept for reuse. */
   const spare: Batch[] = []
   const columns = new Map<string, StateColumn>()
@@ -44,8 +46,12 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     },
   }
 
+  function emptyBatch(): Batch {
+    return spare.pop() ?? binding.batch_init()
+  }
+
   function newBatch(): OpenBatch {
-    const batch = spare.pop() ?? binding.batch_init()
+    let batch = emptyBatch()
     const positions = new Map<string, number | null>()
 
     function clear(): void {
@@ -54,7 +60,9 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     }
 
     return {
-      batch,
+      get batch() {
+        return batch
+      },
       putPosition(position, offset) {
         const name = positionName(topology, position)
         positions.set(name, offset)
@@ -62,8 +70,9 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
         else binding.batch_put(batch, positionKey(name), positionValue(offset), undefined)
       },
       write() {
+        let isFree: boolean
         try {
-          binding.batch_write(database, batch, writeOptions)
+          isFree = live.write(batch)
         } catch (error) {
           throw failed(`writing the state of ${topology}`, error)
         }
@@ -71,6 +80,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
           if (offset === null) directory.positions.delete(name)
           else directory.positions.set(name, offset)
         }
+        if (!isFree) batch = emptyBatch()
         clear()
       },
       drop: clear,
@@ -82,7 +92,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     try {
       const own = binding.batch_init()
       change(own)
-      binding.batch_write(database, own, writeOptions)
+      live.write(own)
     } catch (error) {
       throw failed(doing, error)
     }
@@ -116,17 +126,17 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     },
 
     takeBatch() {
-      const { batch, putPosition, write, drop } = open
+      const taken = open
       open = newBatch()
       return {
-        putPosition,
+        putPosition: taken.putPosition,
         write() {
-          write()
-          spare.push(batch)
+          taken.write()
+          spare.push(taken.batch)
         },
         drop() {
-          drop()
-          spare.push(batch)
+          taken.drop()
+          spare.push(taken.batch)
         },
       }
     },
@@ -157,7 +167,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
       const known = columnSpaces.get(name)
       if (known) known.space = space
       try {
-        deleteRows(binding, database, old)
+        deleteRows(binding, live, old)
       } catch (error) {
         throw failed(`clearing store ${store}`, error)
       }
@@ -166,9 +176,9 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
 }
 
 /** Deletes the rows of a space and then its entry. If a crash interrupts the two steps, the next open repeats them. */
-export function deleteRows(binding: RocksdbBinding, database: Database, space: number): void {
-  binding.db_clear(database, spaceRange(space))
+export function deleteRows(binding: RocksdbBinding, live: LiveDatabase, space: number): void {
+  live.deleteRange(spaceRange(space))
   const own = binding.batch_init()
   binding.batch_del(own, deletedEntry(space)[0], undefined)
-  binding.batch_write(database, own, undefined)
+  live.write(own)
 }

@@ -17,6 +17,8 @@ export interface EngineStore {
   readonly values: ValueFormat<unknown>
   /** False disables the changelog, for state that can be recomputed or lost. */
   readonly logged: boolean
+  /** Replaced and deleted values must also vanish from files and changelogs. */
+  readonly erasable?: boolean
   /** Allows interactive queries from outside the task; undefined for stores that only the engine reads. */
   readonly lookup?: AnyStoreLookup
   /** Called once in the life of the task, before any other method and after its state has been restored. */
@@ -91,6 +93,8 @@ export interface ByteRange {
 
 /** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
 export interface StateColumn {
+  /** Asks for a rewrite of the database that leaves no replaced or deleted values in its files. */
+  scrub(): void
   /** Returns one result per key, in the given order; undefined for missing keys. Does not see the open batch. */
   multiGet(keys: PackedKeys): (Buffer | undefined)[]
   /**
@@ -117,6 +121,12 @@ export interface StateBackend {
    * of transactions. This batch is written as soon as it is filled, not with a commit.
    */
   copySession(topology: string): StateSession
+  /**
+   * Rewrites the database if this was asked for since the last rewriting began, so that replaced and deleted values
+   * vanish from its files. Work goes on meanwhile.
+   * @returns whether it was rewritten
+   */
+  scrub(): Promise<boolean>
   /** Returns the bytes on disk and in memory, for /metrics and /tasks. */
   stats(): StateStats
   /** Releases the lock. The content of open batches is lost. */

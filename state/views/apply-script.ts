@@ -1,3 +1,5 @@
+import { CLEARING_FIELD } from './clearing-scripts.ts'
+
 /**
  * Applies a batch of operations and advances the view's position, in one atomic step, provided that the view is at the
  * batch's first offset.
@@ -6,7 +8,7 @@
  * position ('' for none), 3 position after the batch, 4 now (epoch ms), 5 '1' when the batch reaches the end of the
  * log, 6 number of the view's topics, then their names, then the operations: code, index into KEYS, arguments. Returns
  * {1} when the batch was applied, {0} when the view holds nothing of the topic, {0, position} when it is at another
- * position.
+ * position. A view that is being cleared holds nothing.
  *
  * If the view's position went backwards (Redis was emptied, or failed over to an older copy), the script deletes the
  * caught-up flag, because a missing key no longer means that the record does not exist.
@@ -14,6 +16,7 @@
 export const APPLY_SCRIPT = `
 local positions, flag, topic = KEYS[1], KEYS[2], ARGV[1]
 local stored = redis.call('HGET', positions, topic)
+if redis.call('HEXISTS', positions, '${CLEARING_FIELD}') == 1 then return {0} end
 if (stored or '') ~= ARGV[2] then
   if ARGV[2] ~= '' and (not stored or tonumber(stored) < tonumber(ARGV[2])) then
     redis.call('HDEL', positions, topic .. ':caught-up')

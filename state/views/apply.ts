@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { TargetUnavailableError } from '../unavailable.ts'
 import { APPLY_SCRIPT } from './apply-script.ts'
+import { BEGIN_CLEARING, CLEARING_FIELD, END_CLEARING, REMOVE_WHILE_CLEARING } from './clearing-scripts.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from './view.ts'
 
 /** The operations that a range of offsets of one topic partition produces for a view. */
@@ -50,13 +51,31 @@ export interface ViewStore {
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /**
-   * Deletes one partition of a view, its positions first.
+   * The strings at these keys of one partition of a view.
    * @throws TargetUnavailableError when retrying may help
    */
+  read(keys: readonly string[]): Promise<(string | null)[]>
+  /**
+   * Deletes one partition of a view. Until all its keys are gone, nobody can apply a batch to it.
+   * @throws TargetUnavailableError when retrying may help. The clearing is unfinished then: see `finishClearing`.
+   */
   clear(view: string, partition: number): Promise<void>
+  /**
+   * Deletes what an interrupted `clear` left behind. A partition without any position is also cleared, because its
+   * keys are of unknown age: a sink that fills it would never delete those whose records are gone from the log.
+   * Several processes may clear the same partition at once.
+   * @throws TargetUnavailableError when retrying may help
+   */
+  finishClearing(view: string, partition: number): Promise<void>
 }
 
-const SCRIPT_SHA = createHash('sha1').update(APPLY_SCRIPT).digest('hex')
+interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+const APPLY = script(APPLY_SCRIPT)
+const CLEARING_SCRIPTS = { begin: script(BEGIN_CLEARING), remove: script(REMOVE_WHILE_CLEARING), end: script(END_CLEARING) }
 const NONE = ''
 /** Number of keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
@@ -73,17 +92,17 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
 
   async function apply(batch: ViewBatch): Promise<ApplyResult> {
     const [keys, args] = scriptArguments(batch)
-    const [applied, position] = await asking(() => runScript(keys, args))
+    const [applied, position] = (await asking(() => run(APPLY, keys, args))) as [number, string?]
     if (applied === 1) return { applied: true }
     return { applied: false, position: position === undefined ? undefined : Number(position) }
   }
 
-  async function runScript(keys: string[], args: string[]): Promise<[number, string?]> {
+  async function run({ text, sha }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     try {
-      return (await commands.evalsha(SCRIPT_SHA, keys.length, ...keys, ...args)) as [number, string?]
+      return await commands.evalsha(sha, keys.length, ...keys, ...args)
     } catch (error) {
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
-      return (await commands.eval(APPLY_SCRIPT, keys.length, ...keys, ...args)) as [number, string?]
+      return await commands.eval(text, keys.length, ...keys, ...args)
     }
   }
 
@@ -93,13 +112,28 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   }
 
   async function clear(view: string, partition: number): Promise<void> {
-    const tag = viewTag(view, partition)
-    await asking(() => commands.del(caughtUpKey(view, partition), positionsKey(view, partition)))
-    const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
-    for (const node of nodes) await asking(() => deleteMatching(node, `${escapedGlob(tag)}:*`))
+    await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), caughtUpKey(view, partition)], [randomUUID()]))
+    await finishClearing(view, partition)
   }
 
-  return { apply, position, clear }
+  async function finishClearing(view: string, partition: number): Promise<void> {
+    const positions = positionsKey(view, partition)
+    const [clearing, isFilled] = await asking(() => Promise.all([commands.hget(positions, CLEARING_FIELD), commands.exists(positions)]))
+    if (clearing === null) return isFilled === 0 ? await clear(view, partition) : undefined
+    const pattern = `${escapedGlob(viewTag(view, partition))}:*`
+    const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
+    for (const node of nodes) {
+      await asking(() =>
+        forMatching(node, pattern, async (found) => {
+          const keys = found.filter((key) => key !== positions)
+          if (keys.length > 0) await run(CLEARING_SCRIPTS.remove, [positions, ...keys], [clearing])
+        }),
+      )
+    }
+    await asking(() => run(CLEARING_SCRIPTS.end, [positions], [clearing]))
+  }
+
+  return { apply, position, read: (keys) => asking(() => commands.mget(...keys)), clear, finishClearing }
 }
 
 /** Returns the key under which a view's partition keeps its position in each topic. */
@@ -164,11 +198,15 @@ function appendOperation(args: string[], operation: ViewOperation, keyIndex: (ke
   }
 }
 
-async function deleteMatching(node: Redis, pattern: string): Promise<void> {
+function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+async function forMatching(node: Redis, pattern: string, visit: (keys: string[]) => Promise<void>): Promise<void> {
   let cursor = '0'
   do {
     const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)
-    if (keys.length > 0) await node.unlink(...keys)
+    if (keys.length > 0) await visit(keys)
     cursor = next
   } while (cursor !== '0')
 }

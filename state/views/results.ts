@@ -1,6 +1,6 @@
 import type { Decision } from '../../schemas/commands/topics.ts'
 import type { CommandResult } from '../../schemas/commands/types.ts'
-import { type View, type ViewOperation, type ViewReader, viewTag } from './view.ts'
+import { type View, type ViewContext, type ViewOperation, type ViewReader, viewTag } from './view.ts'
 
 /**
  * Results of commands, stored beside the view that they changed. One batch applies both, so a client that has the
@@ -22,12 +22,16 @@ const MS_PER_SECOND = 1_000
 
 /** Creates the view of a decision topic: the operations of the inner view, plus the results of commands. */
 export function decisionView<V>(inner: View<string, V>, now: () => number = Date.now): View<string, Decision<V>> {
-  function operationsFor(partition: number, key: string, decision: Decision<V> | null): ViewOperation[] {
-    if (decision === null || decision.result === null) return inner.operationsFor(partition, key, decision?.view ?? null)
+  function operationsFor(partition: number, key: string, decision: Decision<V> | null, context?: ViewContext): ViewOperation[] {
+    if (decision === null || decision.result === null) return inner.operationsFor(partition, key, decision?.view ?? null, context)
     return resultOperations(inner.name, partition, decision.result, now())
   }
 
-  return { name: inner.name, operationsFor }
+  function heldKey(partition: number, key: string, decision: Decision<V> | null): string | undefined {
+    return decision === null || decision.result === null ? inner.heldKey?.(partition, key, decision?.view ?? null) : undefined
+  }
+
+  return inner.heldKey === undefined ? { name: inner.name, operationsFor } : { name: inner.name, operationsFor, heldKey }
 }
 
 /**

@@ -29,7 +29,19 @@ export interface View<K, V> {
   /** Also the name in hash tags: `{name:partition}`. */
   readonly name: string
   /** @param value null when the key was deleted */
-  operationsFor(partition: number, key: K, value: V | null): ViewOperation[]
+  operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
+  /**
+   * The key of a string of the view that `operationsFor` needs for this record, or undefined. Records of deleted things
+   * say nothing about them, so what the view holds tells which lists contain them.
+   */
+  heldKey?(partition: number, key: K, value: V | null): string | undefined
+}
+
+export interface ViewContext {
+  /** The string at `heldKey` before the record; null when there is none. */
+  readonly held: string | null
+  /** Epoch ms. */
+  readonly now: number
 }
 
 /** Returns the hash tag with which every key of a view's partition begins. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { clickhouseServerProcess } from '../../deploy/local/clickhouse/component.ts'
 import type { Component } from '../../deploy/local/component.ts'
 import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
+import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
 import { schemaRegistry } from '../../deploy/local/registry/component.ts'
@@ -18,7 +19,7 @@ export const TEST_HEAP_MB = 384
 export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 
 /** Creates a separate broker in `folder` without starting it. `kill`, `stop` and `start` keep its data and its port. */
-export async function newKafka(folder: string, name = 'kafka'): Promise<Component> {
+export async function newKafka(folder: string, name = 'kafka', settings: BrokerSettings = {}): Promise<Component> {
   return kafkaBroker({
     name,
     ports: { client: await freePort(), controller: await freePort() },
@@ -28,6 +29,7 @@ export async function newKafka(folder: string, name = 'kafka'): Promise<Componen
     toolsDir: TOOLS,
     heapMb: TEST_HEAP_MB,
     javaOptions: TEST_JAVA_OPTIONS,
+    settings,
   })
 }
 

@@ -6,7 +6,7 @@ import { type ServerPlace, serverComponent } from '../server.ts'
 import { ensureClassArchive } from './class-archive.ts'
 import { ensureKafkaJars } from './jars.ts'
 import { brokerCommand, formatStorage } from './java.ts'
-import type { BrokerPorts } from './settings.ts'
+import type { BrokerPorts, BrokerSettings } from './settings.ts'
 
 /** A start takes 2.5 s on an idle machine; recovering a large log after kill -9 takes longer. */
 const START_TIMEOUT_MS = 90_000
@@ -19,17 +19,20 @@ export interface BrokerOptions extends ServerPlace {
   readonly heapMb: number
   /** JVM options in addition to the default ones. */
   readonly javaOptions?: readonly string[]
+  /** Configuration in addition to that of every broker. */
+  readonly settings?: BrokerSettings
 }
 
 /** Describes Apache Kafka as a single KRaft node. */
-export function kafkaBroker({ ports, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, name = 'kafka' }: BrokerOptions): Component {
+export function kafkaBroker(options: BrokerOptions): Component {
+  const { ports, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, settings, name = 'kafka' } = options
   const address = `${LOOPBACK}:${ports.client}`
 
   async function prepare() {
     // The class archive is bound to the real path of the jars, so symbolic links must be resolved.
     const jars = await realpath(await ensureKafkaJars(toolsDir))
     const archive = await ensureClassArchive(jars)
-    const properties = await formatStorage({ jars, dataDir, ports, logFile, archive })
+    const properties = await formatStorage({ jars, dataDir, ports, logFile, settings, archive })
     return brokerCommand({ jars, properties, logFile, heapMb, archive, extra: javaOptions })
   }
 

@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type BrokerPorts, brokerProperties } from './settings.ts'
+import { type BrokerPorts, type BrokerSettings, brokerProperties } from './settings.ts'
 
 const run = promisify(execFile)
 
@@ -22,6 +22,7 @@ export interface StorageOptions {
   readonly dataDir: string
   readonly ports: BrokerPorts
   readonly logFile: string
+  readonly settings?: BrokerSettings
   /** The class archive to use, if any. */
   readonly archive: string | undefined
 }
@@ -31,9 +32,9 @@ export interface StorageOptions {
  * format is repeated from the beginning.
  * @returns the path of the settings file
  */
-export async function formatStorage({ jars, dataDir, ports, logFile, archive }: StorageOptions): Promise<string> {
+export async function formatStorage({ jars, dataDir, ports, logFile, settings, archive }: StorageOptions): Promise<string> {
   const properties = join(dataDir, 'server.properties')
-  await writeFile(properties, brokerProperties(dataDir, ports))
+  await writeFile(properties, brokerProperties(dataDir, ports, settings))
   const stamp = join(dataDir, 'formatted')
   if (existsSync(stamp)) return properties
   await rm(join(dataDir, 'logs'), { recursive: true, force: true })

@@ -7,6 +7,9 @@ export interface BrokerPorts {
   readonly controller: number
 }
 
+/** Broker configuration by name, such as `log.retention.check.interval.ms`. */
+export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
+
 /**
  * Ten years, so that a machine that was off for longer than Kafka's default of seven days continues at its committed
  * offsets.
@@ -39,7 +42,7 @@ const CLEANER_BUFFER_BYTES = 16 * 1024 * 1024
 const SEGMENT_BYTES = 128 * 1024 * 1024
 
 /** Returns the server.properties of a single-node broker for development: loopback listeners only, no replication. */
-export function brokerProperties(dataDir: string, ports: BrokerPorts): string {
+export function brokerProperties(dataDir: string, ports: BrokerPorts, extra: BrokerSettings = {}): string {
   const settings: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
@@ -79,6 +82,7 @@ export function brokerProperties(dataDir: string, ports: BrokerPorts): string {
     'log.segment.bytes': SEGMENT_BYTES,
     'log.cleaner.threads': 1,
     'log.cleaner.dedupe.buffer.size': CLEANER_BUFFER_BYTES,
+    ...extra,
   }
   return Object.entries(settings)
     .map(([key, value]) => `${key}=${value}\n`)

@@ -33,7 +33,10 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 
   async function open({ topic, partition }: TopicPartition, { end }: PartitionFacts): Promise<number | undefined> {
     const stored = await store.position(view.name, partition, topic)
-    if (stored === undefined) return undefined
+    if (stored === undefined) {
+      await store.finishClearing(view.name, partition)
+      return undefined
+    }
     const reason = stored.next > end ? 'ahead_of_log' : runtime.now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
     if (reason === undefined) return stored.next
     runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
@@ -42,8 +45,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   }
 
   function prepare({ partition: { topic, partition }, records, expected, next, caughtUp }: SinkBatch): () => Promise<WriteResult> {
-    const operations = records.flatMap(({ key, value }) => view.operationsFor(partition, key as K, value as V | null))
+    const known = records as readonly { readonly key: K; readonly value: V | null }[]
     return async function applyToView() {
+      const operations = await operationsOf(partition, known)
       const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
@@ -51,6 +55,30 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       if (result.position === next && next !== expected) return { outcome: 'applied' }
       return { outcome: 'offset-mismatch' }
     }
+  }
+
+  /**
+   * If somebody else writes the view between this reading and the script call, the view is at another position then, so
+   * the call changes nothing.
+   */
+  async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
+    const now = runtime.now()
+    const keys = records.map(({ key, value }) => view.heldKey?.(partition, key, value))
+    const wanted = [...new Set(keys.filter((key) => key !== undefined))]
+    const held = new Map<string, string | null>()
+    if (wanted.length > 0) {
+      const found = await store.read(wanted)
+      for (const [index, key] of wanted.entries()) held.set(key, found[index])
+    }
+    return records.flatMap(({ key, value }, index) => {
+      const heldKey = keys[index]
+      const operations = view.operationsFor(partition, key, value, { held: (heldKey && held.get(heldKey)) ?? null, now })
+      for (const operation of operations) {
+        if (operation.op === 'set' && held.has(operation.key)) held.set(operation.key, operation.value)
+        else if (operation.op === 'del' && held.has(operation.key)) held.set(operation.key, null)
+      }
+      return operations
+    })
   }
 
   return { name: `view ${view.name}`, limits: LIMITS, probeEveryMs: PROBE_EVERY_MS, needsEqualPartitions: true, open, prepare }

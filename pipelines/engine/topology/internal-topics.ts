@@ -1,4 +1,5 @@
 import type { TopicSpec } from '../../../kafka/transport.ts'
+import { erasable } from '../../../schemas/retention.ts'
 import { LARGE_RECORDS } from '../../../schemas/topic.ts'
 
 /**
@@ -33,11 +34,18 @@ export function repartitionSpec(name: string, partitions: number): TopicSpec {
   return { name, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS } }
 }
 
-export function changelogSpec(topology: string, store: string, partitions: number): TopicSpec {
+/** @param isErasable whether replaced values must vanish within the hour */
+export function changelogSpec(topology: string, store: string, partitions: number, isErasable = false): TopicSpec {
   return {
     name: changelogTopicName(topology, store),
     partitions,
-    config: { 'cleanup.policy': 'compact', 'delete.retention.ms': String(CHANGELOG_DELETE_RETENTION_MS), ...LARGE_RECORDS },
+    config: {
+      'cleanup.policy': 'compact',
+      'delete.retention.ms': String(CHANGELOG_DELETE_RETENTION_MS),
+      ...LARGE_RECORDS,
+      ...(isErasable && erasable),
+    },
+    ...(isErasable && { erases: true }),
   }
 }
 

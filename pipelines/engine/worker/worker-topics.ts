@@ -56,7 +56,9 @@ export function changelogNames(topology: Topology, declaration: Declaration): st
 function changelogs(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   return topology.subTopologies.flatMap((part) => {
     const partitions = partitionsOfPart(topology.name, part.sources, counts)
-    return loggedStores(part, declaration).map((name) => changelogSpec(topology.name, name, partitions))
+    return loggedStores(part, declaration).map((name) =>
+      changelogSpec(topology.name, name, partitions, declaration.stores.get(name)?.erasable),
+    )
   })
 }
 
@@ -68,4 +70,9 @@ export function partitionsOfPart(topology: string, sources: readonly string[], c
     return { name, partitions }
   })
   return commonPartitions(topology, found)
+}
+
+/** Whether a store of the topology is erasable, so that the database must be rewritten now and then. */
+export function holdsErasableState(topology: Topology): boolean {
+  return [...topology.declare().stores.values()].some(({ erasable }) => erasable === true)
 }

@@ -1,4 +1,5 @@
 import type { SnippetText } from '../../../schemas/snippets/types.ts'
+import type { Purge } from '../purge.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
@@ -40,6 +41,9 @@ export const snippetsTable: Table<string, SnippetText> = {
   },
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
+
+/** The row of a deleted or expired snippet says nothing about it, so it erases the earlier row. */
+export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
 /** ClickHouse aborts searches that take longer, and the API responds with 503. */
 const MAX_EXECUTION_SECONDS = 3

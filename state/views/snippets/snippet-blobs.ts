@@ -1,5 +1,5 @@
 import type { BlobReferences } from '../../../schemas/snippets/types.ts'
-import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
+import { caughtUpKey, type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
 
 /**
  * Reference counts of blobs. Fed by `snippet-blobs` and partitioned like it.
@@ -7,14 +7,49 @@ import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
  * | key | value |
  * |---|---|
  * | `{snippet-blobs:<p>}:blob:<hash>` | number of snippets in the partition that refer to the blob; no key means none |
+ * | `{snippet-blobs:<p>}:unreferenced` | sorted set: hashes that lost their last reference in the partition, by time |
  */
 const SNIPPET_BLOBS_VIEW = 'snippet-blobs'
 
 export const snippetBlobsView: View<string, BlobReferences> = { name: SNIPPET_BLOBS_VIEW, operationsFor }
 
-function operationsFor(partition: number, hash: string, references: BlobReferences | null): ViewOperation[] {
+function operationsFor(partition: number, hash: string, references: BlobReferences | null, context?: ViewContext): ViewOperation[] {
   const key = blobKey(partition, hash)
-  return references === null ? [{ op: 'del', key }] : [{ op: 'set', key, value: String(references.snippets) }]
+  if (references !== null) return [{ op: 'set', key, value: String(references.snippets) }]
+  // Records without a hash only make the broker close a segment.
+  if (!HASH.test(hash)) return [{ op: 'del', key }]
+  return [
+    { op: 'del', key },
+    { op: 'zadd', key: unreferencedKey(partition), score: context?.now ?? 0, member: hash },
+  ]
+}
+
+/** The Redis commands that sweeps need. */
+interface UnreferencedReader {
+  /** Members and scores, by ascending score. */
+  zrange(key: string, start: number, stop: number): Promise<string[]>
+  zrem(key: string, member: string): Promise<number>
+}
+
+export interface UnreferencedBlob {
+  readonly hash: string
+  /** Epoch ms. */
+  readonly since: number
+}
+
+/** Number of blobs per sweep and partition. Those that lost their references first come first. */
+const UNREFERENCED_PER_SWEEP = 5_000
+const HASH = /^[0-9a-f]{64}$/
+
+/** Returns blobs that lost their last reference in the partition. Others may refer to them. */
+export async function unreferencedBlobs(reader: UnreferencedReader, partition: number): Promise<UnreferencedBlob[]> {
+  const flat = await reader.zrange(unreferencedKey(partition), 0, UNREFERENCED_PER_SWEEP - 1)
+  const found = Array.from({ length: flat.length / 2 }, (_, index) => ({ hash: flat[2 * index], since: Number(flat[2 * index + 1]) }))
+  return found.filter(({ hash }) => HASH.test(hash))
+}
+
+export async function forgetUnreferenced(reader: UnreferencedReader, partition: number, hash: string): Promise<void> {
+  await reader.zrem(unreferencedKey(partition), hash)
 }
 
 /** The Redis command that this lookup needs. */
@@ -36,6 +71,10 @@ export async function referencedBlobs(reader: ExistenceReader, partitions: numbe
     for (const [index, count] of found.entries()) if (count > 0) referenced.add(hashes[index])
   }
   return referenced
+}
+
+function unreferencedKey(partition: number): string {
+  return `${viewTag(SNIPPET_BLOBS_VIEW, partition)}:unreferenced`
 }
 
 function blobKey(partition: number, hash: string): string {

@@ -1,6 +1,14 @@
-import type { ReadSnippet } from '../../../schemas/snippets/flow.ts'
 import type { Snippet, Visibility } from '../../../schemas/snippets/types.ts'
-import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
+import {
+  caughtUpKey,
+  type ListReader,
+  NOT_CAUGHT_UP,
+  type View,
+  type ViewContext,
+  type ViewOperation,
+  type ViewReader,
+  viewTag,
+} from '../view.ts'
 
 /**
  * Snippets by id, and the lists that contain them. Fed by `snippet-decisions` and partitioned like it. The partition
@@ -10,6 +18,7 @@ import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewOperat
  * | key | value |
  * |---|---|
  * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; no key means that it has expired or was deleted |
+ * | `{snippets:<p>}:burnt:<id>` | the same, of a burnt snippet whose reads can still be repeated; expires |
  * | `{snippets:<p>}:public` | sorted set: ids of public snippets by creation time |
  * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set: a user's snippets (scopes and orders below) |
  * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of this first version by creation time |
@@ -46,20 +55,47 @@ const SCOPES: readonly SnippetScope[] = ['all', 'public']
 /** Number of leading characters by which titles are sorted. */
 const TITLE_KEY_CHARACTERS = 64
 const TITLE_END = '\0'
+const MS_PER_SECOND = 1_000
 
-export const snippetsView: View<string, Snippet> = { name: SNIPPETS_VIEW, operationsFor }
+/** @param repeatableMs how long the record of a burnt snippet is kept for those who repeat a read */
+export function snippetsView(repeatableMs: number): View<string, Snippet> {
+  function operationsFor(partition: number, id: string, snippet: Snippet | null, context?: ViewContext): ViewOperation[] {
+    const key = snippetKey(partition, id)
+    if (snippet !== null && !isGone(snippet)) {
+      const record = snippetRecord(snippet)
+      const places = placesOf(partition, record)
+      return [
+        { op: 'set', key, value: JSON.stringify(record) },
+        ...places.map(({ list, score, member }): ViewOperation => ({ op: 'zadd', key: list, score, member })),
+      ]
+    }
+    const removal: ViewOperation = { op: 'del', key }
+    if (context === undefined || context.held === null) return [removal]
+    const places = placesOf(partition, JSON.parse(context.held) as SnippetRecord)
+    const kept = snippet === null ? [] : keptForRepetition(burntKey(partition, id), snippet, { ...context, held: context.held })
+    return [removal, ...places.map(({ list, member }): ViewOperation => ({ op: 'zrem', key: list, member })), ...kept]
+  }
 
-function operationsFor(partition: number, id: string, snippet: Snippet | null): ViewOperation[] {
-  const key = snippetKey(partition, id)
-  if (snippet === null) return [{ op: 'del', key }]
-  const isGone = snippet.is_deleted || snippet.is_expired
-  const own: ViewOperation = isGone ? { op: 'del', key } : { op: 'set', key, value: JSON.stringify(snippetRecord(snippet)) }
-  const places = placesOf(partition, snippet)
-  return [own, ...places.map(({ list, score, member }) => listOperation(isGone, list, score, member))]
+  function keptForRepetition(key: string, snippet: Snippet, { held, now }: ViewContext & { readonly held: string }): ViewOperation[] {
+    const isBurnt = snippet.is_deleted && snippet.reads_left === 0
+    const seconds = Math.floor(((snippet.gone_at ?? 0) + repeatableMs - now) / MS_PER_SECOND)
+    if (!isBurnt || seconds < 1) return []
+    return [
+      { op: 'set', key, value: held },
+      { op: 'expire', key, seconds },
+    ]
+  }
+
+  /** A snippet that is gone has forgotten what the lists sort it by, so the stored record must be read. */
+  function heldKey(partition: number, id: string, snippet: Snippet | null): string | undefined {
+    return snippet !== null && !isGone(snippet) ? undefined : snippetKey(partition, id)
+  }
+
+  return { name: SNIPPETS_VIEW, operationsFor, heldKey }
 }
 
-function listOperation(isGone: boolean, key: string, score: number, member: string): ViewOperation {
-  return isGone ? { op: 'zrem', key, member } : { op: 'zadd', key, score, member }
+function isGone({ is_deleted, is_expired }: Snippet): boolean {
+  return is_deleted || is_expired
 }
 
 interface Place {
@@ -69,32 +105,32 @@ interface Place {
 }
 
 /** Returns the lists that contain the snippet, with its score and member in each. */
-function placesOf(partition: number, snippet: Snippet): Place[] {
-  const { paste_id: id, user_id, visibility, created_at, view_count, title, root, reads_left } = snippet
+function placesOf(partition: number, record: SnippetRecord): Place[] {
+  const { id, userId, visibility, createdAt, views, title, root, readsLeft } = record
   const places: Place[] = []
   // Snippets with limited reads are not listed, because strangers could use up their reads.
-  const isListed = visibility === 'public' && reads_left === null
-  if (isListed) places.push({ list: publicKey(partition), score: created_at, member: id })
-  if (root !== null) places.push({ list: versionsKey(partition, root), score: created_at, member: id })
-  if (user_id === null) return places
+  const isListed = visibility === 'public' && readsLeft === undefined
+  if (isListed) places.push({ list: publicKey(partition), score: createdAt, member: id })
+  if (root !== undefined) places.push({ list: versionsKey(partition, root), score: createdAt, member: id })
+  if (userId === undefined) return places
   for (const scope of SCOPES) {
     if (scope === 'public' && !isListed) continue
-    const list = (order: SnippetOrder) => userKey(partition, String(user_id), scope, order)
-    places.push({ list: list('created'), score: created_at, member: id })
-    places.push({ list: list('views'), score: view_count, member: id })
+    const list = (order: SnippetOrder) => userKey(partition, userId, scope, order)
+    places.push({ list: list('created'), score: createdAt, member: id })
+    places.push({ list: list('views'), score: views, member: id })
     places.push({ list: list('title'), score: 0, member: titleMember(title, id) })
   }
   return places
 }
 
 /** Returns a member that sorts by title regardless of case, puts untitled snippets last and ends with the id. */
-function titleMember(title: string | null, id: string): string {
-  if (title === null) return `1${TITLE_END}${id}`
+function titleMember(title: string | undefined, id: string): string {
+  if (title === undefined) return `1${TITLE_END}${id}`
   const folded = [...title.normalize('NFKC').toLowerCase()].slice(0, TITLE_KEY_CHARACTERS).join('')
   return `0${folded}${TITLE_END}${id}`
 }
 
-export function snippetRecord(snippet: Snippet | ReadSnippet): SnippetRecord {
+function snippetRecord(snippet: Snippet): SnippetRecord {
   return {
     id: snippet.paste_id,
     userId: snippet.user_id === null ? undefined : String(snippet.user_id),
@@ -122,6 +158,12 @@ export async function readSnippet(
   const text = await reader.get(snippetKey(partition, id))
   if (text !== null) return JSON.parse(text) as SnippetRecord
   return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
+}
+
+/** The record of a snippet whose reads are used up, while those who had one may repeat it. */
+export async function readBurntSnippet(reader: ViewReader, partition: number, id: string): Promise<SnippetRecord | undefined> {
+  const text = await reader.get(burntKey(partition, id))
+  return text === null ? undefined : (JSON.parse(text) as SnippetRecord)
 }
 
 /** Returns the given snippets that exist, in the given order. */
@@ -217,6 +259,10 @@ function compare(a: string, b: string): number {
 
 function snippetKey(partition: number, id: string): string {
   return `${viewTag(SNIPPETS_VIEW, partition)}:snippet:${id}`
+}
+
+function burntKey(partition: number, id: string): string {
+  return `${viewTag(SNIPPETS_VIEW, partition)}:burnt:${id}`
 }
 
 function publicKey(partition: number): string {

@@ -22,6 +22,7 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
 /** The command time-out, which is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
+const REPEATABLE_MS = 3_300_000
 
 /** Opens the snippets API on fakes. The real topology decides its commands, and a temporary folder stores contents. */
 export async function snippetsApi(
@@ -33,7 +34,7 @@ export async function snippetsApi(
   const world = decidedWorld({
     topology: snippets,
     commands: [snippetFlow.commands],
-    views: [[snippetFlow.decisions, decisionView(snippetsView, () => clock.now)]],
+    views: [[snippetFlow.decisions, decisionView(snippetsView(REPEATABLE_MS), () => clock.now)]],
     startAt: START,
   })
   const { facts, bindings, channel, redis } = world

@@ -1,4 +1,4 @@
-import { utimesSync } from 'node:fs'
+import { statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BlobsUnavailableError, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
@@ -124,15 +124,27 @@ describe('a repeated read of a burning snippet', () => {
     expect(error(await expired.read('mine'))).toEqual([404, 'paste_not_found'])
   })
 
-  test('finds the content for a day, because the last read renewed its retention', async () => {
+  test('finds the content for almost an hour, because the last read renewed its retention', async () => {
     const { read, blobs, hash, draftFolder } = await burning()
     const created = new Date(Date.now() - 2 * UNTOUCHED_MS)
     utimesSync(join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`), created, created)
     const readAt = Date.now()
     await read('mine')
-    // Sweeps as if a day had passed.
+    // Sweeps as if almost an hour had passed.
     const sweeping = { blobs, referenced: async () => new Set<string>(), signal: new AbortController().signal }
     expect(await sweepBlobs({ ...sweeping, before: readAt - MINUTE_MS })).toMatchObject({ seen: 1, removed: 0 })
     expect((await read('mine')).body.content).toBe('secret')
+  })
+
+  test('does not prolong the life of the content, and is not found once the record of the snippet has expired', async () => {
+    const { read, hash, id, draftFolder, redis } = await burning()
+    await read('mine')
+    const file = join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`)
+    const readAt = new Date(Date.now() - UNTOUCHED_MS / 2)
+    utimesSync(file, readAt, readAt)
+    expect((await read('mine')).status).toBe(200)
+    expect(statSync(file).mtime).toEqual(readAt)
+    redis.apply(redis.keys().flatMap((key) => (key.endsWith(`:burnt:${id}`) ? [{ op: 'del', key } as const] : [])))
+    expect(error(await read('mine'))).toEqual([404, 'paste_not_found'])
   })
 })

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
+import type { BrokerSettings } from '../../../deploy/local/kafka/settings.ts'
 import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -24,26 +25,39 @@ export interface Asked {
 export interface SnippetStackOptions {
   /** Address of a Redis Cluster node, instead of starting a separate Redis. */
   readonly redisCluster?: string
+  readonly brokerSettings?: BrokerSettings
+  /** Starts a ClickHouse for this stack alone, so that a test may look at its files. */
+  readonly ownClickhouse?: boolean
+  /** Number of API processes. Default 2. */
+  readonly apiCount?: number
+  /** Further settings of the worker and the APIs. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Called once the topics exist, before anything uses them. */
+  readonly onTopics?: (brokers: string) => Promise<void>
 }
 
 /** Starts real servers, a worker and two API processes for snippets. */
-export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
+export async function snippetStack(options: SnippetStackOptions = {}) {
+  const { redisCluster, apiCount = 2 } = options
   const folder = guardedFolder()
-  const kafka: Component = await newKafka(folder.path)
+  const kafka: Component = await newKafka(folder.path, 'kafka', options.brokerSettings)
   const redis: Component | undefined = redisCluster === undefined ? await newRedis(folder.path) : undefined
   const registry: Component = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis?.start()])
+  const clickhouse = options.ownClickhouse ? await newClickhouse(folder.path) : undefined
+  await Promise.all([kafka.start(), redis?.start(), clickhouse?.start()])
   await registry.start()
   await provisionTopics(kafka.address, registry.address)
+  await options.onTopics?.(kafka.address)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redisCluster ?? (redis as Component).address,
     ...(redisCluster !== undefined && { REDIS_CLUSTER: '1' }),
     SCHEMA_REGISTRY_URL: registry.address,
-    CLICKHOUSE_URL: await testStack().clickhouse(),
+    CLICKHOUSE_URL: clickhouse?.address ?? (await testStack().clickhouse()),
     CLICKHOUSE_DATABASE: uniqueName('snippets').replaceAll('-', '_'),
     API_SERVICES: 'snippets',
     PIPELINES: 'snippets,snippet-views',
+    ...options.env,
   }
   const client = await fetch(`${env.CLICKHOUSE_URL}/?query=${encodeURIComponent(`CREATE DATABASE ${env.CLICKHOUSE_DATABASE}`)}`, {
     method: 'POST',
@@ -51,7 +65,8 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
   if (!client.ok) throw new Error(await client.text())
   const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
   const startApi = () => startApiProcess(folder.path, env)
-  const apis: ApiProcess[] = [await startApi(), await startApi()]
+  const apis: ApiProcess[] = []
+  while (apis.length < apiCount) apis.push(await startApi())
   await waitUntil(() => worker.isReady(), { what: 'the worker', ...SOON })
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...SOON })
   const key = await ensureDevelopmentKey(folder.path)

@@ -72,3 +72,19 @@ test('declaring topologies needs no secret and creates no file', () => {
   expect(topicSpecs('production').length).toBeGreaterThan(50)
   expect(readdirSync(folder)).toEqual([])
 })
+
+test('existing topics get the declared configuration only if it erases what was deleted', () => {
+  const erasing = topicSpecs('local').filter(({ erases }) => erases)
+  expect(erasing.map(({ name }) => name).sort()).toEqual([
+    'snippet-blobs',
+    'snippet-commands',
+    'snippet-decisions',
+    'snippet-texts',
+    'snippets-blobs-changelog',
+    'snippets-records-changelog',
+  ])
+  for (const { name, config } of erasing) {
+    const limit = Number(config?.['max.compaction.lag.ms'] ?? config?.['retention.ms'])
+    expect(limit + Number(config?.['segment.ms']), name).toBeLessThan(3_600_000)
+  }
+})

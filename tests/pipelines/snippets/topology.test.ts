@@ -1,16 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type KeyedStore, ROLL_KEY } from '../../../pipelines/engine/index.ts'
 import { decisionDriver, type TestDriverOptions } from '../../../pipelines/engine/testing.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
 import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../../schemas/snippets/topics.ts'
-import type { NewSnippet, SnippetCommand } from '../../../schemas/snippets/types.ts'
+import type { NewSnippet, Snippet, SnippetCommand } from '../../../schemas/snippets/types.ts'
 
 const MINUTE_MS = 60_000
 const ID = 'abcd1234'
 
 const snippetsDriver = (options: TestDriverOptions = {}) => decisionDriver(snippets, snippetFlow, options)
 const TOPICS = [snippetFlow.commands, snippetFlow.decisions, snippetBlobs, snippetTexts, snippetViewCounts]
+const ONE_PARTITION = Object.fromEntries(TOPICS.map(({ name }) => [name, 1]))
 
 function createCommand(fields: Partial<NewSnippet> = {}, user_id: bigint | null = 42n): SnippetCommand {
   const snippet: NewSnippet = {
@@ -93,7 +95,7 @@ describe('a snippet', () => {
   })
 
   test('is returned when its creation is repeated, even with a new id, but a query alone creates nothing', () => {
-    const { ask, view } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, 1])) })
+    const { ask, view } = snippetsDriver({ partitions: ONE_PARTITION })
     const only = { ...createCommand(), snippet: null }
     const first = ask(ID, createCommand(), { id: 'one' })
     expect(first).toMatchObject({ outcome: 'created', snippet: { paste_id: ID } })
@@ -116,18 +118,59 @@ describe('a snippet', () => {
     for (const id of ['expired', 'deleted', 'nothing']) expect(ask(id, readBy(null))).toEqual({ outcome: 'not_found' })
   })
 
-  test('that can no longer be read leaves no part of its content in the state and its changelog', () => {
+  test('that can no longer be read leaves nothing that tells what it was or whose in any compacted topic', () => {
     const { ask, driver } = snippetsDriver()
     const fields = { deleted: {}, burnt: { reads_left: 1 }, expired: { lifetime_ms: MINUTE_MS }, kept: {} }
-    for (const [id, how] of Object.entries(fields)) ask(id, createCommand({ excerpt: 'the beginning', ...how }))
+    const private_ = { username: 'its author', title: 'its title', content_hash: 'its hash', excerpt: 'the beginning', root: 'its root' }
+    for (const [id, how] of Object.entries(fields)) ask(id, createCommand({ ...private_, ...how }))
     ask('deleted', deleteBy(42n))
     ask('burnt', readBy(null))
     driver.advanceWallClock(MINUTE_MS + 10_000)
-    const newest = new Map<string, string>()
-    for (const { key, value } of driver.broker.records('snippets-records-changelog'))
-      newest.set(String(Buffer.from(key!)), Buffer.from(value!).toString('latin1'))
-    const holding = [...newest].filter(([, value]) => value.includes('the beginning')).map(([key]) => key)
-    expect(holding).toEqual(['kept'])
+    const texts = Object.values(private_)
+    const holdersIn = (topic: string) => {
+      const newest = new Map<string, string>()
+      for (const { key, value } of driver.broker.records(topic))
+        newest.set(String(Buffer.from(key!)), value === null ? '' : Buffer.from(value).toString('latin1'))
+      return [...newest].filter(([, value]) => texts.some((text) => value.includes(text))).map(([key]) => key)
+    }
+    for (const topic of [`snippets-records-changelog`, snippetFlow.decisions.name, snippetTexts.name])
+      expect(holdersIn(topic), topic).toEqual(['kept'])
+    expect(holdersIn('snippets-decided-changelog')).toEqual([])
+    const authors = new Map(driver.read(snippetTexts).map(({ key, value }) => [key, value?.user_id]))
+    for (const id of Object.keys(fields)) expect(authors.get(id), id).toBe(id === 'kept' ? 42n : null)
+  })
+
+  test('that an earlier version deleted without erasing it is erased after a start', () => {
+    const { ask, driver } = snippetsDriver({ partitions: ONE_PARTITION })
+    ask(ID, createCommand({ title: 'its title' }))
+    driver.restart()
+    const records = () => driver.store<KeyedStore<string, Snippet>>('records')
+    records().put(ID, { ...records().get(ID)!, is_deleted: true, excerpt: '' })
+    driver.settle()
+    driver.advanceWallClock(10_000)
+    expect(records().get(ID)).toMatchObject({ is_deleted: true, title: null, user_id: null, content_hash: '' })
+  })
+
+  test('that was erased makes the broker close the segments that hold it, and an idle system adds no records', () => {
+    const { ask, driver } = snippetsDriver()
+    const rolls = () => {
+      const topics = [
+        'snippets-records-changelog',
+        'snippets-blobs-changelog',
+        snippetFlow.decisions.name,
+        snippetTexts.name,
+        snippetBlobs.name,
+      ]
+      return topics.map((topic) => driver.broker.records(topic).filter(({ key }) => String(Buffer.from(key!)) === ROLL_KEY).length)
+    }
+    ask(ID, createCommand())
+    driver.advanceWallClock(2 * 60 * MINUTE_MS)
+    const before = rolls()
+    driver.advanceWallClock(60 * MINUTE_MS)
+    expect(rolls()).toEqual(before)
+    ask(ID, deleteBy(42n))
+    for (let passed = 0; passed < 30; passed += 5) driver.advanceWallClock(5 * MINUTE_MS)
+    for (const [index, count] of rolls().entries()) expect(count - before[index]).toBe(6)
   })
 
   test('accepts only growing view counts, and none after it is deleted', () => {

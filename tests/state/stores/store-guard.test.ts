@@ -25,6 +25,8 @@ const stores = [
     put: () => store.put('k', 'v'),
     delete: () => store.delete('k'),
     scan: () => store.scan(),
+    scrub: () => store.scrub(),
+    roll: () => store.roll(),
   })),
   uses(timerStore('timer', { key: utf8 }), (store) => ({
     prefetch: () => store.prefetch('k'),

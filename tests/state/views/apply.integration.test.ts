@@ -120,9 +120,52 @@ test('clearing removes all keys of one partition and no others', async () => {
   const other = `${viewTag(view, 33)}:a`
   await redis.set(other, '')
   await store.clear(view, 3)
-  expect(await redis.keys(`${tag}*`)).toEqual([])
+  expect(await redis.keys(`${tag}*`)).toEqual([positionsKey(view, 3)])
   expect(await redis.exists(other)).toBe(1)
   expect(await store.position(view, 3, 'one')).toBeUndefined()
+  expect(await store.apply(batch(undefined, 1))).toEqual({ applied: true })
+})
+
+test('after an interrupted clearing nothing is applied until the remaining keys are gone', async () => {
+  const { redis, view, tag, store, batch } = await open()
+  const set = (key: string): ViewOperation[] => [{ op: 'set', key: `${tag}:${key}`, value: '' }]
+  await store.apply(batch(undefined, 1, set('deleted'), { caughtUp: true }))
+  const dying = new Redis(await testStack().redis())
+  onTestFinished(() => dying.disconnect())
+  dying.scan = (() => Promise.reject(new Error('Connection is closed.'))) as never
+  await expect(viewStore(dying).clear(view, 3)).rejects.toThrow(TargetUnavailableError)
+  expect(await redis.exists(caughtUpKey(view, 3))).toBe(0)
+  expect(await store.position(view, 3, 'one')).toBeUndefined()
+  expect(await store.apply(batch(undefined, 1, set('new')))).toEqual({ applied: false, position: undefined })
+  await store.finishClearing(view, 3)
+  expect(await store.apply(batch(undefined, 1, set('new'), { caughtUp: true }))).toEqual({ applied: true })
+  expect(await redis.exists(`${tag}:deleted`)).toBe(0)
+  await store.finishClearing(view, 3)
+  expect(await redis.exists(`${tag}:new`)).toBe(1)
+})
+
+test('a view without any position holds keys of unknown age, which are removed before it fills', async () => {
+  const { redis, view, tag, store } = await open()
+  await redis.set(`${tag}:old`, '')
+  await store.finishClearing(view, 3)
+  expect(await redis.exists(`${tag}:old`)).toBe(0)
+})
+
+test('a process that is late with a clearing removes nothing that was applied after it', async () => {
+  const { redis, view, tag, store, batch } = await open()
+  await store.apply(batch(undefined, 1, [{ op: 'set', key: `${tag}:old`, value: '' }]))
+  const late = new Redis(await testStack().redis())
+  onTestFinished(() => late.disconnect())
+  const scan = late.scan.bind(late)
+  late.scan = (async () => {
+    await store.finishClearing(view, 3)
+    await store.apply(batch(undefined, 1, [{ op: 'set', key: `${tag}:new`, value: '' }]))
+    late.scan = scan
+    return await scan('0', 'MATCH', `${tag.replace('{', '\\{')}:*`, 'COUNT', 100_000)
+  }) as never
+  await viewStore(late).clear(view, 3)
+  expect(await redis.exists(`${tag}:new`)).toBe(1)
+  expect(await redis.exists(`${tag}:old`)).toBe(0)
 })
 
 test('a key that belongs to another shard is refused', async () => {

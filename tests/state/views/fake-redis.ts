@@ -92,6 +92,8 @@ export function fakeRedis() {
     reader,
     state,
     published,
+    /** The string at this key, at once. */
+    held: (key: string): string | null => strings.get(key) ?? null,
     keys: () => [...strings.keys(), ...hashes.keys()],
     apply: (operations: readonly ViewOperation[]) => operations.forEach(applyOne),
     caughtUp(view: string, partitions: number) {

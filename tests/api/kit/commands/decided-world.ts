@@ -94,7 +94,11 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
 
   function takeDecisions(): void {
     for (const [topic, view] of views) {
-      for (const { key, value, partition } of driver.read(topic)) apply(view.operationsFor(partition, key as string, value))
+      for (const { key, value, partition } of driver.read(topic)) {
+        const heldKey = view.heldKey?.(partition, key as string, value)
+        const held = heldKey === undefined ? null : redis.held(heldKey)
+        apply(view.operationsFor(partition, key as string, value, { held, now: driver.now }))
+      }
     }
     for (const { channel: to, message } of redis.published.slice(seen)) {
       if (!faults.messagesLost && to === RESULT_CHANNEL_PREFIX + channel.name) onResult(parseResultMessage(message))

@@ -22,10 +22,17 @@ function topic(name: string, config: Record<string, string>): Topic<number, stri
   return { name, key: decimalInt, value: rawValue(utf8), partitions: 4, config }
 }
 
-function world(config: Record<string, string> = {}) {
+function world(config: Record<string, string> = {}, shown = view) {
   const batches: ViewBatch[] = []
   const cleared: string[] = []
-  const state = { stored: undefined as ViewPosition | undefined, position: undefined as number | undefined, applied: true, down: false }
+  const finished: string[] = []
+  const state = {
+    stored: undefined as ViewPosition | undefined,
+    position: undefined as number | undefined,
+    applied: true,
+    down: false,
+    held: new Map<string, string>(),
+  }
   const store: ViewStore = {
     async apply(batch) {
       if (state.down) throw new TargetUnavailableError('away')
@@ -36,13 +43,19 @@ function world(config: Record<string, string> = {}) {
       if (state.down) throw new TargetUnavailableError('away')
       return state.stored
     },
+    async read(keys) {
+      return keys.map((key) => state.held.get(key) ?? null)
+    },
     async clear(name, of) {
       cleared.push(`${name} ${of}`)
     },
+    async finishClearing(name, of) {
+      finished.push(`${name} ${of}`)
+    },
   }
   const topics = [topic('facts', config), topic('others', {})]
-  const target = viewTarget({ view, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
-  return { target, state, batches, cleared }
+  const target = viewTarget({ view: shown, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
+  return { target, state, batches, cleared, finished }
 }
 
 const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
@@ -66,6 +79,31 @@ test('a batch is applied as operations, with its offset and all topics of the vi
       caughtUp: true,
       now: NOW,
     },
+  ])
+})
+
+test('a deletion sees what the view holds, including what the same batch wrote', async () => {
+  const seen: [key: number, held: string | null | undefined][] = []
+  const key = (id: number) => `{things:3}:${id}`
+  const deleting: View<number, string> = {
+    name: 'things',
+    operationsFor(_partition, id, value, context) {
+      if (value !== null) return [{ op: 'set', key: key(id), value }]
+      seen.push([id, context?.held])
+      return [{ op: 'del', key: key(id) }]
+    },
+    heldKey: (_partition, id, value) => (value === null ? key(id) : undefined),
+  }
+  const { target, state } = world({}, deleting)
+  state.held = new Map([1, 2, 3].map((id) => [key(id), `stored ${id}`]))
+  const records = [record(1, null), record(2, 'written'), record(2, null), record(3, null), record(3, null), record(4, null)]
+  await target.prepare({ partition, records, expected: 1, next: 7, caughtUp: false })()
+  expect(seen).toEqual([
+    [1, 'stored 1'],
+    [2, 'written'],
+    [3, 'stored 3'],
+    [3, null],
+    [4, null],
   ])
 })
 
@@ -103,6 +141,15 @@ test('reading continues at the position of the view', async () => {
   state.stored = { next: 50, at: 0 }
   expect(await target.open(partition, facts)).toBe(50)
   expect(cleared).toEqual([])
+})
+
+test('an interrupted clearing is finished before the view fills', async () => {
+  const { target, state, finished } = world()
+  expect(await target.open(partition, facts)).toBeUndefined()
+  expect(finished).toEqual(['things 3'])
+  state.stored = { next: 50, at: 0 }
+  await target.open(partition, facts)
+  expect(finished).toEqual(['things 3'])
 })
 
 test('a view that is ahead of its log belongs to another log, and is cleared and rebuilt', async () => {

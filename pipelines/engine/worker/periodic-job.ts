@@ -1,0 +1,53 @@
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { Runner } from './runner.ts'
+
+export interface PeriodicJob {
+  readonly name: string
+  readonly everyMs: number
+  /** Runs once per interval. A failure is reported, and the next run tries again. */
+  run(signal: AbortSignal): Promise<void>
+  readonly samples?: Runner['samples']
+  /** Called when the job has stopped. */
+  close?(): void
+}
+
+/** Runs a job beside topologies and sinks. The first run is one interval after the start. */
+export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob, { sleep, log }: Pick<Runtime, 'sleep' | 'log'>): Runner {
+  const stopping = new AbortController()
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  let running: Promise<void> = Promise.resolve()
+  let failure: string | undefined
+
+  async function repeat(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await sleep(everyMs, stopping.signal)
+      if (stopping.signal.aborted) return
+      try {
+        await run(stopping.signal)
+        failure = undefined
+      } catch (error) {
+        failure = (error as Error).message
+        log.warn({ job: name, reason: failure }, 'job_failed')
+      }
+    }
+  }
+
+  return {
+    name,
+    kind: 'sink',
+    async start() {
+      running = repeat()
+    },
+    done,
+    async stop() {
+      stopping.abort()
+      await running
+      close?.()
+      resolve()
+    },
+    notReady: () => undefined,
+    describe: () => undefined,
+    report: () => ({ failure }),
+    samples: () => samples?.() ?? [],
+  }
+}

@@ -1,0 +1,40 @@
+import { erasureTimes } from '../../state/erasure.ts'
+import { connectSinkClickhouse } from '../../state/tables/connect.ts'
+import { tablePurger } from '../../state/tables/purge.ts'
+import { snippetsPurge } from '../../state/tables/snippets/snippets.ts'
+import { connectSinkRedis } from '../../state/views/connect.ts'
+import { rewriteRedisLogs } from '../../state/views/rewrite-log.ts'
+import { periodicJob, type Runner } from '../engine/index.ts'
+import type { SinkContext } from '../sinks.ts'
+
+/** Rewrites of Redis' files after the last erasure. Records that serve repeated reads expire meanwhile. */
+const REWRITES_AFTER_ERASURE = 6
+
+/**
+ * Frees the files of ClickHouse and Redis of erased snippets. Both keep replaced values until they need the space. Runs
+ * in the first worker slot of each machine. Several at once do no harm.
+ */
+export function snippetErasure({ config, runtime }: SinkContext): Runner {
+  const { log } = runtime
+  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
+  const client = connectSinkClickhouse(config.clickhouse)
+  const purger = tablePurger(client, snippetsPurge, { cluster: config.clickhouseCluster })
+  let rewrites = REWRITES_AFTER_ERASURE
+
+  async function run(): Promise<void> {
+    const removed = await purger.run()
+    if (removed > 0) rewrites = REWRITES_AFTER_ERASURE
+    if (removed > 0) log.info({ removed }, 'snippet_rows_purged')
+    if (rewrites === 0) return
+    await rewriteRedisLogs(redis)
+    rewrites--
+  }
+
+  function close(): void {
+    redis.disconnect()
+    void client.close()
+  }
+
+  const job = periodicJob({ name: 'snippet-erasure', everyMs: erasureTimes(config.eraseWithinMs).scrubEveryMs, run, close }, runtime)
+  return config.slot === 0 ? job : { ...job, start: async () => undefined }
+}

@@ -1,0 +1,35 @@
+/**
+ * The times by which deleted things vanish from everywhere. They are shares of one promise, so that they fit together
+ * when it is changed: docs/operations.md
+ */
+export interface ErasureTimes {
+  /** How long the last read of a burnt thing can be repeated. */
+  readonly repeatableMs: number
+  /**
+   * Blobs that nothing refers to are removed once nobody has touched them for this long, which is longer than any
+   * command takes and than a last read can be repeated.
+   */
+  readonly untouchedMs: number
+  /** Interval of the removal of such blobs. */
+  readonly sweepEveryMs: number
+  /**
+   * Interval at which state and tables are freed of the old versions of rows. Removing them takes some time, and the
+   * files of a table remain for some minutes more.
+   */
+  readonly scrubEveryMs: number
+}
+
+const REPEATABLE_SHARE = 55 / 60
+const UNTOUCHED_SHARE = 56 / 60
+const SWEEP_SHARE = 3 / 60
+const SCRUB_SHARE = 15 / 60
+
+/** @param withinMs the time within which everything is gone */
+export function erasureTimes(withinMs: number): ErasureTimes {
+  return {
+    repeatableMs: withinMs * REPEATABLE_SHARE,
+    untouchedMs: withinMs * UNTOUCHED_SHARE,
+    sweepEveryMs: withinMs * SWEEP_SHARE,
+    scrubEveryMs: withinMs * SCRUB_SHARE,
+  }
+}

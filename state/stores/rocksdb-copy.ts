@@ -1,0 +1,49 @@
+import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
+
+const ROWS_PER_FETCH = 256
+/** Work goes on between the slices of a copy, which takes at most a third of the thread's time. */
+const SLICE_MS = 4
+const PAUSE_MS = 8
+/** Greater than every key, since numbers of key spaces have four bytes. */
+const END = Buffer.alloc(5, 0xff)
+
+/**
+ * Starts to copy all rows as they are at the moment of the call.
+ * @param mayGoOn asked between slices
+ * @returns resolves to whether the copy is complete
+ */
+export function copyRows(binding: RocksdbBinding, from: Database, to: Database, mayGoOn: () => boolean): Promise<boolean> {
+  const iterator = binding.iterator_init(from, {
+    gte: Buffer.alloc(1),
+    lt: END,
+    reverse: false,
+    limit: -1,
+    keyEncoding: 'buffer',
+    valueEncoding: 'buffer',
+  })
+  const batch = binding.batch_init()
+
+  /** @returns whether all rows are copied */
+  function copySome(): boolean {
+    const { rows, finished } = binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH)
+    for (let row = 0; row < rows.length; row += 2) binding.batch_put(batch, rows[row], rows[row + 1], undefined)
+    if (rows.length > 0) binding.batch_write(to, batch, undefined)
+    binding.batch_clear(batch)
+    return finished
+  }
+
+  async function copyAll(): Promise<boolean> {
+    try {
+      for (;;) {
+        if (!mayGoOn()) return false
+        const until = performance.now() + SLICE_MS
+        while (performance.now() < until) if (copySome()) return true
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+      }
+    } finally {
+      binding.iterator_close(iterator)
+    }
+  }
+
+  return copyAll()
+}

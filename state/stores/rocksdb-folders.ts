@@ -1,0 +1,58 @@
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * The folder of a worker's state holds its database at first. A rewritten database lies in a folder below it, which a
+ * small file names.
+ */
+const POINTER = 'generation'
+const GENERATION = /^generation-(\d+)$/
+/** The files that RocksDB creates. Other files in the folder do not belong to the database. */
+const DATABASE_FILE = /^(?:\d+\.(?:sst|log|blob|dbtmp)|MANIFEST-\d+|OPTIONS-\d+(?:\.dbtmp)?|CURRENT|IDENTITY|LOCK|LOG(?:\.old\.\d+)?)$/
+
+/** @returns the folder below `folder`; undefined when the database was never rewritten */
+export function currentGeneration(folder: string): string | undefined {
+  try {
+    return readFileSync(join(folder, POINTER), 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+export function databaseFolder(folder: string, generation: string | undefined): string {
+  return generation === undefined ? folder : join(folder, generation)
+}
+
+export function nextGeneration(generation: string | undefined): string {
+  return `generation-${Number(GENERATION.exec(generation ?? '')?.[1] ?? 0) + 1}`
+}
+
+/** Makes this generation the current one. Atomic, also when the power fails. */
+export function setGeneration(folder: string, generation: string): void {
+  const draft = join(folder, `${POINTER}.draft`)
+  writeFileSync(draft, `${generation}\n`, { flush: true })
+  renameSync(draft, join(folder, POINTER))
+  const directory = openSync(folder, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+/** Removes the files of all other generations. Only for who has the lock of the current one. */
+export function removeOtherGenerations(folder: string, current: string | undefined): void {
+  for (const name of readdirSync(folder)) {
+    const isOther = GENERATION.test(name) ? name !== current : current !== undefined && DATABASE_FILE.test(name)
+    if (isOther) rmSync(join(folder, name), { recursive: true, force: true })
+  }
+}
+
+/** Deletes all generations. */
+export function deleteDatabase(folder: string): void {
+  rmSync(join(folder, POINTER), { force: true })
+  for (const name of readdirSync(folder)) {
+    if (GENERATION.test(name) || DATABASE_FILE.test(name)) rmSync(join(folder, name), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,78 @@
+import { StateUnavailable } from './errors.ts'
+import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
+
+type Range = { readonly gte: Buffer; readonly lt: Buffer }
+
+/**
+ * The database that is in use. While a copy of it is being made, it keeps every change, so that the copy can be brought
+ * up to date and take its place.
+ */
+export interface LiveDatabase {
+  readonly current: Database
+  /** @returns whether the batch may be used again; otherwise it is kept for the copy */
+  write(batch: Batch): boolean
+  deleteRange(range: Range): void
+  /** Starts to keep changes. */
+  follow(): Follower
+}
+
+/** The changes since a moment, for a copy of the database as it was then. */
+export interface Follower {
+  /** Too many changes have been made, so the copy is of no use. */
+  readonly isOverrun: boolean
+  /** Makes all changes in the copy, which then takes the place of the database. */
+  replace(copy: Database): void
+  stop(): void
+}
+
+/** Maximum number of rows in the kept changes, which bounds their memory to about 100 MB. */
+const MAX_KEPT_ROWS = 500_000
+
+export function liveDatabase(binding: RocksdbBinding, first: Database, writeOptions: { readonly sync: boolean } | undefined): LiveDatabase {
+  let current = first
+  let kept: (Batch | Range)[] | undefined
+  let rows = 0
+
+  function keep(change: Batch | Range, count: number): boolean {
+    if (kept === undefined) return false
+    rows += count
+    if (rows > MAX_KEPT_ROWS) kept = undefined
+    return kept !== undefined && kept.push(change) > 0
+  }
+
+  return {
+    get current() {
+      return current
+    },
+    write(batch) {
+      binding.batch_write(current, batch, writeOptions)
+      return !keep(batch, binding.batch_count(batch))
+    },
+    deleteRange(range) {
+      binding.db_clear(current, range)
+      keep(range, 1)
+    },
+    follow() {
+      const own: (Batch | Range)[] = []
+      kept = own
+      rows = 0
+      return {
+        get isOverrun() {
+          return kept !== own
+        },
+        replace(copy) {
+          if (kept !== own) throw new StateUnavailable('replacing the state by its copy', new Error('the copy is out of date'))
+          for (const change of own) {
+            if ('gte' in change) binding.db_clear(copy, change)
+            else binding.batch_write(copy, change, undefined)
+          }
+          kept = undefined
+          current = copy
+        },
+        stop() {
+          if (kept === own) kept = undefined
+        },
+      }
+    },
+  }
+}

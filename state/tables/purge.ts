@@ -1,0 +1,61 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { ClusterOptions } from './table.ts'
+
+/** Which rows of a table must vanish from its files once another row has replaced them. */
+export interface Purge {
+  readonly table: string
+  /** The column that identifies a row, of type String. */
+  readonly key: string
+  /** Condition on the rows that erase the earlier ones with the same key. */
+  readonly erases: string
+}
+
+/** Removes replaced rows, which would otherwise remain until ClickHouse merges their parts, if it ever does. */
+export interface Purger {
+  /** @returns the number of removed rows */
+  run(): Promise<number>
+}
+
+/** Rows per mutation, so that its text remains short. */
+const ROWS_PER_MUTATION = 2_000
+const MAX_ROWS_PER_RUN = 100_000
+
+export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, { cluster }: ClusterOptions): Purger {
+  /** The offsets up to which rows were looked at, by Kafka partition. Empty at first, which means the whole table. */
+  let seen = new Map<number, number>()
+
+  async function rowsOf<Row>(query: string, params: Record<string, unknown> = {}): Promise<Row[]> {
+    const settings = { output_format_json_quote_64bit_integers: 0 } as const
+    const answer = await client.query({ query, query_params: params, format: 'JSONCompactEachRow', clickhouse_settings: settings })
+    return await answer.json<Row>()
+  }
+
+  async function run(): Promise<number> {
+    const ends = new Map(
+      await rowsOf<[number, number]>(`SELECT kafka_partition, max(kafka_offset) FROM ${table} GROUP BY kafka_topic, kafka_partition`),
+    )
+    const isNew = [...seen].map(([partition, offset]) => `NOT (kafka_partition = ${partition} AND kafka_offset <= ${offset})`)
+    const condition = [`(${erases})`, ...isNew].join(' AND ')
+    const replaced = await rowsOf<[string, number]>(
+      `SELECT ${key}, kafka_offset FROM ${table}
+WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})
+  AND (${key}, kafka_offset) NOT IN (SELECT ${key}, max(kafka_offset) FROM ${table}
+    WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition}) GROUP BY ${key})
+LIMIT ${MAX_ROWS_PER_RUN}`,
+    )
+    for (let from = 0; from < replaced.length; from += ROWS_PER_MUTATION) await remove(replaced.slice(from, from + ROWS_PER_MUTATION))
+    if (replaced.length < MAX_ROWS_PER_RUN) seen = ends
+    return replaced.length
+  }
+
+  async function remove(rows: readonly (readonly [string, number])[]): Promise<void> {
+    await client.command({
+      query: `ALTER TABLE ${table}${cluster === undefined ? '' : ` ON CLUSTER ${cluster}`}
+DELETE WHERE ${key} IN ({keys:Array(String)}) AND has({rows:Array(String)}, concat(${key}, ' ', toString(kafka_offset)))`,
+      query_params: { keys: rows.map(([id]) => id), rows: rows.map(([id, offset]) => `${id} ${offset}`) },
+      clickhouse_settings: { mutations_sync: '2' },
+    })
+  }
+
+  return { run }
+}

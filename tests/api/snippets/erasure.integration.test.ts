@@ -1,0 +1,147 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import { type SnippetStack, snippetStack } from './stack.ts'
+
+const SETUP_TIMEOUT_MS = 120_000
+const TEST_TIMEOUT_MS = 60_000
+/** Takes the place of an hour. */
+const ERASE_WITHIN_SECONDS = 10
+/** Everything is gone within this time. It leaves a busy machine some time for the work itself. */
+const GONE = { timeoutMs: 45_000, intervalMs: 500 }
+const SOON = { timeoutMs: 20_000, intervalMs: 100 }
+
+/** Every compacted topic that holds more of a snippet than ids. */
+const COMPACTED = ['snippet-decisions', 'snippet-texts', 'snippet-blobs', 'snippets-records-changelog', 'snippets-blobs-changelog']
+const QUICKLY = { 'segment.ms': '1000', 'max.compaction.lag.ms': '1000', 'file.delete.delay.ms': '100' }
+const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '2000', 'file.delete.delay.ms': '100' }
+const BROKER = {
+  'log.retention.check.interval.ms': 500,
+  'log.initial.task.delay.ms': 500,
+  'log.cleaner.backoff.ms': 500,
+}
+const HASH_CHARACTERS = 64
+/** Enough anonymous snippets to reach each of the four partitions. */
+const SNIPPETS_PER_ROUND = 12
+
+let stack: SnippetStack
+beforeAll(async () => {
+  stack = await snippetStack({
+    ownClickhouse: true,
+    apiCount: 1,
+    brokerSettings: BROKER,
+    onTopics: shortenTopics,
+    env: { ERASE_WITHIN_SECONDS: String(ERASE_WITHIN_SECONDS) },
+  })
+}, SETUP_TIMEOUT_MS)
+afterAll(() => stack.finish(), SETUP_TIMEOUT_MS)
+
+async function shortenTopics(brokers: string): Promise<void> {
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'test' }, { runtime: systemRuntime() })
+  await transport.connect()
+  const short = { partitions: 4, config: QUICKLY }
+  await transport.configureTopics([
+    ...COMPACTED.map((name) => ({ name, ...short })),
+    { name: 'snippet-commands', ...short, config: KEPT_SHORTLY },
+  ])
+  await transport.close()
+}
+
+/** The folders of all stores, in the order in which they are reported. */
+function places(): Record<string, string> {
+  const { path } = stack.folder
+  return {
+    kafka: join(path, 'kafka', 'logs'),
+    rocksdb: join(path, 'state'),
+    redis: join(path, 'redis'),
+    clickhouse: join(path, 'clickhouse'),
+    blobs: stack.blobFolder,
+  }
+}
+
+/**
+ * Returns the stores that hold one of these byte strings, with the first file of each. In Kafka, deletion marks have
+ * the hash of a content as their key for a day.
+ */
+function holding(needles: readonly Buffer[]): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const [place, folder] of Object.entries(places())) {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      const file = join(entry.parentPath, entry.name)
+      if (!entry.isFile() || found[place] !== undefined) continue
+      const bytes = contentOf(file)
+      const wanted = place === 'kafka' ? needles.filter((needle) => needle.length !== HASH_CHARACTERS) : needles
+      const hit = wanted.find((needle) => bytes.includes(needle) || file.includes(needle.toString('latin1')))
+      if (hit !== undefined) found[place] = `${relative(folder, file)} has ${hit.toString('latin1')}`
+    }
+  }
+  return found
+}
+
+/** Files may vanish while the folders are read. */
+function contentOf(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch {
+    return Buffer.alloc(0)
+  }
+}
+
+/** A 64-bit integer as Avro writes it. */
+function avroLong(value: bigint): Buffer {
+  const bytes: number[] = []
+  for (let rest = value << 1n; ; rest >>= 7n) {
+    if (rest < 128n) return Buffer.from([...bytes, Number(rest)])
+    bytes.push(Number(rest & 127n) | 128)
+  }
+}
+
+/** Other people's snippets go on, so that the broker closes segments without waiting for the ticks of the topology. */
+async function othersCreate(): Promise<void> {
+  await Promise.all(Array.from({ length: SNIPPETS_PER_ROUND }, () => stack.create({ content: `other ${randomBytes(4).toString('hex')}` })))
+}
+
+test(
+  'of deleted and burnt snippets nothing remains on any disk',
+  async () => {
+    const mark = randomBytes(6).toString('hex')
+    const user = 7_123_456_789_012_345_678n
+    const author = await stack.bearer(String(user), `author-${mark}`)
+    const content = `content-${mark}-${randomBytes(40).toString('hex')}`
+    const secret = `secret-${mark}-${randomBytes(40).toString('hex')}`
+    const shown = await stack.create({ content, title: `title-${mark}`, visibility: 'public' }, author)
+    const burning = await stack.create({ content: secret, title: `burnt-${mark}`, burn_after_reads: 1 }, author)
+    const hashes = [content, secret].map((text) => createHash('sha256').update(text).digest('hex'))
+    const needles = [Buffer.from(mark), avroLong(user), ...hashes.map((hash) => Buffer.from(hash))]
+    const all = Object.keys(places())
+    await waitUntil(async () => Object.keys(holding(needles)).length === all.length, { what: 'the snippets in every store', ...SOON })
+
+    const path = `/api/v1/pastes/${burning.body.paste_id}`
+    const keyed = { 'idempotency-key': mark, 'x-forwarded-for': '10.200.0.9' }
+    const read = () => stack.send('GET', path, { headers: keyed })
+    const first = await read()
+    expect(first.body).toMatchObject({ content: secret, title: `burnt-${mark}`, reads_left: 0 })
+    expect((await read()).body).toEqual(first.body)
+    expect((await stack.send('DELETE', `/api/v1/pastes/${shown.body.paste_id}`, { headers: author })).status).toBe(204)
+
+    let found: Record<string, string> = {}
+    await waitUntil(
+      async () => {
+        await othersCreate()
+        found = holding(needles)
+        return Object.keys(found).length === 0
+      },
+      { what: 'the erasure', ...GONE },
+    ).catch((error: unknown) => {
+      throw new Error(`still on disk: ${JSON.stringify(found)}`, { cause: error })
+    })
+    expect((await read()).status).toBe(404)
+    const logged = JSON.stringify([stack.apis[0].lines, stack.worker.lines])
+    expect([mark, ...hashes].filter((text) => logged.includes(text))).toEqual([])
+  },
+  TEST_TIMEOUT_MS,
+)

@@ -1,0 +1,165 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { utf8 } from '../../../schemas/keys.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
+import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
+import { openStore, raw, TOPOLOGY, temporaryFolder } from './harness.ts'
+
+const SECRET = 'a secret that must vanish'
+/** Enough that copying takes several slices. */
+const ROWS = 60_000
+
+function newFolder(): string {
+  const folder = temporaryFolder()
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function put(column: StateColumn, key: string, value: string | null): void {
+  const [keyBytes, valueBytes] = [Buffer.from(key), value === null ? null : Buffer.from(value)]
+  column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
+}
+
+const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))
+
+/** Whether any file of the folder holds the bytes. */
+function isOnDisk(folder: string, text: string): boolean {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
+}
+
+function session(backend: StateBackend) {
+  const own = backend.session(TOPOLOGY)
+  return { own, column: own.column('totals', 0) }
+}
+
+test('a rewritten database holds no replaced or deleted value, and everything else', async () => {
+  const folder = newFolder()
+  let backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  put(column, 'replaced', SECRET)
+  put(column, 'deleted', SECRET)
+  put(column, 'kept', '1')
+  own.putPosition('source', 7)
+  own.write()
+  put(own.column('cleared', 0), 'a', SECRET)
+  own.write()
+  own.clear('cleared', 0)
+  put(column, 'replaced', '2')
+  put(column, 'deleted', null)
+  own.write()
+  expect(isOnDisk(folder, SECRET)).toBe(true)
+  for (const generation of [1, 2]) {
+    column.scrub()
+    expect(await backend.scrub()).toBe(true)
+    expect(await backend.scrub()).toBe(false)
+    expect(isOnDisk(folder, SECRET)).toBe(false)
+    expect(readdirSync(folder).sort()).toEqual(['generation', `generation-${generation}`])
+  }
+  const content = new Map([
+    ['kept', '1'],
+    ['replaced', '2'],
+  ])
+  expect(all(column)).toEqual(content)
+  put(column, 'later', '3')
+  own.write()
+  await backend.close()
+  backend = await openRocksdbBackend({ folder })
+  const reopened = session(backend)
+  expect(all(reopened.column)).toEqual(content.set('later', '3'))
+  expect(reopened.own.position('source')).toBe(7)
+  await backend.close()
+})
+
+test('changes while the database is rewritten are in the rewritten one', async () => {
+  const folder = newFolder()
+  let backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  const expected = new Map<string, string>()
+  function set(key: string, value: string | null): void {
+    put(column, key, value)
+    if (value === null) expected.delete(key)
+    else expected.set(key, value)
+  }
+  for (let row = 0; row < ROWS; row++) set(`row ${row}`, 'old')
+  put(own.column('cleared', 0), 'a', 'gone')
+  own.write()
+  let isDone = false
+  const rewriting = backend.scrub().finally(() => {
+    isDone = true
+  })
+  let changes = 0
+  while (!isDone) {
+    // Rows at both ends, so that some are changed before and some after they were copied.
+    for (const row of [changes, ROWS - 1 - changes]) set(`row ${row}`, changes % 3 === 0 ? null : `new ${changes}`)
+    const taken = own.takeBatch()
+    taken.putPosition('source', ++changes)
+    taken.write()
+    if (changes === 5) own.clear('cleared', 0)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(await rewriting).toBe(true)
+  expect(changes).toBeGreaterThan(5)
+  for (const time of ['before', 'after'] as const) {
+    const { own: now, column: shown } = session(backend)
+    expect(all(shown), time).toEqual(expected)
+    expect(all(now.column('cleared', 0)).size).toBe(0)
+    expect(now.position('source')).toBe(changes)
+    await backend.close()
+    backend = await openRocksdbBackend({ folder })
+  }
+  await backend.close()
+})
+
+test('a database that is closed while it is rewritten stays as it is', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  const { own, column } = session(backend)
+  for (let row = 0; row < ROWS; row++) put(column, `row ${row}`, 'x')
+  own.write()
+  const rewriting = backend.scrub()
+  const failed = expect(rewriting).rejects.toThrow('rewriting the state')
+  await backend.close()
+  await failed
+  const again = await openRocksdbBackend({ folder })
+  expect(all(session(again).column).size).toBe(ROWS)
+  expect(readdirSync(folder).filter((name) => name.startsWith('generation'))).toEqual([])
+  await again.close()
+})
+
+test('an erasable store asks for a rewrite when it deletes a value, and adds a record to the changelog when asked to', async () => {
+  const folder = newFolder()
+  const backend = await openRocksdbBackend({ folder })
+  await backend.scrub()
+  const store = openStore(keyedStore<string, string>('erasable', { key: utf8, value: raw(utf8), erasable: true }), backend)
+  const appended: [key: string, value: string | null][] = []
+  function commit(): void {
+    store.flush({
+      append(key, keyStart, keyEnd, value, valueStart, valueEnd) {
+        const text = (bytes: Uint8Array, start: number, end: number) => Buffer.from(bytes.subarray(start, end)).toString()
+        appended.push([text(key, keyStart, keyEnd), value && text(value, valueStart, valueEnd)])
+      },
+    })
+    backend.session(TOPOLOGY).write()
+    store.committed()
+  }
+  store.put('a', SECRET)
+  commit()
+  expect(await backend.scrub()).toBe(false)
+  store.delete('a')
+  commit()
+  expect(await backend.scrub()).toBe(true)
+  expect(isOnDisk(folder, SECRET)).toBe(false)
+  store.roll()
+  expect(store.dirtyKeys).toBe(1)
+  commit()
+  expect(store.dirtyKeys).toBe(0)
+  expect(appended).toEqual([
+    ['a', SECRET],
+    ['a', null],
+    ['\0roll', null],
+  ])
+  await backend.close()
+})
