@@ -111,7 +111,10 @@ test('defaults and limits match the code', () => {
       'fetched records that wait in a worker',
       `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task is paused above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB`,
     ],
-    ['one turn of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, after which sockets are read and heartbeats are sent`],
+    [
+      'one turn of work',
+      `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, after which sockets are read and heartbeats are sent`,
+    ],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })
