@@ -114,7 +114,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([2, 3, 1])
   })
 
-  test('the server's own time does not count as slowness of a transfer', async () => {
+  test('time that the server takes does not make a transfer slow', async () => {
     const { places, slots, cut, clock } = await fullOf([98_305])
     slots[0].moved(0)
     clock.ms = 600_000
