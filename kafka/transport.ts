@@ -167,8 +167,8 @@ export interface GroupPeer {
 interface GroupOffsets {
   readonly groupId: string
   /**
-   * Committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on them is open
-   * (require_stable).
+   * Returns the committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on
+   * them is open (require_stable).
    */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /**
@@ -176,7 +176,7 @@ interface GroupOffsets {
    * @throws FencedError when the membership is lost, or when a group without members has one
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
-  /** All members, sorted by member id. The `range` assignor assigns partitions in this order. */
+  /** Returns all members, sorted by member id. The `range` assignor assigns partitions in this order. */
   members(): Promise<GroupPeer[]>
 }
 

@@ -18,7 +18,7 @@ import type { Streams } from './streams.ts'
 
 export interface CreationDeps {
   readonly blobs: BlobStore
-  /** Limits concurrent uploads of long contents. */
+  /** Limits concurrent uploads of long content. */
   readonly incoming: Streams
   readonly commands: Commands
   readonly facts: Facts

@@ -35,7 +35,7 @@ export interface OpenContent extends OpenBlob {
 
 export interface Contents {
   readonly blobs: BlobStore
-  /** Limits concurrent downloads of long contents. */
+  /** Limits concurrent downloads of long content. */
   readonly outgoing: Streams
 }
 

@@ -2,8 +2,8 @@ import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 
 /**
- * Limits how many long contents stream at once, and thereby the memory that they use. Neither one caller nor many slow
- * ones can occupy all slots.
+ * Limits how many transfers of long content run at once, and thereby the memory that they use. Neither one caller nor
+ * many slow ones can occupy all slots.
  */
 export interface Streams {
   /**

@@ -29,7 +29,7 @@ export function measureParts(userAgents: readonly string[]): [part: string, micr
     ['a referrer', each(list, (click) => readReferrer(click.referrer))],
     ['a country', each(list, (click) => readCountry(click.country, click.ip))],
     ['a visitor', each(list, (click) => hashVisitor(now, click.ip, click.user_agent))],
-    ['all of a click', each(list, (click) => read(click, now))],
+    ['everything, per click', each(list, (click) => read(click, now))],
   ]
 }
 

@@ -8,7 +8,7 @@ import type { Client } from './client.ts'
 export interface LargeOptions {
   readonly client: Client
   /**
-   * Stores a content.
+   * Stores content.
    * @returns its id
    */
   readonly create: (content: readonly Uint8Array[]) => Promise<string>

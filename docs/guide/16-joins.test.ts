@@ -121,8 +121,8 @@ test('values that are too old for any match are removed', () => {
  *
  * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
  * at the price of all the bytes of their names. A seen-set keeps about 14 bits per station (at an error rate of one per
- * cent), and errs in one direction only: it may report a new station as seen, but it never reports a seen station as
- * new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity` is the
+ * cent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen station
+ * as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity` is the
  * number of stations that a set remembers at least; beyond it, it forgets the oldest ones early.
  *
  * The set of a rider consists of pages of at most 512 bytes, and a visit writes one of them, however large the set is.

@@ -200,7 +200,10 @@ export function openFetchLoop(
     return slots[slot].get(leader.broker).then((opened) => fetch(opened, request))
   }
 
-  /** Does the same at the end of this turn, so that partitions assigned in succession share one request. */
+  /**
+   * Sends the fetches that are due at the end of this turn, so that partitions assigned in succession share one
+   * request.
+   */
   function scheduleSoon(): void {
     if (scheduled) return
     scheduled = true

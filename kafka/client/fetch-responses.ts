@@ -73,7 +73,7 @@ export function openFetchResponses(
     }
   }
 
-  /** Handles a request that was not answered. */
+  /** Handles a request without a response. */
   function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
     if (error instanceof Disconnected) {
       log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')

@@ -163,7 +163,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     if (wait > 0) await runtime.sleep(wait, stopping.signal)
   }
 
-  /** Resolves when no request is in flight, whatever the answers were. Nothing is sent again. */
+  /** Resolves when no request is in flight. Failed requests are not sent again. */
   async function settle(): Promise<void> {
     stopping.abort()
     await Promise.all(underWay)

@@ -4,7 +4,7 @@ import { COMPRESSIONS, type Compression, TransportError } from '../transport.ts'
 import { lz4UnpackedBytes } from './lz4-size.ts'
 import { snappyUnpackedBytes } from './snappy-size.ts'
 
-/** Data below this share of the bound cannot unpack beyond it, because LZ4 needs at least one byte for 255 bytes. */
+/** Maximum compression ratio: LZ4 needs at least one byte for 255 bytes. */
 const LZ4_MAX_RATIO = 255
 /** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */
 const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'

@@ -26,7 +26,7 @@ export function pendingCounts() {
     addSample(counts.samples, { tweet_id, user_id, created_at })
   }
 
-  /** Passes on all contributions and clears them. */
+  /** Passes all contributions to `take` and clears them. */
   function drain(take: (key: string, counts: TermCounts) => void): void {
     for (const [key, counts] of pending) take(key, counts)
     pending = new Map()

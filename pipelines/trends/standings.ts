@@ -98,14 +98,16 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     else region.fresh.offer(term, bound)
   }
 
-  /** False after a start, and when a new hour may give terms a baseline. Then call `rebuild` first. */
+  /**
+   * Returns false after a start, and when a new hour may give terms a baseline. In both cases, call `rebuild` first.
+   */
   function readyFor(minute: number): boolean {
     if (!built) return false
     const next = hourOfMinute(minute)
     return next === hour || !isKnownAt(earliestTracked, next)
   }
 
-  /** Visits every term. Yields at intervals. */
+  /** Derives the standings by visiting every term. Yields at intervals. */
   function* rebuild(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
     byRegion.clear()
     totals = newTerms()
@@ -132,17 +134,17 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     }
   }
 
-  /** Call it before adding contributions to a term's minute. */
+  /** Must be called before contributions are added to a term's minute. */
   function adding(state: TermState, minute: number, count: number): void {
     if (built && !isKnown(state)) totals.adding(state.minutes, minute, count)
   }
 
-  /** Call it after adding contributions to a term. */
+  /** Must be called after contributions were added to a term. */
   function changed(woeid: number, term: string, state: TermState): void {
     if (built) offer(woeid, term, state)
   }
 
-  /** The sum and number of window counts of the terms without baseline. */
+  /** Returns the sum and the number of the window counts of all terms without baseline. */
   function newTermTotals(minute: number): { volume: number; terms: number } {
     return totals.totals(minute)
   }

@@ -19,7 +19,7 @@ export type PublishVolume = (key: string, minute: number, volume: number) => voi
  * the terms of the unfinished round can be published completely (`catchUp`).
  */
 export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
-  /** Key → minute, volume, minute, volume … */
+  /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */
   let waiting = new Map<string, number[]>()
   let isCaughtUp = false
   let round: number | undefined
@@ -47,12 +47,12 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     minutes.push(minute, volume)
   }
 
-  /** Call it when a minute leaves the state. Publishes its volume unless it was published before. */
+  /** Must be called when a minute leaves the state. Publishes its volume unless it was published before. */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
     if (!isCaughtUp && state.volumes_round === currentRound()) publish(key, minute, volume)
   }
 
-  /** Call it for each term after a restart. */
+  /** Must be called for each term after a restart. */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
     if (state.volumes_round === currentRound()) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
   }
@@ -74,7 +74,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     changed,
     dropping,
     catchUp,
-    /** Call it when every term has been through `catchUp`. */
+    /** Must be called when every term has been through `catchUp`. */
     caughtUp() {
       isCaughtUp = true
       startRound()

@@ -230,7 +230,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   }
 }
 
-/** The smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
+/** Returns the smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
 function prefixEnd(prefix: Uint8Array): Buffer | undefined {
   let length = prefix.length
   while (length > 0 && prefix[length - 1] === 0xff) length--

@@ -27,7 +27,7 @@ export interface SnippetBody {
 
 export interface IntakeDeps {
   readonly blobs: BlobStore
-  /** Limits concurrent uploads of long contents. */
+  /** Limits concurrent uploads of long content. */
   readonly incoming: Streams
 }
 

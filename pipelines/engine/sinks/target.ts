@@ -76,5 +76,5 @@ export type WriteResult =
   /** Nothing was changed, because the target is at another offset: read again from there. */
   | { readonly outcome: 'offset-mismatch' }
 
-/** The target does not accept writes at the moment. The sink keeps the partition and retries. */
+/** Thrown when the target does not accept writes at the moment. The sink keeps the partition and retries. */
 export { TargetUnavailableError } from '../../../state/unavailable.ts'

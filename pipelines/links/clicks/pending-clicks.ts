@@ -39,7 +39,7 @@ export function pendingClicks() {
     batch.visitors.add(click.visitor)
   }
 
-  /** Passes on all batches and clears them. */
+  /** Passes all batches to `take` and clears them. */
   function drain(take: (code: string, batch: ClickBatch) => void): void {
     for (const [code, batch] of pending) take(code, batch)
     pending = new Map()

@@ -75,7 +75,7 @@ describe('revealing a snippet with limited reads', () => {
     expect((await press(await form())).text).toContain('secret')
   })
 
-  test('delivers a content that is too long for the page as a complete file', async () => {
+  test('delivers content that is too long for the page as a complete file', async () => {
     const { send, path, form, press } = await burning({ content: LONG })
     const asking = (await send('GET', path)).text
     expect(asking).toContain('996.1 KiB')

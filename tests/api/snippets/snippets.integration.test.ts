@@ -54,7 +54,7 @@ describe('a snippet', () => {
     expect((await get(`/api/v1/pastes/${id}/raw`, { 'if-none-match': etag })).status).toBe(304)
   })
 
-  test('returns a content of ten megabytes byte for byte as JSON and as text, regardless of how it was sent', async () => {
+  test('returns content of ten megabytes byte for byte as JSON and as text, regardless of how it was sent', async () => {
     const text = { 'content-type': 'text/plain' }
     const formOf = (content: string) => {
       const form = new FormData()
@@ -129,7 +129,7 @@ describe('a snippet', () => {
     expect(storedBlobs()).toEqual(before)
   })
 
-  test('never serves a content that is damaged on disk as if it were intact', async () => {
+  test('never serves content that is damaged on disk as if it were intact', async () => {
     const made = await stack.create({ content: 'precious '.repeat(20) })
     const hash: string = made.body.content_hash
     const { writeFileSync } = await import('node:fs')

@@ -7,7 +7,7 @@ import { startServer } from '../../../api/kit/server.ts'
 import { type Slot, type StreamsOptions, streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** A content that is longer than one chunk of decompression and than the buffer of a closed file. */
+/** Content that is longer than one chunk of decompression and than the buffer of a closed file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
 /** Sockets on one machine buffer several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760
@@ -114,7 +114,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([2, 3, 1])
   })
 
-  test('the time that the server takes counts for nobody', async () => {
+  test('time that the server takes does not make a transfer slow', async () => {
     const { places, slots, cut, clock } = await fullOf([98_305])
     slots[0].moved(0)
     clock.ms = 600_000
@@ -135,7 +135,7 @@ describe('while another request waits', () => {
     expect(await waiting).toBeDefined()
   })
 
-  test('a caller that has used up its share cuts only transfers of its own', async () => {
+  test('if a caller has used up its share, its waiting requests cut off only its own transfers', async () => {
     const clock = { ms: 0 }
     const size = { places: 3, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })
@@ -162,14 +162,14 @@ test('many slow readers from one address leave slots for everybody else', async 
   expect(await other.text()).toBe(LONG)
 })
 
-test('a reader below the least rate is cut off when another waits, whatever its address', async () => {
+test('a reader below the minimum rate is cut off when a request from any address waits', async () => {
   const { create, from, monotonic, outgoing } = await narrowApi()
   const long = `/api/v1/pastes/${(await create({ content: LONG })).body.paste_id}/raw`
   const slow = await from('10.0.0.1', long)
   const reader = slow.body!.getReader()
   await reader.read()
   monotonic.ms = 60_000
-  // Nothing happens to slow readers while nobody waits.
+  // Slow readers are not cut off while nobody waits.
   await reader.read()
   monotonic.ms = 120_000
   expect(await (await from('10.0.0.2', long)).text()).toBe(LONG)
@@ -202,7 +202,7 @@ test('a reader that stops reading is disconnected when another waits', async () 
   await expect.poll(server.connections, SOON).toBe(0)
 })
 
-test('an upload below the least rate gets a 408 when another waits, and leaves nothing behind', async () => {
+test('an upload below the minimum rate gets a 408 when another waits, and leaves nothing behind', async () => {
   const { from, incoming, monotonic, draftFolder } = await narrowApi()
   const { body, goOn } = haltingBody()
   const post = { method: 'POST', headers: TEXT }
@@ -220,7 +220,7 @@ test('an upload below the least rate gets a 408 when another waits, and leaves n
   expect(incoming.running).toBe(0)
 })
 
-test('a long content that arrives while all slots are taken answers 503 and is not stored, but short ones pass', async () => {
+test('long content that arrives while all slots are taken gets 503 and is not stored, but short content passes', async () => {
   const { send, create, incoming } = await narrowApi()
   const { body, goOn } = haltingBody()
   const first = send('POST', '/api/v1/pastes', { body, headers: TEXT })

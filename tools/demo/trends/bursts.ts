@@ -49,7 +49,7 @@ export function bursts(random: Random, startAt: number) {
     return all
   }
 
-  /** The burst that a tweet at this time is about, if any. */
+  /** Returns the burst that a tweet at this time is about, if there is one. */
   function at(time: number): Burst | undefined {
     let chance = random()
     for (const burst of active(time)) {
