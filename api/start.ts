@@ -39,7 +39,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
 
   const transport = apiTransport({ brokers: kafka.brokers, log })
   closing.push(transport.close)
-  const redis = connectViewRedis({ url: state.redisUrl, cluster: state.redisCluster, log })
+  const redis = connectViewRedis({ url: state.redisUrl, cluster: state.redisCluster, log, monotonic })
   closing.push(redis.close)
   const tables = connectTables(state.clickhouse)
   closing.push(tables.close)
@@ -61,7 +61,17 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(() => guard?.close())
 
   const { reader: views, shared: sharedViews } = redis
-  const kit: ServiceKit = { ...common, views, sharedViews, tables: tables.reader, commands, publicUrl, surroundings, metrics }
+  const kit: ServiceKit = {
+    ...common,
+    views,
+    sharedViews,
+    scripts: redis.scripts,
+    tables: tables.reader,
+    commands,
+    publicUrl,
+    surroundings,
+    metrics,
+  }
   const services: OpenService[] = []
   closing.push(() => Promise.all(services.map((service) => service.close?.())))
   for (const { service, settings } of config.services) services.push(await service.open(kit, settings, guard))
