@@ -5,7 +5,7 @@ import type { AnyTopic } from '../schemas/topic.ts'
 import type { SettingsFragment, Surroundings } from '../settings/fragment.ts'
 import type { StateSettings } from '../state/settings.ts'
 import type { TableReader } from '../state/tables/reader.ts'
-import type { ListReader, ViewReader, ViewScripts } from '../state/views/view.ts'
+import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../state/views/view.ts'
 import type { TrustedProxies } from './kit/client-address.ts'
 import type { Commands } from './kit/commands/commands.ts'
 import type { KafkaFacts } from './kit/facts.ts'
@@ -19,7 +19,7 @@ import type { ValueReader } from './kit/shared-reads.ts'
 
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
-  readonly views: ViewReader & ListReader
+  readonly views: ViewReader & ListReader & BinaryReader
   /** Reads small values that are needed very often. These reads are not ordered among each other. */
   readonly sharedViews: ValueReader
   /** Runs scripts that change what the API keeps beside views. */

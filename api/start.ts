@@ -39,7 +39,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
 
   const transport = apiTransport({ brokers: kafka.brokers, log })
   closing.push(transport.close)
-  const redis = connectViewRedis({ url: state.redisUrl, cluster: state.redisCluster, log })
+  const redis = connectViewRedis({ url: state.redisUrl, cluster: state.redisCluster, log, monotonic })
   closing.push(redis.close)
   const tables = connectTables(state.clickhouse)
   closing.push(tables.close)

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto'
 import { Command } from 'ioredis'
+import { type BoundedScripts, boundedScripts, ScriptUnavailableError } from '../../state/redis/bounded-scripts.ts'
+import { connectScriptRedis } from '../../state/redis/connect-scripts.ts'
 import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
-import type { ListReader, ViewReader, ViewScript, ViewScripts } from '../../state/views/view.ts'
+import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
 import type { PartitionMemory } from './facts.ts'
@@ -10,13 +11,13 @@ import type { ReadinessProbe } from './readiness.ts'
 import { sharedReads, type ValueReader } from './shared-reads.ts'
 
 export interface ViewRedis {
-  readonly reader: ViewReader & ListReader
+  readonly reader: ViewReader & ListReader & BinaryReader
   /** Reads small values that are requested very often. These reads are not ordered with other reads. */
   readonly shared: ValueReader
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
-  /** Runs scripts beside the views. A script that the server does not know yet is sent whole. */
+  /** Runs scripts beside the views, on a connection of their own. While Redis does not answer they fail at once. */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
   /** Reports a Redis that removes data when its memory is full. */
@@ -26,6 +27,8 @@ export interface ViewRedis {
 
 export interface ViewRedisOptions extends RedisPlace {
   readonly log: Logger
+  /** Monotonic ms. */
+  monotonic(): number
 }
 
 /** Time limit of a read, which normally takes well under a millisecond. A slower one becomes a 503. */
@@ -37,7 +40,7 @@ const PARTITIONS_KEY = 'api:partitions'
  * Connects to the Redis that holds the views, for reading, and reconnects after every loss. While Redis is
  * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
-export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewRedis {
+export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOptions): ViewRedis {
   let evictionFault: string | undefined
   const redis = connectRedis({
     url,
@@ -56,11 +59,14 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     },
   })
 
+  const scriptRedis = connectScriptRedis({ url, cluster })
+  const scripts = boundedScripts({ redis: scriptRedis, timeoutMs: COMMAND_TIMEOUT_MS, monotonic })
+
   async function ask<T>(command: Promise<T>): Promise<T> {
     try {
       return await command
     } catch (cause) {
-      throw new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.', cause })
+      throw unavailable(cause)
     }
   }
 
@@ -68,15 +74,6 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
   function readAll(keys: string[]): Promise<(string | null)[]> {
     const command = new Command('mget', keys, { replyEncoding: 'utf8' })
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)
-  }
-
-  async function evaluate(script: ViewScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    try {
-      return await redis.evalsha(shaOf(script), keys.length, ...keys, ...args)
-    } catch (error) {
-      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
-      return await redis.eval(script.source, keys.length, ...keys, ...args)
-    }
   }
 
   return {
@@ -90,13 +87,16 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
       zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
       zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
       hgetall: (key) => ask(redis.hgetall(key)),
+      getBuffer: (key) => ask(redis.getBuffer(key)),
+      hmgetBuffer: (key, fields) => ask(redis.hmgetBuffer(key, ...fields)),
+      hgetallBuffer: (key) => ask(redis.hgetallBuffer(key)),
     },
+    scripts: { run: (...call) => runOrUnavailable(scripts, call) },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
     partitions: {
       load: () => ask(redis.get(PARTITIONS_KEY)),
       save: async (text) => void (await ask(redis.set(PARTITIONS_KEY, text))),
     },
-    scripts: { run: (script, keys, args) => ask(evaluate(script, keys, args)) },
     probe: {
       name: 'redis',
       async check() {
@@ -107,16 +107,19 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     evictionProbe: { name: 'redis eviction', optional: true, check: async () => evictionFault },
     async close() {
       redis.disconnect()
+      scriptRedis.disconnect()
     },
   }
 }
 
-const hashes = new WeakMap<ViewScript, string>()
+async function runOrUnavailable(scripts: BoundedScripts, call: Parameters<BoundedScripts['run']>): Promise<unknown> {
+  try {
+    return await scripts.run(...call)
+  } catch (error) {
+    throw error instanceof ScriptUnavailableError ? unavailable(error) : error
+  }
+}
 
-function shaOf(script: ViewScript): string {
-  const known = hashes.get(script)
-  if (known !== undefined) return known
-  const sha = createHash('sha1').update(script.source).digest('hex')
-  hashes.set(script, sha)
-  return sha
+function unavailable(cause: unknown): ApiError {
+  return new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.', cause })
 }

@@ -1,12 +1,6 @@
-<<<<<<< HEAD
-import { snippetFlow } from '../../schemas/snippets/flow.ts'
-import { readSnippet, type SnippetRecord, snippetRecord } from '../../state/views/snippets/snippets.ts'
-import type { ViewReader } from '../../state/views/view.ts'
-=======
 import { type ReadSnippet, snippetFlow } from '../../schemas/snippets/flow.ts'
 import { readBurntSnippet, readSnippet, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
->>>>>>> views
+import type { ViewReader } from '../../state/views/view.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'

@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
+import { isPassingError } from '../redis/passing-errors.ts'
 import { TargetUnavailableError } from '../unavailable.ts'
 import { APPLY_SCRIPT } from './apply-script.ts'
 import { BEGIN_CLEARING, CLEARING_FIELD, END_CLEARING, REMOVE_WHILE_CLEARING } from './clearing-scripts.ts'
-import { caughtUpKey, type ViewOperation, viewTag } from './view.ts'
+import { caughtUpKey, type ViewOperation, type ViewValue, viewTag } from './view.ts'
 
 /** The operations that a range of offsets of one topic partition produces for a view. */
 export interface ViewBatch {
@@ -79,12 +80,6 @@ const CLEARING_SCRIPTS = { begin: script(BEGIN_CLEARING), remove: script(REMOVE_
 const NONE = ''
 /** Number of keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
-/**
- * Errors by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration, which
- * no retry can fix.
- */
-const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
-
 /** @param redis a dedicated connection of the sink that fails commands immediately while Redis is unavailable */
 export function viewStore(redis: Redis | Cluster): ViewStore {
   // Redis and Cluster share these commands, but their overloads cannot be called through the union type.
@@ -97,7 +92,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
     return { applied: false, position: position === undefined ? undefined : Number(position) }
   }
 
-  async function run({ text, sha }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async function run({ text, sha }: Script, keys: readonly string[], args: readonly ViewValue[]): Promise<unknown> {
     try {
       return await commands.evalsha(sha, keys.length, ...keys, ...args)
     } catch (error) {
@@ -141,12 +136,12 @@ export function positionsKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:positions`
 }
 
-function scriptArguments(batch: ViewBatch): [keys: string[], args: string[]] {
+function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] {
   const { view, partition, topic, viewTopics, expected, next, operations, caughtUp, now } = batch
   const tag = viewTag(view, partition)
   const keys = [positionsKey(view, partition), caughtUpKey(view, partition)]
   const indexes = new Map<string, string>()
-  const args = [topic, expected === undefined ? NONE : String(expected), String(next), String(now), caughtUp ? '1' : '0']
+  const args: ViewValue[] = [topic, expected === undefined ? NONE : String(expected), String(next), String(now), caughtUp ? '1' : '0']
   args.push(String(viewTopics.length), ...viewTopics)
 
   function keyIndex(key: string): string {
@@ -163,7 +158,7 @@ function scriptArguments(batch: ViewBatch): [keys: string[], args: string[]] {
   return [keys, args]
 }
 
-function appendOperation(args: string[], operation: ViewOperation, keyIndex: (key: string) => string): void {
+function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: (key: string) => string): void {
   switch (operation.op) {
     case 'set':
       args.push('set', keyIndex(operation.key), operation.value)
@@ -219,8 +214,7 @@ async function asking<T>(command: () => Promise<T>): Promise<T> {
   try {
     return await command()
   } catch (error) {
-    const { name, message } = error as Error
-    if (name === 'ReplyError' && !PASSING.test(message)) throw error
-    throw new TargetUnavailableError(`Redis did not apply the view's changes: ${message}`, { cause: error })
+    if (!isPassingError(error as Error)) throw error
+    throw new TargetUnavailableError(`Redis did not apply the view's changes: ${(error as Error).message}`, { cause: error })
   }
 }

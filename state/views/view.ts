@@ -1,21 +1,27 @@
+import type { BoundedScripts } from '../redis/bounded-scripts.ts'
+import type { RedisScript } from '../redis/run-script.ts'
+
 /**
  * One change of a view. A sink applies the operations of a batch in order, and together with the batch's offset, in one
  * atomic step. All keys of a partition share a hash tag, so a single shard of a Redis cluster executes the step.
  */
 export type ViewOperation =
-  | { readonly op: 'set'; readonly key: string; readonly value: string }
+  | { readonly op: 'set'; readonly key: string; readonly value: ViewValue }
   /**
    * Writes only when `version` is greater than the stored one. The key is a hash with VERSION_FIELD and VALUE_FIELD.
    */
   | { readonly op: 'setIfNewer'; readonly key: string; readonly version: number; readonly value: string }
   | { readonly op: 'del'; readonly key: string }
-  | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, string>> }
+  | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, ViewValue>> }
   | { readonly op: 'hdel'; readonly key: string; readonly field: string }
   /** A member of a sorted set, sorted by score and then by its bytes. */
   | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
   | { readonly op: 'publish'; readonly channel: string; readonly message: string }
+
+/** Text, or bytes, which take no more room in Redis than they have. */
+export type ViewValue = string | Buffer
 
 /** Fields of a hash that `setIfNewer` writes. */
 export const VERSION_FIELD = 'version'
@@ -73,24 +79,26 @@ export interface ListReader {
   zrange(key: string, start: number, stop: number): Promise<string[]>
   /**
    * Members between two bounds, in the order of their bytes, of a sorted set with equal scores. A bound begins with `[`
-   * if it is included and with `(` if not.
+   * if it is included and with `(` if not; `-` and `+` are before and after all members.
    */
   zrangebylex(key: string, min: string, max: string, offset: number, count: number): Promise<string[]>
   /** All fields of a hash; empty if there is none. */
   hgetall(key: string): Promise<Record<string, string>>
 }
 
-/** A Lua script that changes keys of one hash tag. Its source must not depend on input. */
-export interface ViewScript {
-  readonly name: string
-  readonly source: string
+/** Reads values that are bytes. */
+export interface BinaryReader {
+  getBuffer(key: string): Promise<Buffer | null>
+  hmgetBuffer(key: string, fields: readonly string[]): Promise<(Buffer | null)[]>
+  /** All fields of a hash; empty if there is none. */
+  hgetallBuffer(key: string): Promise<Record<string, Buffer>>
 }
 
+/** A Lua script that changes keys of one hash tag. Its source must not depend on input. */
+export type ViewScript = RedisScript
+
 /** Runs scripts of readers, for what the API itself keeps beside a view. */
-export interface ViewScripts {
-  /** @param keys all with the same hash tag */
-  run(script: ViewScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>
-}
+export type ViewScripts = BoundedScripts
 
 /**
  * Means that the partition's view is still being built, so a missing key does not mean that the record does not exist.

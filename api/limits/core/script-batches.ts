@@ -1,4 +1,4 @@
-import { type Circuit, circuit } from './circuit.ts'
+import { type Circuit, circuit } from '../../../state/redis/circuit.ts'
 import type { Ask, FailureReason, Outcome, Reading, ScriptRunner, Undecided } from './counter.ts'
 import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type ScriptCall } from './script-call.ts'
 

@@ -74,7 +74,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       const heldKey = keys[index]
       const operations = view.operationsFor(partition, key, value, { held: (heldKey && held.get(heldKey)) ?? null, now })
       for (const operation of operations) {
-        if (operation.op === 'set' && held.has(operation.key)) held.set(operation.key, operation.value)
+        if (operation.op === 'set' && held.has(operation.key)) held.set(operation.key, String(operation.value))
         else if (operation.op === 'del' && held.has(operation.key)) held.set(operation.key, null)
       }
       return operations

@@ -49,9 +49,7 @@ export function writeUnary(writer: BitWriter, count: number): void {
   writer.at = end + 1
 }
 
-/**
- * Writes at the next whole byte: seven bits a byte, the lowest first. The eighth bit says that another byte follows.
- */
+/** Writes at the next whole byte: seven bits per byte, lowest first. The eighth bit says that another byte follows. */
 export function writeVarint(writer: BitWriter, value: number): void {
   alignToByte(writer)
   let rest = value

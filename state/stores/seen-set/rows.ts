@@ -21,9 +21,7 @@ const PAGE_BYTES = 2
 /** Enough for the keys of most sets; the buffer grows for others. */
 const FIRST_ROW_BYTES = 64
 
-/**
- * A page's row: its kind, the length of the set's key, the key, the number of the page. Pages of a set are neighbours.
- */
+/** A page's row has its kind, the length of the set's key, the key and the page's number. */
 export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
   return {
     encode(row, out) {

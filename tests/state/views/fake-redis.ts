@@ -1,5 +1,14 @@
 import { positionsKey } from '../../../state/views/apply.ts'
-import { caughtUpKey, type ListReader, VALUE_FIELD, VERSION_FIELD, type ViewOperation, type ViewReader } from '../../../state/views/view.ts'
+import {
+  type BinaryReader,
+  caughtUpKey,
+  type ListReader,
+  VALUE_FIELD,
+  VERSION_FIELD,
+  type ViewOperation,
+  type ViewReader,
+  type ViewValue,
+} from '../../../state/views/view.ts'
 
 /** Simulates the sink and Redis in memory, enough to read what operations wrote. */
 export function fakeRedis() {
@@ -24,7 +33,7 @@ export function fakeRedis() {
   function applyOne(operation: ViewOperation): void {
     switch (operation.op) {
       case 'set':
-        strings.set(operation.key, operation.value)
+        strings.set(operation.key, latin1(operation.value))
         return
       case 'setIfNewer': {
         const fields = hash(operation.key)
@@ -38,7 +47,7 @@ export function fakeRedis() {
         sortedSets.delete(operation.key)
         return
       case 'hset':
-        for (const [field, value] of Object.entries(operation.fields)) hash(operation.key).set(field, value)
+        for (const [field, value] of Object.entries(operation.fields)) hash(operation.key).set(field, latin1(value))
         return
       case 'hdel':
         hash(operation.key).delete(operation.field)
@@ -67,7 +76,7 @@ export function fakeRedis() {
     return state.down ? Promise.reject(new Error('Connection is closed.')) : Promise.resolve(value)
   }
 
-  const reader: ViewReader & ListReader = {
+  const reader: ViewReader & ListReader & BinaryReader = {
     get: (key) => answer(strings.get(key) ?? null),
     hget: (key, field) => answer(hashes.get(key)?.get(field) ?? null),
     hmget: (key, fields) => answer(fields.map((field) => hashes.get(key)?.get(field) ?? null)),
@@ -80,13 +89,18 @@ export function fakeRedis() {
           .slice(start, stop + 1),
       ),
     zrangebylex(key, min, max, offset, count) {
-      const isWithin = (member: string) =>
-        (min[0] === '[' ? member >= min.slice(1) : member > min.slice(1)) &&
-        (max[0] === '[' ? member <= max.slice(1) : member < max.slice(1))
-      const members = [...(sortedSets.get(key)?.keys() ?? [])].sort().filter(isWithin)
+      const isAfter = (member: string) => min === '-' || (min[0] === '[' ? member >= min.slice(1) : member > min.slice(1))
+      const isBefore = (member: string) => max === '+' || (max[0] === '[' ? member <= max.slice(1) : member < max.slice(1))
+      const members = [...(sortedSets.get(key)?.keys() ?? [])].sort().filter((member) => isAfter(member) && isBefore(member))
       return answer(members.slice(offset, offset + count))
     },
     hgetall: (key) => answer(Object.fromEntries(hashes.get(key) ?? [])),
+    getBuffer: (key) => answer(bytes(strings.get(key))),
+    hmgetBuffer: (key, fields) => answer(fields.map((field) => bytes(hashes.get(key)?.get(field)))),
+    hgetallBuffer: (key) => {
+      const entries = [...(hashes.get(key) ?? [])]
+      return answer(Object.fromEntries(entries.map(([field, value]) => [field, Buffer.from(value, 'latin1')])))
+    },
   }
   return {
     reader,
@@ -109,4 +123,13 @@ export function fakeRedis() {
       hashes.clear()
     },
   }
+}
+
+/** Stores bytes as text of one character each. */
+function latin1(value: ViewValue): string {
+  return typeof value === 'string' ? value : value.toString('latin1')
+}
+
+function bytes(value: string | undefined): Buffer | null {
+  return value === undefined ? null : Buffer.from(value, 'latin1')
 }

@@ -205,7 +205,7 @@ test('an API reports a Redis that removes keys when its memory is full', async (
     await admin.config('SET', 'maxmemory-policy', policy)
     const lines: Record<string, unknown>[] = []
     const log = createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) })
-    const views = connectViewRedis({ url: redis.address, cluster: false, log })
+    const views = connectViewRedis({ url: redis.address, cluster: false, log, monotonic: () => performance.now() })
     onTestFinished(() => views.close())
     return { views, events: () => lines.map(({ event }) => event) }
   }

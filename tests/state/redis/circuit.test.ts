@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { circuit } from '../../../../api/limits/core/circuit.ts'
+import { circuit } from '../../../state/redis/circuit.ts'
 
 function clocked() {
   const clock = { now: 1_000 }

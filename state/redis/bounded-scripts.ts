@@ -1,0 +1,126 @@
+import { type Circuit, circuit } from './circuit.ts'
+import { isPassingError } from './passing-errors.ts'
+import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
+import { serversOfKeys } from './servers.ts'
+
+/** Runs scripts of services, for data that they keep in Redis themselves. No call takes longer than its time limit. */
+export interface BoundedScripts {
+  /**
+   * @param keys at least one, all with the same hash tag
+   * @throws ScriptUnavailableError when Redis did not answer. The script may have been applied, or may still be.
+   * @throws Error with the error reply of a script that is wrong
+   */
+  run(script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[], options?: RunOptions): Promise<unknown>
+}
+
+export interface RunOptions {
+  /** @default that of the runner */
+  readonly timeoutMs?: number
+}
+
+export interface BoundedScriptsOptions {
+  /** Must fail commands immediately while it is unreachable, as the client of `connectScriptRedis` does. */
+  readonly redis: ScriptClient
+  /** Time limit of a call, ms. */
+  readonly timeoutMs: number
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+export type ScriptFailure = 'timeout' | 'unreachable' | 'circuit_open'
+
+export class ScriptUnavailableError extends Error {
+  override readonly name = 'ScriptUnavailableError'
+  readonly reason: ScriptFailure
+  constructor(script: string, reason: ScriptFailure, cause?: Error) {
+    super(`Redis did not run the script ${script}: ${cause?.message ?? reason}`, { cause })
+    this.reason = reason
+  }
+}
+
+/** Changes nothing, so that it may run although no caller waits for it. */
+const PROBE: RedisScript = { name: 'probe', source: 'return 1' }
+
+/**
+ * A circuit for each server keeps calls from waiting for one that does not respond: they fail at once, and a script
+ * without effect finds out when it is back.
+ */
+export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: BoundedScriptsOptions): BoundedScripts {
+  const { groupOf, nodeOf } = serversOfKeys(redis)
+  const circuits = new Map<string, Circuit>()
+
+  function circuitOf(key: string): Circuit {
+    const node = nodeOf(groupOf(key))
+    let found = circuits.get(node)
+    if (found === undefined) {
+      found = circuit(monotonic)
+      circuits.set(node, found)
+    }
+    return found
+  }
+
+  function send(
+    state: Circuit,
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+    timeoutMs: number,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      let isSettled = false
+      // Waits for an immediate. If this process was busy, the answer may be unread in the socket, and Node reads it
+      // before immediates run.
+      const timer = setTimeout(() => setImmediate(() => settle(onDeadline)), timeoutMs)
+
+      function settle(outcome: () => void): void {
+        if (isSettled) return
+        isSettled = true
+        clearTimeout(timer)
+        outcome()
+      }
+
+      function onDeadline(): void {
+        state.late()
+        reject(new ScriptUnavailableError(script.name, 'timeout'))
+      }
+
+      function answered(): void {
+        // The answer to a script that was sent before the circuit opened does not close it.
+        if (script === PROBE || !state.isOpen) state.answered()
+      }
+
+      runScript(redis, script, keys, args).then(
+        (answer) =>
+          settle(() => {
+            answered()
+            resolve(answer)
+          }),
+        (error: Error) =>
+          settle(() => {
+            if (isPassingError(error)) {
+              state.failed()
+              reject(new ScriptUnavailableError(script.name, 'unreachable', error))
+              return
+            }
+            answered()
+            reject(error)
+          }),
+      )
+    })
+  }
+
+  return {
+    async run(script, keys, args, { timeoutMs = usualMs } = {}) {
+      const [first] = keys
+      if (keys.some((key) => groupOf(key) !== groupOf(first))) {
+        throw new Error(`script ${script.name}: the keys ${keys.join(', ')} have different hash tags, so they may lie on different shards`)
+      }
+      const state = circuitOf(first)
+      const admitted = state.admit()
+      if (admitted === 'send') return await send(state, script, keys, args, timeoutMs)
+      // The circuit notes how the probe ends, and nobody else needs to know.
+      if (admitted === 'probe') send(state, PROBE, [first], [], timeoutMs).catch(() => undefined)
+      throw new ScriptUnavailableError(script.name, 'circuit_open')
+    },
+  }
+}

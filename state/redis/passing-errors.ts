@@ -1,0 +1,13 @@
+/**
+ * Error replies by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration,
+ * which no retry can fix.
+ */
+const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
+
+/**
+ * Returns true if the same command may succeed later. Recognizes error replies by name instead of class, because the
+ * caller's ioredis may be another copy.
+ */
+export function isPassingError({ name, message }: Error): boolean {
+  return name !== 'ReplyError' || PASSING.test(message)
+}

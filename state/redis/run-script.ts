@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+
+/** A Lua script for Redis. Its source must not depend on input, because a server keeps every source that it was sent. */
+export interface RedisScript {
+  /** Names the script in messages. */
+  readonly name: string
+  readonly source: string
+}
+
+export type ScriptArgument = string | number | Buffer
+
+/**
+ * The parts of an ioredis client, `Redis` or `Cluster`, that run scripts. A structural type instead of ioredis' classes
+ * accepts clients of any copy or version of ioredis.
+ */
+export interface ScriptClient {
+  evalsha(sha1: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
+  eval(script: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
+  /** True for a `Cluster`. */
+  readonly isCluster?: boolean
+}
+
+const shas = new WeakMap<RedisScript, string>()
+
+/** Runs the script by its hash, and sends its source to a server that does not know it yet. */
+export async function runScript(
+  redis: ScriptClient,
+  script: RedisScript,
+  keys: readonly string[],
+  args: readonly ScriptArgument[],
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(shaOf(script), keys.length, ...keys, ...args)
+  } catch (error) {
+    if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+    return await redis.eval(script.source, keys.length, ...keys, ...args)
+  }
+}
+
+function shaOf(script: RedisScript): string {
+  let sha = shas.get(script)
+  if (sha === undefined) {
+    sha = createHash('sha1').update(script.source).digest('hex')
+    shas.set(script, sha)
+  }
+  return sha
+}

@@ -1,0 +1,30 @@
+import keySlot from 'cluster-key-slot'
+import type { ScriptClient } from './run-script.ts'
+
+/** A `Cluster`, which knows the servers of each hash slot, the master first. */
+interface ClusterClient extends ScriptClient {
+  readonly slots: readonly (readonly string[] | undefined)[]
+}
+
+/** Knows which keys one script can use, and which of them fail together. */
+export interface ServersOfKeys {
+  /** Returns the group of a key or of its hash tag. One script can use all keys of the same group. */
+  groupOf(key: string): string
+  /** Returns the server of a group. Groups of one server fail together. */
+  nodeOf(group: string): string
+}
+
+/** All keys of a single server belong to one group. */
+const ONE_SERVER: ServersOfKeys = { groupOf: () => '', nodeOf: () => '' }
+
+export function serversOfKeys(redis: ScriptClient): ServersOfKeys {
+  if (!isClusterClient(redis)) return ONE_SERVER
+  return {
+    groupOf: (key) => String(keySlot(key)),
+    nodeOf: (group) => redis.slots[Number(group)]?.[0] ?? '',
+  }
+}
+
+function isClusterClient(redis: ScriptClient): redis is ClusterClient {
+  return redis.isCluster === true
+}

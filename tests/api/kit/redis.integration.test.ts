@@ -1,0 +1,116 @@
+import { Cluster } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { createLogger } from '../../../api/kit/logging.ts'
+import { connectViewRedis, type ViewRedis } from '../../../api/kit/redis.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { viewStore } from '../../../state/views/apply.ts'
+import { type ViewOperation, type ViewScript, viewTag } from '../../../state/views/view.ts'
+import { privateRedisCluster } from '../../state/views/redis-cluster.ts'
+
+const NODES = 3
+const PARTITIONS = 12
+const VIEW = 'people'
+const READY_TIMEOUT_MS = 30_000
+const TEST_TIMEOUT_MS = 120_000
+const PAUSED_MS = 3_000
+/** Every byte, so that a conversion to text and back would show. */
+const BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+
+const ADD: ViewScript = { name: 'add', source: `return redis.call('HINCRBY', KEYS[1], 'sum', ARGV[1])` }
+const KEEP: ViewScript = { name: 'keep', source: `redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])` }
+
+function keyOf(partition: number, name: string): string {
+  return `${viewTag(VIEW, partition)}:${name}`
+}
+
+async function connected(): Promise<{ redis: ViewRedis; cluster: Cluster }> {
+  const url = await privateRedisCluster(NODES)
+  const cluster = new Cluster([url])
+  onTestFinished(() => cluster.disconnect())
+  const log = createLogger('silent')
+  const redis = connectViewRedis({ url, cluster: true, log, monotonic: () => performance.now() })
+  onTestFinished(() => redis.close())
+  await waitUntil(
+    async () => {
+      const calls = Array.from({ length: PARTITIONS }, (_, partition) => [
+        redis.scripts.run(ADD, [keyOf(partition, 'counter')], [0]),
+        redis.reader.get(keyOf(partition, 'none')),
+      ])
+      return await Promise.all(calls.flat()).then(
+        () => true,
+        () => false,
+      )
+    },
+    { what: 'connections to all nodes', timeoutMs: READY_TIMEOUT_MS },
+  )
+  return { redis, cluster }
+}
+
+test(
+  'readers have lexical ranges, whole hashes and bytes, on every node of a cluster',
+  async () => {
+    const { redis, cluster } = await connected()
+    const store = viewStore(cluster)
+    for (let partition = 0; partition < PARTITIONS; partition++) {
+      const [hash, set, bytes] = ['hash', 'set', 'bytes'].map((name) => keyOf(partition, name))
+      const members = ['9q8yy:ann', '9q8yy:bob', '9q8yz:cid', '9q8zz:dan']
+      const operations: ViewOperation[] = [
+        { op: 'hset', key: hash, fields: { text: 'grüße', bytes: BYTES } },
+        { op: 'set', key: bytes, value: BYTES },
+        ...members.map((member): ViewOperation => ({ op: 'zadd', key: set, score: 0, member })),
+      ]
+      const place = { view: VIEW, partition, topic: 'people', viewTopics: ['people'] }
+      await store.apply({ ...place, expected: undefined, next: 1, operations, caughtUp: true, now: 1 })
+
+      expect(await redis.reader.zrangebylex(set, '[9q8yy', '(9q8yz', 0, 10)).toEqual(members.slice(0, 2))
+      expect(await redis.reader.zrangebylex(set, '(9q8yy:ann', '+', 1, 1)).toEqual(['9q8yz:cid'])
+      expect(await redis.reader.zrangebylex(set, '-', '+', 0, 10)).toEqual(members)
+      expect((await redis.reader.hgetall(hash)).text).toBe('grüße')
+      expect(await redis.reader.hgetall(keyOf(partition, 'none'))).toEqual({})
+      expect(await redis.reader.hgetallBuffer(hash)).toEqual({ text: Buffer.from('grüße'), bytes: BYTES })
+      expect(await redis.reader.hmgetBuffer(hash, ['bytes', 'none'])).toEqual([BYTES, null])
+      expect(await redis.reader.getBuffer(bytes)).toEqual(BYTES)
+    }
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
+  'scripts run on every node of a cluster, and a node that stops delays nobody but fails its own calls',
+  async () => {
+    const { redis, cluster } = await connected()
+    const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition)
+    const add = (partition: number, timeoutMs?: number) => redis.scripts.run(ADD, [keyOf(partition, 'counter')], [1], { timeoutMs })
+    const sums = await Promise.all(partitions.map((partition) => add(partition)))
+    expect(sums).toEqual(partitions.map(() => 1))
+    expect(await redis.scripts.run(KEEP, [keyOf(0, 'kept')], ['grüße'])).toBe('grüße')
+    await expect(redis.scripts.run(ADD, [keyOf(0, 'counter')], ['none'])).rejects.toThrow('value is not an integer')
+    await expect(redis.scripts.run(ADD, [keyOf(0, 'a'), keyOf(1, 'a')], [1])).rejects.toThrow('different hash tags')
+
+    const [stopped] = cluster.nodes('master')
+    await stopped.client('PAUSE', PAUSED_MS, 'ALL')
+    const outcomes = await Promise.allSettled(partitions.map((partition) => add(partition, 50)))
+    const failed = partitions.filter((partition) => outcomes[partition].status === 'rejected')
+    expect(failed.length).toBeGreaterThan(0)
+    expect(failed.length).toBeLessThan(PARTITIONS)
+    for (const partition of failed) {
+      const { reason } = outcomes[partition] as PromiseRejectedResult
+      expect(reason).toBeInstanceOf(ApiError)
+      expect((reason as ApiError).definition).toBe(errors.unavailable)
+    }
+    const alive = partitions.filter((partition) => !failed.includes(partition))
+    for (const partition of alive) expect(await add(partition)).toBeGreaterThanOrEqual(2)
+
+    // When the node answers again, so do the scripts.
+    await waitUntil(
+      () =>
+        Promise.all(failed.map((partition) => add(partition, 50))).then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the node to be back', timeoutMs: READY_TIMEOUT_MS },
+    )
+  },
+  TEST_TIMEOUT_MS,
+)

@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { boundedScripts } from '../../../state/redis/bounded-scripts.ts'
+import type { RedisScript, ScriptArgument } from '../../../state/redis/run-script.ts'
+
+const ECHO: RedisScript = { name: 'echo', source: 'return ARGV' }
+const LATE_MS = 60
+const TIMEOUT_MS = 20
+const PAUSE_MS = 10
+
+/** A Redis that answers with the arguments. The test sets how it fails. */
+function echoRedis(more: object = {}) {
+  const state = { error: undefined as Error | undefined, lateMs: 0, knowsScripts: true, shas: 0, sources: [] as string[] }
+
+  async function answer(args: ScriptArgument[]): Promise<ScriptArgument[]> {
+    if (state.lateMs > 0) await delay(state.lateMs)
+    if (state.error !== undefined) throw state.error
+    return args
+  }
+
+  const client = {
+    async evalsha(_sha: string, keys: number, ...rest: ScriptArgument[]) {
+      state.shas++
+      if (!state.knowsScripts) throw replyError('NOSCRIPT No matching script')
+      return await answer(rest.slice(keys))
+    },
+    async eval(source: string, keys: number, ...rest: ScriptArgument[]) {
+      state.sources.push(source)
+      return await answer(rest.slice(keys))
+    },
+    ...more,
+  }
+  const clock = { now: 1_000 }
+  const scripts = boundedScripts({ redis: client, timeoutMs: TIMEOUT_MS, monotonic: () => clock.now })
+  const run = (key = '{a}:1') => scripts.run(ECHO, [key], ['x', 7])
+  const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string }
+  return { state, clock, scripts, run, reason }
+}
+
+function replyError(message: string): Error {
+  return Object.assign(new Error(message), { name: 'ReplyError' })
+}
+
+test('returns the answer, also of bytes, and sends the source to a server that does not know the script', async () => {
+  const { state, scripts, run } = echoRedis()
+  expect(await run()).toEqual(['x', 7])
+  expect(await scripts.run(ECHO, ['{a}:1', '{a}:2'], [Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])])
+  state.knowsScripts = false
+  expect(await run()).toEqual(['x', 7])
+  expect(state.sources).toEqual([ECHO.source])
+})
+
+test('a call takes no longer than its time limit, and one late answer does not open the circuit', async () => {
+  const { state, scripts, reason, run } = echoRedis()
+  state.lateMs = LATE_MS
+  const start = performance.now()
+  expect(await scripts.run(ECHO, ['a'], [], { timeoutMs: 1 }).catch((error) => error.reason)).toBe('timeout')
+  expect(performance.now() - start).toBeLessThan(LATE_MS)
+  expect((await reason()).reason).toBe('timeout')
+  state.lateMs = 0
+  expect(await run()).toEqual(['x', 7])
+})
+
+test('while a server does not respond, calls fail at once, and a probe without effect finds out when it is back', async () => {
+  const { state, clock, run, reason } = echoRedis()
+  state.error = new Error('Connection is closed.')
+  expect((await reason()).reason).toBe('unreachable')
+  state.error = undefined
+  const sent = state.shas
+  expect((await reason()).reason).toBe('circuit_open')
+  expect(state.shas).toBe(sent)
+  clock.now += PAUSE_MS
+  state.knowsScripts = false
+  expect((await reason()).reason).toBe('circuit_open')
+  await delay(1)
+  expect(state.sources).toEqual(['return 1'])
+  state.knowsScripts = true
+  expect(await run()).toEqual(['x', 7])
+})
+
+test('late answers open the circuit when they last', async () => {
+  const { state, clock, reason } = echoRedis()
+  state.lateMs = LATE_MS
+  await reason()
+  clock.now += 20
+  expect((await reason()).reason).toBe('timeout')
+  expect((await reason()).reason).toBe('circuit_open')
+})
+
+test('an error reply of a wrong script is thrown as it is and does not stop other scripts, a passing one does', async () => {
+  const { state, run, reason } = echoRedis()
+  state.error = replyError('WRONGTYPE Operation against a key')
+  await expect(run()).rejects.toThrow('WRONGTYPE')
+  state.error = undefined
+  expect(await run()).toEqual(['x', 7])
+  state.error = replyError('LOADING Redis is loading the dataset in memory')
+  expect((await reason()).reason).toBe('unreachable')
+  expect((await reason()).reason).toBe('circuit_open')
+})
+
+test('each server of a cluster has its own circuit, and a script cannot use keys of several hash tags', async () => {
+  const slots = Array.from({ length: 16_384 }, (_, slot) => [slot < 8_192 ? 'one:1' : 'two:2'])
+  const { state, scripts, run, reason } = echoRedis({ isCluster: true, slots })
+  // Slots 3,300 and 15,495.
+  const [one, two] = ['b', 'a']
+  state.error = new Error('Connection is closed.')
+  expect((await reason(one)).reason).toBe('unreachable')
+  state.error = undefined
+  expect((await reason(one)).reason).toBe('circuit_open')
+  expect(await run(two)).toEqual(['x', 7])
+  await expect(scripts.run(ECHO, [two, one], [])).rejects.toThrow('script echo: the keys a, b have different hash tags')
+})
