@@ -67,7 +67,7 @@ test('counts passed and failed tests and errors outside of tests, and names test
     [new Error('of nobody')],
     'interrupted',
   )
-  expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: ['a.test.ts: three'] })
+  expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: [{ name: 'a.test.ts: three', errors: [] }] })
 })
 
 test('reports why tests were skipped, but omits skipped tests of the run without public data', () => {
