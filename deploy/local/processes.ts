@@ -52,25 +52,20 @@ export function deciderProcess(slot: number, config: LocalConfig, home: Home, se
   return pipelinesProcess('deciding', slot, place, config, home, servers)
 }
 
-interface PipelinesPlace {
-  readonly name: string
-  readonly port: number
-  readonly portOption: string
+interface PipelinesPlace extends Pick<NodeProcessOptions, 'name' | 'port' | 'portOption'> {
   readonly stateDir: string
 }
 
 function pipelinesProcess(
   role: 'bulk' | 'deciding',
   slot: number,
-  { name, port, portOption, stateDir }: PipelinesPlace,
+  { stateDir, ...place }: PipelinesPlace,
   config: LocalConfig,
   home: Home,
   servers: Addresses,
 ): Component {
   return nodeProcess({
-    name,
-    port,
-    portOption,
+    ...place,
     nodeFlags: BUFFER_HEAP_FLAGS,
     main: WORKER_MAIN,
     dataDir: join(stateDir, `worker-${slot}`),
@@ -82,7 +77,7 @@ function pipelinesProcess(
       WORKER_SLOT: String(slot),
       // The worker appends its slot.
       STATE_DIR: stateDir,
-      HEALTH_PORT: String(port),
+      HEALTH_PORT: String(place.port),
     },
   })
 }
