@@ -5,7 +5,7 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 type ProfileDecision = Decided<MatchProfile, ProfileAnswer>
 
 /** What a new profile has where its request is silent: docs/services/matches.md#profiles */
-export const PROFILE_DEFAULTS = {
+const PROFILE_DEFAULTS = {
   gender: null,
   seeking_gender: [],
   bio: null,

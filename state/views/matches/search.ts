@@ -8,7 +8,7 @@ import { type Interest, inOrder, type Ranked, scoreOf } from './candidates/ranki
 import { cellKey } from './index-cells.ts'
 
 /** Bounds of one search: docs/services/matches.md#candidates */
-export const STACK_SIZE = 50
+const STACK_SIZE = 50
 const EXAMINED_PER_STEP = 2_000
 const EXAMINED_IN_ALL = 5_000
 const MAX_RING_CELLS = 200

@@ -2,8 +2,8 @@ import type { SwipeDirection } from '../../../../schemas/matches/directions.ts'
 
 /** Score of a new user, and the bounds of every score: docs/services/matches.md#desirability */
 export const FIRST_ELO = 1_500
-export const MIN_ELO = 100
-export const MAX_ELO = 3_000
+const MIN_ELO = 100
+const MAX_ELO = 3_000
 
 const STEP = 32
 const ELO_SCALE = 400
