@@ -10,7 +10,7 @@ export interface SchemaRegistry {
   register(subject: string, schemaJsonText: string): Promise<number>
   /**
    * Returns the schema as JSON. Rejects with SchemaNotFoundError if the registry has no such Avro schema, and with
-   * another error if it gives no usable answer.
+   * another error if it returns no usable answer.
    */
   schemaById(schemaId: number): Promise<string>
 }

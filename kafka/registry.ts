@@ -54,9 +54,9 @@ const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 const TOO_MANY_REQUESTS = 429
-/** The registry's error code for an unknown schema id. Proxies in front of it answer 404 for other reasons. */
+/** The registry's error code for an unknown schema id. Proxies in front of it return 404 for other reasons. */
 const SCHEMA_NOT_FOUND_CODE = 40_403
-/** Length of the beginning of a wrong answer in messages, which is enough to recognise a proxy's page. */
+/** Number of characters of a wrong answer that messages show, which is enough to recognise a proxy's page. */
 const SHOWN_CHARACTERS = 120
 const AVRO = 'AVRO'
 
@@ -191,13 +191,13 @@ interface KnownSchema {
   readonly schemaType?: string | null
 }
 
-/** An Avro schema must be JSON, because a wrong one would be cached for ever. */
+/** Returns false for an Avro schema that is not JSON, because it would be cached permanently. */
 function isKnownSchema(body: unknown): body is KnownSchema {
   const { schema, schemaType } = (body ?? {}) as { schema?: unknown; schemaType?: unknown }
   return typeof schema === 'string' && ((schemaType ?? AVRO) !== AVRO || jsonOf(schema) !== undefined)
 }
 
-/** @returns undefined if the text is no JSON */
+/** @returns undefined if the text is not JSON */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

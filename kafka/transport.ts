@@ -276,7 +276,7 @@ export interface ProducerOptions {
   /** Default none. */
   readonly compression?: Compression
   /**
-   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). Without the limit of a topic, only the
+   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). If the limit of a topic is missing, only the
    * broker notices a record that is too large, and the whole transaction fails.
    */
   readonly maxBatchBytes?: ReadonlyMap<string, number>

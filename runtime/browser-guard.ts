@@ -8,7 +8,9 @@ const OPENED_BY_USER = 'none'
 export interface BrowserGuardOptions {
   /** Further host names of this server, without ports. */
   readonly names?: readonly string[]
-  /** Whether people may open the server's addresses in a browser. Only for servers whose requests change nothing. */
+  /**
+   * Whether people may open the server's addresses in a browser. Only set it for servers whose requests change nothing.
+   */
   readonly mayBeOpened?: boolean
 }
 

@@ -8,7 +8,7 @@ export function placeTable(regions: readonly Region[]): string {
   return `[\n${regions.map(rowOf).join(',\n')}\n]\n`
 }
 
-/** One line, or one line per field where that would be too wide with a comma. */
+/** Returns a value in one line, or with one line per field if one line with a comma would be too wide. */
 function rowOf(region: Region): string {
   const fields = Object.entries(region).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
   const line = `  { ${fields.join(', ')} }`

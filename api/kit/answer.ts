@@ -54,8 +54,8 @@ export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Rec
 }
 
 /**
- * Makes the same answer, but compresses the body in advance and on another thread, because a large one would hold up
- * all other requests.
+ * Creates the same answer, but compresses the body in advance on another thread, because a large one would delay all
+ * other requests.
  */
 export async function largeCacheableAnswer(body: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   const bytes = Buffer.from(body)

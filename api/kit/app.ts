@@ -157,7 +157,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
         method: c.req.method,
         ifNoneMatch: header('if-none-match'),
-        // Functions, because few routes use them, and because getters would cost every request 1.5 µs.
+        // These are functions, because few routes use them and getters would cost every request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
         arriving: arrivingBody(c, definition.streamed, limits.maxBytes),

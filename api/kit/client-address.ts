@@ -8,7 +8,7 @@ export interface TrustedProxies {
 
 /** Callers are counted by /64, because an IPv6 customer has at least one /64 and can switch between its addresses. */
 const IPV6_PREFIX_GROUPS = 4
-/** A /48 is what one customer has at most. */
+/** The largest network that one customer has is a /48. */
 const WIDE_PREFIX_GROUPS = 3
 const BITS_PER_GROUP = 16
 const IPV6_GROUPS = 8
@@ -93,7 +93,7 @@ function plainAddress(text: string): string | undefined {
 }
 
 /**
- * Returns the address by which limits count: IPv4 unchanged, IPv6 as its /64 in the shortest form.
+ * Returns the address that limits count by: IPv4 unchanged, IPv6 as its /64 in the shortest form.
  * @param isWide counts IPv6 by /48, so that a customer cannot fill the memory of the counters with its networks
  */
 export function limitedAddress(address: string, isWide = false): string {

@@ -49,7 +49,7 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
     }
   }
 
-  /** A loopback port refuses requests of web pages, which reach it through a browser on this machine. */
+  /** On a loopback port, requests from web pages are refused, which a browser on this machine may send. */
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
     const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined
     if (message !== undefined) return json(403, { error: 'forbidden', message })

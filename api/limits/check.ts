@@ -35,7 +35,7 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
   }
 }
 
-/** Without Redis, a request is within the limits of this instance only. */
+/** Returns the reason in the response. Without Redis, `within_limits` would only be true for this instance. */
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined
   return isAlone ? REASONS.undecided : REASONS[verdict.outcome]

@@ -27,9 +27,9 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** An open content, which may lose its slot while it is read. */
+/** Open content, which may lose its slot while it is read. */
 export interface OpenContent extends OpenBlob {
-  /** Aborted if the reader stalls, or is too slow while others wait. Set for long contents. */
+  /** Aborted if the reader stalls, or is too slow while others wait. Only set for long content. */
   readonly cut?: AbortSignal
 }
 
@@ -40,9 +40,9 @@ export interface Contents {
 }
 
 /**
- * Opens the content without reading it. It stays readable even if it is deleted in the meantime. Long content waits
- * for a slot first. Throws ApiError `unavailable`, or another error if the content is missing, which is a bug.
- * @param address the reader's address, by which slots are shared out
+ * Opens the content without reading it. It stays readable even if it is deleted in the meantime. Long content waits for
+ * a slot first. Throws ApiError `unavailable`, or another error if the content is missing, which is a bug.
+ * @param address the reader's address, by which slots are shared
  */
 export async function openContent(
   { blobs, outgoing }: Contents,
@@ -61,7 +61,7 @@ export async function openContent(
   }
 }
 
-/** The HTTP adapter prints this error. It has no stack, because the cause is the client. */
+/** Creates an error that the HTTP adapter prints. It has no stack, because the client is the cause. */
 function cutOff(message: string): Error {
   const error = new Error(message)
   error.stack = undefined

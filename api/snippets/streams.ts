@@ -17,7 +17,7 @@ export interface Streams {
 }
 
 /**
- * A slot in use. A clock measures the time that the client takes. A transfer may be cut for slowness only while the
+ * A slot in use. A clock measures the time that the client takes. A transfer may be cut off for slowness only while the
  * clock runs.
  */
 export interface Slot {
@@ -51,9 +51,9 @@ const MAX_WAITING_PER_CALLER = 32
 /** Longest wait for a slot. It is shorter than the time-outs of clients and of bodies. */
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
-/** Slower transfers give way to requests that wait. Even the slowest mobile networks reach this average. */
+/** Transfers below this average give way to waiting requests. Even the slowest mobile networks reach it. */
 const LEAST_BYTES_PER_SECOND = 16_384
-/** Time of a client before its rate counts. A request that waits as long as it may outlasts it. */
+/** Time that a client has before its rate is judged. It is not longer than the longest wait of a request. */
 const GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
 
@@ -78,7 +78,7 @@ interface Transfer {
   bytes: number
   /** Time that the client took for the bytes. */
   clientMs: number
-  /** Monotonic ms. undefined while the clock stands still. */
+  /** Monotonic ms; undefined while the clock is stopped. */
   awaitedSince: number | undefined
 }
 
@@ -135,7 +135,7 @@ export function streams(options: StreamsOptions): Streams {
     next?.start()
   }
 
-  /** Cuts the slowest of the transfers that keep this caller waiting, unless all of them are fast enough. */
+  /** Cuts off the slowest of the transfers that keep this caller waiting, unless all of them are fast enough. */
   function makeRoomFor(caller: string): void {
     const own = transfersOf(caller)
     const blocking = own.length < placesPerCaller ? transfers : own
@@ -173,7 +173,7 @@ export function streams(options: StreamsOptions): Streams {
           },
         }
         const timer = setTimeout(() => {
-          // Transfers that were too young to judge when the wait began are old enough by now.
+          // Transfers that were too young to be judged when the wait began are old enough now.
           makeRoomFor(caller)
           if (queue.delete(waiting)) reject(busy())
         }, waitMs)

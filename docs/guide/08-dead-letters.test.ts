@@ -183,20 +183,18 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
 /*
  * ## Choose per source
  *
- * A stopped worker prices no rides at all until you have fixed the bug. If anybody may send rides, this gives each of
- * them a way to stop you. `onError` says for each source, and for each stage in which a record can fail, what happens
- * to the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it and sets it aside.
+ * A stopped worker prices no rides at all until you have fixed the bug. If anybody may send rides, any of them can stop
+ * your worker this way. `onError` says for each source, and for each stage in which a record can fail, what happens to
+ * the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it and sends it to the dead
+ * letters.
  *
- * | stage | the record | default |
- * |---|---|---|
- * | `decode` | cannot be decoded | `dead-letter` |
- * | `reject` | was rejected with `deadLetter()` | `dead-letter` |
- * | `process` | made a processor throw | `fail` |
- * | `produce` | has an output that is too large for its topic, or that cannot be encoded | `fail` |
+ * | stage | the record | default | |---|---|---| | `decode` | cannot be decoded | `dead-letter` | | `reject` | was
+ * rejected with `deadLetter()` | `dead-letter` | | `process` | made a processor throw | `fail` | | `produce` | has an
+ * output that is too large for its topic, or that cannot be encoded | `fail` |
  *
- * A processor that throws may have changed state and emitted records before. None of this remains: the worker drops
- * everything since the last commit, and repeats it without this record. The codes of such dead letters are
- * `process_failed` and `produce_failed`.
+ * Before it throws, a processor may have changed state and emitted records. None of this remains: the worker drops all
+ * work since the last commit, and repeats it without this record. The codes of such dead letters are `process_failed`
+ * and `produce_failed`.
  */
 test('a source may set records aside at which the code fails, and nothing of them remains', () => {
   const receipts: Topic<string, string> = { name: 'receipts', key: utf8, value: avroValue<string>('string'), partitions: 1 }
@@ -234,10 +232,10 @@ test('a source may set records aside at which the code fails, and nothing of the
 /*
  * Each skipped record costs a few tens of milliseconds, because its neighbours are processed again. The metric
  * `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped` show how many
- * there are; watch them, because a bug that hits every record now sets every record aside.
+ * there are; watch them, because a bug that affects every record now turns every record into a dead letter.
  *
- * A policy needs a record that is to blame. Ticks, `beforeCommit` and time handlers have none, nor has a row of a store
- * that has become too large for its changelog: if they fail, the worker stops whatever the policies say.
+ * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers none is, nor when a row
+ * of a store has become too large for its changelog: if one of these fails, the worker stops under every policy.
  *
  * In a topic that only your own topology writes, such as a repartition topic, even a record that cannot be decoded *is*
  * a bug.

@@ -141,9 +141,9 @@ test('a command is not decided after its deadline', () => {
 /*
  * ## Commands that cannot be decided
  *
- * Anybody may send commands, and one of them may reveal a bug in the decision. Then it goes to the dead letters, and
- * nothing of it remains (chapter 8). Its caller gets no answer, but the commands of all others are decided. After the
- * bug is fixed, the caller may repeat the command with the same id.
+ * Anybody may send commands, and one of them may reveal a bug in the decision. Such a command goes to the dead letters
+ * and has no other effect (chapter 8). Its caller gets no answer, but all other commands are decided. After the bug is
+ * fixed, the caller may repeat the command with the same id.
  */
 test('a command at which the decision throws does not stop the others', () => {
   const fragile = topology(

@@ -120,13 +120,13 @@ test('values that are too old for any match are removed', () => {
  * ## Seen before?
  *
  * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
- * at the price of all the bytes of their names. A seen-set keeps about 14 bits per station (at an error rate of one per
+ * but would store the complete name of each. A seen-set keeps about 14 bits per station (at an error rate of one per
  * cent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen station
  * as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity` is the
- * number of stations that a set remembers at least; beyond it, it forgets the oldest ones early.
+ * minimum number of stations that a set remembers; with more, it forgets the oldest ones early.
  *
  * The set of a rider consists of pages of at most 512 bytes, and a visit writes one of them, however large the set is.
- * Nobody asks about riders who have left, so a tick calls `expire`, which deletes what has expired.
+ * The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
@@ -177,9 +177,9 @@ test('a rider is welcomed once per station, even after a crash', () => {
 /*
  * ## Copies of a set
  *
- * An API that shows stations which a rider has not visited needs the rider's set outside the engine. With
- * `collectChanges`, `takeChanges` returns each page that changed since the last commit. `seenSetReader` reads a
- * set from its pages. It needs the same options as the store.
+ * An API that shows the stations that a rider has not visited needs the rider's set outside the engine. With
+ * `collectChanges`, `takeChanges` returns each page that changed since the last commit. `seenSetReader` reads a set
+ * from its pages. It needs the same options as the store.
  */
 test('copies of the pages answer like the set, until it has expired', () => {
   const driver = testDriver(greeter, { startAt: START })

@@ -8,7 +8,7 @@ import { type Compression, partitionKey, type RecordAppender, type RecordHeader,
  * record above this limit gets a batch to itself, because its topic may accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
-/** The share of a smaller limit that a batch may fill, with the same margin. */
+/** The share of a lower limit that a batch may fill, with the same margin. */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
  * `flushFull` sends a batch from this size on, before it is full, so that the broker works while the caller processes
@@ -167,7 +167,7 @@ export class PartitionAppender implements RecordAppender {
     else this.#pendingRecords++
   }
 
-  /** Checks a record as its broker will, in a batch to itself. */
+  /** Checks a record as the broker will, in a batch of its own. */
   #checkSize(alone: BatchWriter): void {
     const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
     if (bytes <= this.#maxBatchBytes) return

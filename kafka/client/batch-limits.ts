@@ -8,7 +8,7 @@ import { backoff } from './retry.ts'
 
 /** The resource type of topics in DescribeConfigs. */
 const TOPIC = 2 as const
-/** The answer includes the broker's default when the topic has no value of its own. */
+/** The response contains the broker's default if the topic has no value of its own. */
 const MAX_BATCH_SETTING = 'max.message.bytes'
 const RETRY_MS = 50
 

@@ -73,7 +73,7 @@ export function openFetchLoop(
     return total
   }
 
-  /** True when the partition was unassigned, or assigned again, since. */
+  /** True when the partition was unassigned, or assigned again, since the request. */
   function isGone(state: FetchPosition): boolean {
     return positions.get(partitionKey(state.topic, state.partition)) !== state
   }
@@ -121,10 +121,10 @@ export function openFetchLoop(
   }
 
   /**
-   * Frees a slot for partitions that would otherwise wait until the broker's wait for other partitions ends: an idle
-   * wait, or one for partitions that are no longer assigned. A broker answers the requests of a connection in order, so
-   * this drops the connection with the request. The partitions of the request that are still assigned are then fetched
-   * again together with the new ones.
+   * Frees a slot for partitions that would otherwise wait until the broker responds about others: an idle fetch, or one
+   * for partitions that are no longer assigned. A broker answers the requests of a connection in order, so this drops
+   * the connection with the request. The partitions of the request that are still assigned are then fetched again
+   * together with the new ones.
    */
   function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))

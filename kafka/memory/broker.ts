@@ -45,7 +45,7 @@ export interface MemoryBroker {
   topics(): string[]
   topic(name: string): TopicSpec
   log(topic: string, partition: number): PartitionLog
-  /** The topic's `max.message.bytes`, or else the default of brokers. */
+  /** Returns the topic's `max.message.bytes`, or else the default of brokers. */
   maxBatchBytes(topic: string): number
   /** @throws TransportError `MESSAGE_TOO_LARGE` when the topic does not accept the record */
   checkSize(topic: string, record: NewRecord): void

@@ -32,7 +32,7 @@ export interface Command<V> {
   parse(args: readonly string[]): V | 'help'
 }
 
-/** What `parseArgs` found for one option. */
+/** The values that `parseArgs` found for one option. */
 interface OptionToken {
   readonly name: string
   readonly rawName: string

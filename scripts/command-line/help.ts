@@ -6,7 +6,7 @@ const INDENT = '  '
 /** The description of a longer name goes on the next line. */
 const LONGEST_NAME = 26
 
-/** What the help text of a command says. */
+/** The contents of the help text of a command. */
 export interface Described {
   /** The text before the options, such as `npm run demo --`. */
   readonly call: string

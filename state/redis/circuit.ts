@@ -5,8 +5,8 @@
  *                        ▲                             │
  *                        └────── a longer pause ◀──a failure
  *
- * A late answer alone is no failure, because it may be due to a hiccup of either side. Late answers are one once they
- * have lasted for `LATE_FOR_MS` without an answer in time.
+ * A single late answer is not a failure, because either side may have paused briefly. Late answers become a failure
+ * when no answer has arrived in time for `LATE_FOR_MS`.
  */
 export interface Circuit {
   /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
@@ -28,7 +28,9 @@ const FIRST_PAUSE_MS = 10
 /** Longest pause between probes. After an outage, limits apply again within this time. */
 const LONGEST_PAUSE_MS = 200
 
-/** A pause of garbage collection or of a cold process is shorter. Meanwhile each request waits for its own time-out. */
+/**
+ * Pauses of garbage collection or of a cold process are shorter. Until then, each request waits for its own time-out.
+ */
 const LATE_FOR_MS = 20
 
 /** @param monotonic ms */
@@ -37,7 +39,7 @@ export function circuit(monotonic: () => number): Circuit {
   let isProbing = false
   let pauseMs = FIRST_PAUSE_MS
   let probeAt = 0
-  /** When the first answer since the last one in time was late. */
+  /** Time of the first late answer since the last one that arrived in time. */
   let lateSince: number | undefined
 
   function failed(): void {

@@ -30,7 +30,7 @@ export class StateUnavailable extends Error {
   }
 }
 
-/** True when the state itself could not be used, as opposed to a mistake of its user. */
+/** Returns true if the state itself could not be used, as opposed to a mistake of its user. */
 export function isStateFailure(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof StateCorrupted || cause instanceof StateUnavailable || cause instanceof UnknownSchemaError) return true

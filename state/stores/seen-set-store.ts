@@ -28,7 +28,7 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
  * Times are epoch ms, measured by any clock that the author chooses, for instance timestamps of records.
  */
 export interface SeenSetStore<K, I> extends EngineStore {
-  /** Announces that the item will be added or asked for. */
+  /** Announces that the item will be added or looked up. */
   prefetch(key: K, item: I): void
   /**
    * Remembers the item from `time` on for the set's lifetime, or up to a tenth longer. Adding it again renews it.
@@ -37,23 +37,23 @@ export interface SeenSetStore<K, I> extends EngineStore {
   add(key: K, item: I, time: number): boolean
   has(key: K, item: I, now: number): boolean
   /**
-   * Number of items that the set remembers. It excludes new items that were mistaken for seen ones, and may count a
-   * renewed item twice. Reads the whole set.
+   * Returns the number of items that the set remembers. It excludes new items that were mistaken for seen ones, and may
+   * count a renewed item twice. Reads the whole set.
    */
   size(key: K, now: number): number
-  /** All pages of a set. */
+  /** Returns all pages of a set. */
   pages(key: K): SeenSetPage[]
   delete(key: K): void
   /**
-   * Checks pages whose items may all have expired, and removes what has. A page without items is deleted, so the sets
-   * of idle keys vanish.
+   * Checks pages whose items may all have expired, and removes expired items. Deletes pages without items, so the sets
+   * of idle keys disappear.
    * @param limit maximum number of pages
    * @returns the number of pages that were checked. If it is `limit`, more may be due.
    */
   expire(now: number, limit: number): number
   /**
-   * The pages that changed since the last call, for copies of the sets. Requires `collectChanges`. Call it in
-   * `beforeCommit`: each commit then has every changed page once.
+   * Returns the pages that changed since the last call, for copies of the sets. Requires `collectChanges`. Call it in
+   * `beforeCommit`, so that each commit contains every changed page once.
    */
   takeChanges(): SeenSetChange<K, I>[]
 }
@@ -64,7 +64,7 @@ export interface SeenSetPage {
 }
 
 export interface SeenSetChange<K, I> extends ChangedPage<K, I> {
-  /** The page as it is now; undefined when it was deleted. */
+  /** The current page; undefined when it was deleted. */
   readonly bytes: Buffer | undefined
 }
 
@@ -79,7 +79,7 @@ interface Place {
 }
 
 const NOTHING = Buffer.alloc(0)
-/** An item takes up to this many bytes. Pages with less room are full, which is found without encoding them. */
+/** Maximum size of an item. A page with less room counts as full without being encoded. */
 const ROOM_BYTES = 8
 
 /** @throws RangeError when the capacity, the error rate or the lifetime is invalid */
@@ -90,7 +90,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   const rowCodec = seenSetRows(options.key)
   const rows = keyedStore<SeenSetRow<K>, Buffer>(name, { key: rowCodec, value: avroValue<Buffer>('bytes'), logged: options.logged })
   const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
-  /** No due page has an earlier start, so a scan from here skips the tombstones of earlier checks. */
+  /** No due page starts earlier, so a scan from here skips the tombstones of earlier checks. */
   let firstDue = 0
 
   function bytesOf(key: K, page: number): Buffer | undefined {
@@ -101,7 +101,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     return (layers.findLast(({ firstPage }) => firstPage <= page) ?? layers[0]).fingerprintBits
   }
 
-  /** The pages to which the item belongs, one per layer. */
+  /** Returns the pages to which the item belongs, one per layer. */
   function placesOf(key: K, hash: ItemHash): Place[] {
     return layers.map((layer) => {
       const page = pageIn(layer, hash)
@@ -111,7 +111,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     })
   }
 
-  /** Stores the item in the first of its pages that has room. */
+  /** Stores the item in the first of its pages with enough room. */
   function remember(key: K, places: readonly Place[], unit: number, oldest: number): Place {
     for (const place of places) {
       const { page, bytes, runs, fingerprintBits, fingerprint } = place
@@ -136,7 +136,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     while (encoded === undefined) {
       oldest.runs.pop()
       const changed = copyOf(oldest.runs)
-      // A span of 0, so that no run has items from before and after the older ones were forgotten.
+      // The span is 0, so that no run contains items from both before and after the older ones were forgotten.
       addFingerprint(changed, unit, 0, oldest.fingerprint)
       encoded = encodePage(changed, oldest.fingerprintBits)
     }
@@ -231,7 +231,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
       return due.length
     },
     takeChanges() {
-      // Checks the caller's access, which no row may need.
+      // Checks the caller's access even if there are no rows.
       rows.scan({ limit: 0 })
       if (changes === undefined) throw new Error(`store ${name} has no changes to take without the option collectChanges`)
       return changes.take().map((change) => ({ ...change, bytes: bytesOf(change.key, change.page) }))
@@ -247,7 +247,7 @@ function layoutFor(name: string, shape: SeenSetShape): SeenSetLayout {
   }
 }
 
-/** The start of the newest run that has the item; -1 when none has it. */
+/** Returns the start of the newest run that has the item; -1 when none has it. */
 function lastAdded(places: readonly Place[]): number {
   return places.reduce((newest, { runs, fingerprint }) => Math.max(newest, newestStartWith(runs, fingerprint) ?? -1), -1)
 }
@@ -256,7 +256,7 @@ function isFull(bytes: Buffer, runs: Page): boolean {
   return bytes.length > MAX_PAGE_BYTES - ROOM_BYTES || entriesOf(runs) >= MAX_PAGE_ENTRIES
 }
 
-/** The start of the oldest run. */
+/** Returns the start of the oldest run. */
 function endOf(runs: Page): number {
   return runs[runs.length - 1].start
 }
@@ -265,7 +265,7 @@ function copyOf(runs: Page): Page {
   return runs.map(({ start, fingerprints }) => ({ start, fingerprints: [...fingerprints] }))
 }
 
-/** Bounds of scans are never rows. */
+/** Returns the page of a row. Rows that only bound scans are never stored. */
 function pageOf<K>(row: SeenSetRow<K>): { readonly key: K; readonly page: number } {
   if (row.kind === 'due-from') throw new Error('a bound was read as a row')
   return { key: row.key, page: row.page }

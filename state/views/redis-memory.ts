@@ -5,14 +5,14 @@ export interface RedisMemory {
   readonly usedBytes: number
   /** `maxmemory`, or else all memory of the machine. */
   readonly capacityBytes: number
-  /** What the server does when `maxmemory` is reached; undefined if it has no `maxmemory`. */
+  /** The policy that applies when `maxmemory` is reached; undefined if it has no `maxmemory`. */
   readonly policy: string | undefined
 }
 
 /** Writes fail when the memory is full, and nothing is lost. All other policies remove data that is in use. */
 const NO_EVICTION = 'noeviction'
 
-/** Asks a Redis, or all masters of a cluster. Rejects when one does not answer. */
+/** Queries a Redis, or all masters of a cluster. Rejects when one does not answer. */
 export async function readRedisMemory(redis: Redis | Cluster): Promise<RedisMemory[]> {
   const servers = 'nodes' in redis ? redis.nodes('master') : [redis]
   return await Promise.all(servers.map(async (server) => parseMemory(await server.info('memory'))))
@@ -29,7 +29,7 @@ export function parseMemory(info: string): RedisMemory {
   }
 }
 
-/** Returns the part of its memory that the fullest server uses. */
+/** Returns the share of its memory that the fullest server uses. */
 export function usedRatio(servers: readonly RedisMemory[]): number {
   return Math.max(0, ...servers.map(({ usedBytes, capacityBytes }) => (capacityBytes === 0 ? 0 : usedBytes / capacityBytes)))
 }

@@ -12,7 +12,7 @@ import { linksApi } from './links/harness.ts'
 import { snippetsApi } from './snippets/harness.ts'
 import { trendsApi } from './trends/harness.ts'
 
-/** Open routes without a seeded limit, and why. Everybody else's routes need one. */
+/** Open routes that need no seeded limit, with the reasons. */
 const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/trends': 'its answers come from a cache',
   'GET /v1/trends/available': 'it is one constant answer',
@@ -44,7 +44,7 @@ test('every costly route that needs no scope has a seeded limit, for callers wit
   expect(unlimited.sort()).toEqual(Object.keys(CHEAP).sort())
 })
 
-test('a route that an administrator limits together with others keeps its seeded limit', () => {
+test('a route keeps its seeded limit when an administrator limits it together with others', () => {
   const strict = { ...seededLimits[0], rule_id: 'all', endpoint_pattern: '/api/v1/*', key: ['client' as const], limit_count: 5 }
   const found = compileRules([...seededLimits, strict]).match('GET', '/api/v1/urls/{short_code}/stats', USER)
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['all', 'links-stats'])

@@ -17,7 +17,7 @@ const { seeds, from } = memoryConfig()
 const WORKERS = 3
 const ROUNDS = 40
 const BATCH = 12
-/** Often enough to meet every fault, and rare enough that most commits have none. */
+/** High enough to meet every fault, and low enough that most commits have none. */
 const SHARE_BROKEN = 0.02
 const LONGEST_PAUSE_MS = 12
 const LONGEST_HOLD_MS = 40

@@ -21,13 +21,13 @@ interface OpenApi {
   readonly paths: Record<string, Record<string, { readonly tags: readonly string[] }>>
 }
 
-/** The services that a list names, by their folders. */
+/** Returns the services that a list names, by their folders. */
 function listedIn(list: string): string[] {
   const text = readFileSync(join(ROOT, list), 'utf8')
   return [...text.matchAll(/from '\.\/([\w-]+)\/service\.ts'/g)].map((match) => match[1])
 }
 
-/** Services with an API, which have operations and errors. */
+/** The services with an API, which have operations and errors. */
 const SERVICES = apiServices.map(({ name }) => ({ page: `${name}.md`, name }))
 
 test('every service of the lists has a page, and the index lists it', () => {

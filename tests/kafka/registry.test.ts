@@ -118,7 +118,7 @@ test('a registration that is answered without an id is repeated', async () => {
   expect(await registryClient({ url: 'http://registry' }, deps).register('s', '"int"')).toBe(7)
 })
 
-test('the error after wrong answers shows the beginning of the last one, and a later call asks again', async () => {
+test('the error after wrong answers shows the beginning of the last one, and a later call sends a new request', async () => {
   let isMended = false
   const { deps } = scripted(() => (isMended ? answer(200, { schema: '"long"' })() : page(200)()))
   const client = registryClient({ url: 'http://registry', deadlineMs: 1_000 }, deps)
@@ -131,7 +131,7 @@ test('the error after wrong answers shows the beginning of the last one, and a l
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('only the code of the registry means that a schema is missing, and other formats are missing as well', async () => {
+test("only the registry's own error code means that a schema is missing; schemas of other formats also count as missing", async () => {
   const { deps } = scripted(
     answer(404, { message: 'no Route matched' }),
     answer(200, { schemaType: 'PROTOBUF', schema: 'syntax = "proto3";' }),

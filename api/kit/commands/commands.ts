@@ -15,7 +15,7 @@ export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
-  /** Replaces the address in distinguishing the keys of anonymous callers. */
+  /** Distinguishes the keys of anonymous callers, in place of the address. */
   readonly keyScope?: string
   /** The key for repeating the request, reported with a 503. If undefined, `open` creates one. */
   readonly offeredKey?: string | undefined

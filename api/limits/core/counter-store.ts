@@ -8,7 +8,7 @@ export interface CounterStoreOptions {
   /** Monotonic ms. */
   monotonic(): number
   readonly timeoutMs?: number
-  /** Learns from every answer. The units that it owes are charged before the next ask about their counter. */
+  /** Learns from every answer. The units that it owes are charged together with the next ask about their counter. */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
@@ -47,17 +47,17 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
       const charges = own?.chargesFor(asks) ?? NONE
       return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
     }
-    // A probe takes no units that were to be spent later, since no request waits for them.
+    // A probe takes no slices, since no request waits for them.
     const probe = asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask))
     void batches.add(group, node, 'probe', probe)
     return CIRCUIT_OPEN
   }
 
-  /** Charges what is owed and decides, in one atomic step. */
+  /** Charges the owed units and decides, in one atomic step. */
   async function decideCharged(group: string, node: string, charges: readonly Ask[], asks: readonly Ask[]): Promise<Outcome> {
     const outcome = await batches.add(group, node, 'awaited', [...charges, ...asks])
     if (!('undecided' in outcome)) return outcome.slice(charges.length)
-    // A store that is only late charges them later.
+    // If the store is only late, it still charges them.
     if (outcome.undecided !== 'timeout') own?.owe(charges)
     return outcome
   }
@@ -89,8 +89,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   }
 
   /**
-   * Handles an answer that came too late. Its requests were decided without it and stay counted. Nobody holds units
-   * that were to be spent later, so they are given back.
+   * Handles an answer that came too late. Its requests were decided without it and stay counted. Slices that it grants
+   * belong to nobody, so they are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {

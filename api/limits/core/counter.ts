@@ -14,7 +14,7 @@ export interface Counter {
  * - `soft` takes all units or none. If there are too few, the rest of the request is not affected.
  * - `up-to` takes as many of the units as there are.
  * - `give-back` returns units that were taken in the window of that index (0 for buckets).
- * - `charge` takes units regardless of the limit, in the window of that index, because they have been spent.
+ * - `charge` takes units that have already been spent, regardless of the limit, in the window of that index.
  */
 export type Ask =
   | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }
@@ -46,9 +46,11 @@ export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit
 
 export interface Undecided {
   readonly undecided: FailureReason
-  /** The asks that were decided nevertheless: by another shard, or from a slice in hand. */
+  /** The asks that were decided nevertheless: by another shard, or from a held slice. */
   readonly decided?: ReadonlyMap<Ask, Reading>
-  /** True if the question was about a slice, so that the store never counts the request itself, however late. */
+  /**
+   * True if the store was asked for a slice, so that it will not count the request itself, even if its answer is late.
+   */
   readonly isUncounted?: boolean
 }
 

@@ -2,22 +2,22 @@ import type { Ask } from './counter.ts'
 
 type Charge = Extract<Ask, { mode: 'give-back' | 'charge' }>
 
-/** Units that this instance let through without the store, and that the store has not counted yet. */
+/** The units of requests that this instance allowed without the store, as long as the store has not counted them. */
 export interface Debts {
-  /** Adds to what is owed. */
+  /** Adds to the debts. */
   owe(charges: readonly Ask[]): void
-  /** Takes the charges of the counters of these asks. The caller sends them, or owes them again. */
+  /** Removes and returns the debts of the counters in these asks. The caller sends them, or adds them again. */
   chargesFor(asks: readonly Ask[]): readonly Ask[]
 }
 
-/** Beyond this number of counters, the oldest debts are remitted. */
+/** Maximum number of counters with debts. Beyond it, the oldest debts are dropped. */
 const MAX_DEBTS = 50_000
 const NONE: readonly Ask[] = []
 
-/** The debts, as the own counts see them. */
+/** The debts, with a method for the instance's own counts. */
 export interface OpenDebts extends Debts {
   readonly isEmpty: boolean
-  /** What is owed for a counter in the window of that index. */
+  /** Returns the units that are owed for a counter in the window of that index. */
   unitsOf(key: string, windowIndex: number): number
   forget(key: string): void
 }
@@ -28,7 +28,7 @@ export function debts(): OpenDebts {
   function add(charge: Charge): void {
     const { key } = charge.counter
     const before = owed.get(key)
-    // What was let through in an earlier window hardly counts any more.
+    // Requests of an earlier window hardly matter any more.
     if (before !== undefined && before.windowIndex > charge.windowIndex) return
     const units = charge.units + (before?.windowIndex === charge.windowIndex ? before.units : 0)
     if (before === undefined && owed.size >= MAX_DEBTS) owed.delete(owed.keys().next().value!)

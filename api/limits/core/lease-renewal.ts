@@ -16,7 +16,7 @@ export interface LeaseRenewal {
    * meantime.
    */
   recheckRefusal(entry: LeaseEntry, now: number): void
-  /** Returns the units that are not spent. */
+  /** Gives the units that are not spent back to the store. */
   giveBack(entry: LeaseEntry): Promise<void>
 }
 

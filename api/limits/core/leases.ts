@@ -136,7 +136,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcome = store.decide(open.map((index) => asks[index]))
     return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
 
-    /** What was spent from slices stays spent. */
+    /** Adds the units that were spent from slices, which stay spent. */
     function withSpent(answered: Undecided): Undecided {
       if (open.length === asks.length) return answered
       const spent = asks.flatMap((ask, index) => (plans[index] === 'spend' ? [[ask, readings[index]] as const] : []))

@@ -34,7 +34,7 @@ export type Verdict =
       readonly strictest: RuleStatus | undefined
       /** All exhausted rules, regardless of their action. */
       readonly violations: readonly RuleStatus[]
-      /** Why the store did not decide; undefined if it did. This instance's own counts have decided then. */
+      /** Why the store did not decide, so that this instance's own counts did; undefined if the store decided. */
       readonly withoutStore?: FailureReason
     }
 
@@ -49,13 +49,13 @@ export interface LimiterOptions {
   readonly counters: CounterStore
   /** Returns the rules; undefined until they have been read, when all requests are let through. */
   rules(): RuleTable | undefined
-  /** Decides what the counters leave undecided. Without it, such requests are let through. */
+  /** Decides requests that the counters leave undecided. Without it, such requests are allowed. */
   readonly own?: Pick<OwnCounts, 'decide'>
 }
 
 const UNLIMITED: Verdict = { outcome: 'unlimited' }
 
-/** Decides requests by their rules. */
+/** Creates a limiter that decides requests by their rules. */
 export function limiter({ counters, rules, own }: LimiterOptions): Limiter {
   function decide({ method, path, caller, cost = 1 }: LimitedRequest): Verdict | Promise<Verdict> {
     const table = rules()

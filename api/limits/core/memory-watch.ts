@@ -1,10 +1,11 @@
 /** Watches how full Redis is, without a timer, so that an idle process does not wake up. */
 export interface MemoryWatch {
   /**
-   * Whether Redis is almost full, by the last answer. It asks again if that is old, and nobody waits for the answer.
+   * Whether Redis was almost full at the last answer. If this answer is old, reading the property also asks again,
+   * without waiting.
    */
   readonly isShort: boolean
-  /** Asks now. @returns the part of the memory in use; undefined if Redis does not answer */
+  /** Asks Redis now. @returns the part of the memory in use; undefined if Redis does not answer */
   ratio(): Promise<number | undefined>
 }
 
@@ -17,9 +18,9 @@ export interface MemoryWatchOptions {
   onChange(isShort: boolean, ratio: number): void
 }
 
-/** At 100,000 new counters a second, 50 MB are filled in this time. */
+/** With 100,000 new counters a second, 50 MB are filled in this time. */
 const ASK_EVERY_MS = 5_000
-/** Above the level of the alert (docs/operations.md#rate-limits), and early enough before writes fail. */
+/** Higher than the level of the alert (docs/operations.md#rate-limits), and low enough to react before writes fail. */
 const SHORT_FROM = 0.9
 /** Lower than `SHORT_FROM`, so that the state does not change back and forth. */
 const SHORT_UNTIL = 0.8
@@ -37,7 +38,7 @@ export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): 
       if (isShort !== before) onChange(isShort, ratio)
       return ratio
     } catch {
-      // Requests notice a Redis that does not answer. The last known state remains.
+      // If Redis does not answer, requests will notice it. The last known state remains.
       return undefined
     }
   }

@@ -45,7 +45,7 @@ export interface RateLimitOptions {
   readonly leases?: boolean
   /** Called for each rule without room, whether it refuses or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called for each failure of Redis, during which this process decides alone. */
+  /** Called for each failure of Redis. During a failure, this process decides alone. */
   onFailure?: CounterStoreOptions['onFailure']
   /**
    * Called at most once a second while Redis does not decide, with the number of requests.

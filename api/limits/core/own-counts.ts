@@ -5,7 +5,7 @@ import { recentCounters } from './recent-counters.ts'
 
 /**
  * This instance's own counts, which decide while the store does not. They begin with the last counts that the store
- * answered, and hold every caller to its limit in this instance.
+ * returned, and keep every caller within its limit in this instance.
  */
 export interface OwnCounts extends Debts {
   /** Learns from the store's answer. A late one may be older than what is known. */
@@ -17,14 +17,14 @@ export interface OwnCounts extends Debts {
 }
 
 export interface OwnCountsOptions {
-  /** Epoch ms. Only used before the first answer, which tells the store's time. */
+  /** Epoch ms. Only used before the first answer, which contains the store's time. */
   now(): number
   /** Monotonic ms. */
   monotonic(): number
 }
 
 const US_PER_MS = 1_000
-/** The part of a limit that the own counts may admit too much, since smaller counts are not remembered. */
+/** Share of a limit by which the own counts may exceed it, because smaller counts are not remembered. */
 const NEGLIGIBLE = 1 / 64
 
 export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
@@ -42,7 +42,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       const used = owed.isEmpty ? taken : taken + owed.unitsOf(counter.key, windowOf(counter, nowUs))
       const left = isBucket ? held - used * US_PER_SECOND : held + used
       if (nowUs !== clockUs && !isLate) {
-        // The requests of one batch have one time.
+        // All requests of a batch have the same time.
         clockUs = nowUs
         clockAt = monotonic()
       }
@@ -50,7 +50,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       const known = isLate ? recent.find(counter.key) : undefined
       const age = known === undefined ? 1 : windowOf(counter, nowUs) - windowOf(counter, known.atUs)
       if (age > 0) recent.set(counter.key, left, heldBefore, nowUs)
-      // A late answer does not contain what was let through since its batch was sent.
+      // A late answer does not include requests that were allowed since its batch was sent.
       else if (age === 0) {
         const most = isBucket ? Math.min(known!.held, left) : Math.max(known!.held, left)
         recent.set(counter.key, most, known!.heldBefore, known!.atUs)
@@ -61,7 +61,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
   function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false }: Undecided): readonly Reading[] {
     const nowUs = clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
     const readings = asks.map((ask) => decided?.get(ask) ?? read(ask, nowUs))
-    // What other shards have taken of a request that is refused here stays taken.
+    // If a request is refused here, the units that other shards have taken for it stay taken.
     if (asks.some(({ mode, units }, index) => mode === 'hard' && readings[index].taken < units)) return readings
     for (const [index, { counter }] of asks.entries()) {
       if (decided?.has(asks[index]) !== true) take(counter, readings[index], isUncounted || undecided !== 'timeout')

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 
-/** What is known of a counter: what it holds, as in a reading, and the store's time of that. */
+/** The last known state of a counter, as in a reading, and the store's time of this state. */
 export interface KnownCounter {
   readonly held: number
   readonly heldBefore: number
@@ -8,30 +8,30 @@ export interface KnownCounter {
   readonly atUs: number
 }
 
-/** The counters that were used last, in fixed memory. */
+/** Remembers the counters that were used last, in fixed memory. */
 export interface RecentCounters {
   find(key: string): KnownCounter | undefined
   set(key: string, held: number, heldBefore: number, atUs: number): void
   forget(key: string): void
 }
 
-/** Two million bytes. Of twice as many callers, more than half are still known. */
+/** These take two million bytes. With twice as many callers, more than half of them are still known. */
 const SLOTS = 65_536
 /** The key's hash (0 for an empty slot), `held`, `heldBefore` and `atUs`. */
 const NUMBERS_PER_SLOT = 4
-/** Exclusive. */
+/** Exclusive upper bound. */
 const MAX_SEED = 0x1_0000_0000
 
 /**
- * A table of slots whose newest key replaces the one before. Every decision writes it, so it allocates nothing and
- * hashes once. Of two keys that share a slot, one in 65,536 is taken for the other; nobody can choose which, because
- * every process hashes differently.
+ * Creates a hash table in which a new key replaces the previous one in its slot. Every decision writes to it, so it
+ * allocates nothing and hashes once. A key is mistaken for the one in its slot with a probability of 1 in 65,536;
+ * nobody can cause this on purpose, because every process hashes differently.
  */
 export function recentCounters(slots: number = SLOTS): RecentCounters {
   const numbers = new Float64Array(slots * NUMBERS_PER_SLOT)
   const seed = randomInt(MAX_SEED)
 
-  /** FNV-1a from a random start. It is never 0. */
+  /** Returns the FNV-1a hash with a random start value. It is never 0. */
   function hashOf(key: string): number {
     let hash = seed
     for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

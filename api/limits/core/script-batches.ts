@@ -11,7 +11,7 @@ export type BatchKind = 'awaited' | 'probe' | 'background'
 
 /** Combines all asks of one event loop turn into one script per shard. */
 export interface ScriptBatches {
-  /** Adds asks to the shard's next script. Resolves when it is answered, or undecided after the time-out. */
+  /** Adds asks to the shard's next script. Resolves with its answer, or as undecided after the time-out. */
   add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
   circuitOf(node: string): Circuit
 }
@@ -23,7 +23,7 @@ export interface ScriptBatchesOptions {
   readonly timeoutMs: number
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
-  /** Receives every answer. A late one arrived after the time-out, so its request has proceeded without it. */
+  /** Receives every answer. If `isLate`, it arrived after the time-out, and its request has proceeded without it. */
   onReadings(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
 }
 

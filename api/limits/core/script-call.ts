@@ -11,7 +11,7 @@ export interface ScriptCall {
 }
 
 export const NUMBERS_PER_READING = 3
-/** A charge gives a negative number of units back. */
+/** A charge is a give-back with a negative number of units. */
 const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3, charge: 3 } as const
 const BUCKET_MODES = 4
 const NUMBERS_PER_KIND = 5

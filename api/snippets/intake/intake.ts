@@ -21,7 +21,7 @@ export interface TakenBody {
 export interface SnippetBody {
   readonly contentType: string | undefined
   readonly pieces: AsyncIterable<Uint8Array>
-  /** The sender's address, by which slots are shared out. */
+  /** The sender's address, by which slots are shared. */
   readonly address: string
 }
 
@@ -67,7 +67,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // A failure is reported when the draft is discarded again, after the body.
+    // If this fails, discarding the draft again after the body reports it.
     draft.discard().catch(() => undefined)
   }
 

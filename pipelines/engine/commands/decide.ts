@@ -72,8 +72,8 @@ const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false }
 
 /**
- * One command must not stop the decisions of all others. Its sender gets a timeout, and may repeat the command once it
- * can be decided.
+ * One command must not stop the decisions about all others. Its sender gets a time-out, and may repeat the command once
+ * it can be decided.
  */
 const BAD_COMMANDS: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 

@@ -13,9 +13,9 @@ export interface FailedRecords {
   add(failure: RecordFailure): void
   /** Returns the faults of one partition by offset. Later calls of `add` extend the map. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
-  /** Call when the records before the offset are committed. */
+  /** Must be called when the records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
-  /** Counts and logs a record that is skipped. Skipping it again, after a rollback for another one, counts nothing. */
+  /** Counts and logs a record that is skipped. Does not count it again when it is skipped again after a rollback. */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }
 

@@ -1,7 +1,7 @@
 import type { OnFailure } from '../topology/api.ts'
 import type { FailureStage } from './record-failure.ts'
 
-/** Skipped records of one source that failed in the same stage. */
+/** Counts the skipped records of one source that failed in the same stage. */
 export interface SkippedCount {
   readonly source: string
   readonly stage: FailureStage

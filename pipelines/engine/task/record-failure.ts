@@ -8,7 +8,7 @@ export type FailureStage = keyof OnError
 /** The policies of a source, with their defaults. */
 export type FailurePolicies = Readonly<Record<FailureStage, OnFailure>>
 
-/** Codes of the dead letters that the engine makes; processors choose their own. */
+/** Codes of dead letters that the engine writes; processors choose their own. */
 export type FaultCode =
   | 'unreadable_batch'
   | 'undecodable_key'
@@ -31,7 +31,7 @@ export interface Fault {
 
 const FAILED_IN: Readonly<Record<'process' | 'produce', FaultCode>> = { process: 'process_failed', produce: 'produce_failed' }
 
-/** Where a record is. */
+/** The place of a record. */
 export interface RecordPlace extends TopicPartition {
   readonly offset: number
 }
@@ -43,11 +43,11 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
 /** An output that cannot be encoded, or that its topic does not accept. */
 export class OutputError extends ProcessorError {}
 
-/** A result that no policy covers: the processor is wrong, not the record. */
+/** A result that no policy covers, because the processor is wrong and not the record. */
 export class RefusedOutcome extends ProcessorError {}
 
 /**
- * The author's code failed at a record whose source's policy is to skip it. The work since the last commit is dropped
+ * The author's code failed on a record that the policy of its source skips. The work since the last commit is dropped
  * and repeated without the record, so that nothing of it remains.
  */
 export class RecordFailure extends ProcessorError {
@@ -61,7 +61,7 @@ export class RecordFailure extends ProcessorError {
 }
 
 /**
- * Returns the error for a failure of the author's code at a record: RecordFailure if a policy of the record's source
+ * Returns the error for a failure of the author's code on a record: RecordFailure if a policy of the record's source
  * lets the engine skip it, otherwise an error that stops the worker.
  */
 export function failureAt(place: RecordPlace, topology: string, processor: string, policies: FailurePolicies, error: unknown): Error {
@@ -76,7 +76,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns undefined when the record is not the reason of the failure. */
+/** Returns undefined when the record is not the cause of the failure. */
 function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'

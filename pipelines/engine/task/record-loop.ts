@@ -254,7 +254,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       const fault = queue.faults.get(queue.slot)
       if (fault === undefined) return
       outcomes.skip(queue, fault)
-      // What led to the failure is repeated only once.
+      // The work up to the failure is repeated only once.
       if (fault.stage !== 'decode') loop.commitDue = true
       return
     }

@@ -15,7 +15,7 @@ const DEAD_LETTER_PARTITION = 0
 export interface RecordOutcomes {
   /** @returns false when the record was rejected and its timestamp must not advance the event time */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
-  /** Skips the current record as its source's policy says. @throws RefusedOutcome when the policy is to fail */
+  /** Skips the current record by the policy of its source. @throws RefusedOutcome when the policy is to fail */
   skip(queue: RecordQueue, fault: Fault): void
 }
 

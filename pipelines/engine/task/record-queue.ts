@@ -126,7 +126,7 @@ export class RecordQueue {
     return filled
   }
 
-  /** Returns the place of the record at a slot of the decoded slice. */
+  /** Returns the place of the record in a slot of the decoded slice. */
   placeAt(slot: number): RecordPlace {
     let row = this.row + slot - this.slot
     let index = this.#head

@@ -33,7 +33,7 @@ export interface TaskDeps {
   readonly runtime: Pick<Runtime, 'now'>
   /** True for schema ids that the registry does not have. */
   readonly isMissing: (schemaId: number) => boolean
-  /** Shared by all tasks of a worker, earlier ones included. */
+  /** Shared by all tasks of a worker, including earlier ones. */
   readonly failed: FailedRecords
   /** Number of decoded objects that each store instance keeps in memory. */
   readonly cachedObjects: number

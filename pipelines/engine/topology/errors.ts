@@ -4,8 +4,8 @@ export class TopologyError extends Error {
 }
 
 /**
- * Thrown when the author's code has thrown, or a record has failed under the policy `fail`. The worker stops, because
- * it must not skip a bug unless its source's policy says so.
+ * Thrown when the author's code has thrown, or a record with the policy `fail` has failed. The worker stops, because it
+ * must not skip a bug unless its source's policy says so.
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

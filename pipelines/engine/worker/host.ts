@@ -50,7 +50,9 @@ function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
   return LOOPBACK.test(healthHost) ? 'open' : 'off'
 }
 
-/** The names by which local programs reach a loopback port; undefined for other ports, whose names are unknown. */
+/**
+ * Returns the names by which local programs reach a loopback port; undefined for other ports, whose names are unknown.
+ */
 function localNames({ healthHost, address = '' }: HostOptions): string[] | undefined {
   if (!LOOPBACK.test(healthHost)) return undefined
   return URL.canParse(address) ? [healthHost, new URL(address).hostname] : [healthHost]

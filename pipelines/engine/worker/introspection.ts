@@ -80,8 +80,8 @@ export interface IntrospectionParts {
   readonly isStopping: () => boolean
   readonly queryAccess: QueryAccess
   /**
-   * Host names of this server, if it listens on a loopback address. It then refuses requests of web pages, which reach
-   * it through a browser on this machine.
+   * Host names of this server, if it listens on a loopback address. It then refuses requests from web pages, which
+   * reach it through a browser on this machine.
    */
   readonly localNames?: readonly string[]
 }
@@ -122,7 +122,10 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
     }
   }
 
-  /** An error for requests that a web page may have caused. Some answers contain internal addresses and state. */
+  /**
+   * Returns an error for requests that a web page may have caused, because some responses contain internal addresses
+   * and state.
+   */
   function refusal(headers: IncomingHttpHeaders): Answer | undefined {
     const names = parts.localNames
     const message = names === undefined ? undefined : browserRefusal(headers, { names, mayBeOpened: true })

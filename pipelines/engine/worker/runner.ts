@@ -3,7 +3,10 @@ import type { TopologyDescription } from '../topology/describe.ts'
 
 /** One metric value at the time of the request. */
 export interface Sample {
-  /** Prometheus name without the prefix `millrace_`. A name that ends with `_total` is a counter, any other a gauge. */
+  /**
+   * Prometheus name without the prefix `millrace_`. The metric is a counter if the name ends with `_total`, and a gauge
+   * otherwise.
+   */
   readonly name: string
   readonly help: string
   readonly labels: Readonly<Record<string, string>>

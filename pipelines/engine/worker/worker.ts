@@ -46,9 +46,9 @@ export interface WorkerStatus {
   readonly restarts: number
   /** Schema ids that tasks wait for. */
   readonly waitingForSchemas: readonly number[]
-  /** Why schemas that are being loaded could not be loaded so far, by id. */
+  /** Reasons why schemas could not be loaded yet, by id. */
   readonly schemaFailures: ReadonlyMap<number, string>
-  /** How often loading a schema has failed and was or will be repeated. */
+  /** Number of failed attempts to load a schema. Each of them is repeated. */
   readonly schemaRetries: number
 }
 

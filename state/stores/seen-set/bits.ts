@@ -1,4 +1,4 @@
-/** The bytes end before the value does, or hold no value that the format allows. */
+/** The bytes end before the value does, or contain a value that the format does not allow. */
 export class MalformedPageError extends Error {
   override readonly name = 'MalformedPageError'
 }
@@ -10,7 +10,7 @@ export interface BitWriter {
   readonly bytes: Buffer
 }
 
-/** Reads what a BitWriter wrote. */
+/** Reads the output of a BitWriter. */
 export interface BitReader {
   /** Position in bits. */
   at: number
@@ -41,7 +41,7 @@ export function writeBits(writer: BitWriter, value: number, count: number): void
   writer.at = at
 }
 
-/** Writes that many ones, and a zero. */
+/** Writes `count` ones and then a zero. */
 export function writeUnary(writer: BitWriter, count: number): void {
   const { bytes } = writer
   const end = writer.at + count
@@ -49,7 +49,10 @@ export function writeUnary(writer: BitWriter, count: number): void {
   writer.at = end + 1
 }
 
-/** Writes at the next whole byte: seven bits per byte, lowest first. The eighth bit says that another byte follows. */
+/**
+ * Writes from the next whole byte on: seven bits per byte, the lowest first. The eighth bit means that another byte
+ * follows.
+ */
 export function writeVarint(writer: BitWriter, value: number): void {
   alignToByte(writer)
   let rest = value
@@ -80,7 +83,7 @@ export function readUnary(reader: BitReader): number {
     count += ones
     at += ones
     if (ones === WORD_BITS) continue
-    // Bits after the end are zeros.
+    // Bits after the end are zero.
     if (at >= end) break
     reader.at = at + 1
     return count
@@ -105,7 +108,7 @@ export function readVarint(reader: BitReader): number {
   throw new MalformedPageError('a number of the page has too many bytes')
 }
 
-/** The 32 bits from a position on, with zeros after the end. */
+/** Returns the 32 bits from a position on, with zeros after the end. */
 function wordAt(bytes: Uint8Array, at: number): number {
   const byte = at >>> 3
   const bit = at & 7

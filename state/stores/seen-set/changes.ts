@@ -1,6 +1,6 @@
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 
-/** Pages that changed since they were last taken, each once, with the items that were added to them. */
+/** Collects the pages that changed since they were last taken, each once, with the items that were added to them. */
 export interface ChangedPages<K, I> {
   readonly size: number
   note(key: K, page: number, added?: I): void
@@ -17,7 +17,7 @@ export function changedPages<K, I>(keys: Codec<K>): ChangedPages<K, I> {
   const bytes = byteWriter()
   let changed = new Map<string, ChangedPage<K, I>>()
 
-  /** Keys may be objects, which are the same when their bytes are. */
+  /** Returns an id of a page. Keys may be objects, which are equal when their bytes are. */
   function idOf(key: K, page: number): string {
     bytes.length = 0
     keys.encode(key, bytes)

@@ -14,15 +14,15 @@ const UINT32_BITS = 32
 const UINT32_VALUES = 2 ** UINT32_BITS
 
 /**
- * The first and the second four bytes (little-endian) of the item's MD5, which serves as a fast hash with good
- * distribution, not for security.
+ * Returns the first and the second four bytes (little-endian) of the item's MD5, which is used as a fast hash with a
+ * good distribution and not for security.
  */
 export function hashItem(bytes: Uint8Array): ItemHash {
   const digest = hash('md5', bytes, 'buffer')
   return { place: digest.readUInt32LE(0), mark: digest.readUInt32LE(UINT32_BYTES) }
 }
 
-/** The number of the item's page in a layer. */
+/** Returns the number of the item's page in a layer. */
 export function pageIn({ firstPage, pages }: Layer, { place }: ItemHash): number {
   return firstPage + Math.floor((place * pages) / UINT32_VALUES)
 }

@@ -1,12 +1,15 @@
 import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
 
-/** What a seen-set holds. All three determine where items are stored, so other ones need a store with another name. */
+/**
+ * The properties of a seen-set. All three determine where items are stored, so a store with other values needs another
+ * name.
+ */
 export interface SeenSetShape {
-  /** Number of items that a set remembers at least. Beyond it, the oldest ones may be forgotten early. */
+  /** Minimum number of items that a set remembers. With more, it may forget the oldest ones early. */
   readonly capacity: number
   /** Maximum false-positive rate: the share of new items that are reported as seen. From 1e-6 to below 1. */
   readonly errorRate: number
-  /** How long a set remembers an item after it was last added, ms. It may remember it a tenth longer. */
+  /** Time in ms for which a set remembers an item after it was last added. It may remember it up to a tenth longer. */
   readonly lifetimeMs: number
 }
 
@@ -24,18 +27,18 @@ export interface SeenSetLayout {
   readonly unitMs: number
   /** The lifetime in units. */
   readonly lifeUnits: number
-  /** Greatest distance between an item's time and the start of its run, in units. */
+  /** Maximum distance between an item's time and the start of its run, in units. */
   readonly spanUnits: number
 }
 
 export interface Layer {
   readonly firstPage: number
   readonly pages: number
-  /** Number of bits that remain of an item's hash. */
+  /** Number of bits of an item's hash that are stored. */
   readonly fingerprintBits: number
 }
 
-/** Units are as long as possible, because starts of runs then take few bytes, but items must not live much longer. */
+/** Units are long, so that starts of runs take few bytes, but short enough that items do not live much longer. */
 const UNITS_PER_LIFETIME = 1_000
 /** A run of items expires as a whole, so a run must be short compared with the lifetime. */
 const SPANS_PER_LIFETIME = 10
@@ -45,9 +48,12 @@ const ROUNDING_UNITS = 2
 const GROWTH = 6
 /** The last layer may be this many times larger, so that no small layer follows. */
 const LAST_LAYER_FACTOR = 2
-/** Room for pages to which more than their share of the items belong, and for forgetting whole runs. */
+/** Extra room for pages to which more than their share of the items belong, and because whole runs are forgotten. */
 const ROOM = 1.5
-/** The first layer's share of the errors. Its page is the only one of most sets, so its fingerprints are short. */
+/**
+ * The first layer's share of the error rate. Most sets have only this page, so its share is large and its fingerprints
+ * are short.
+ */
 const FIRST_LAYER_ERRORS = 0.6
 const MAX_FINGERPRINT_BITS = 32
 const MIN_ERROR_RATE = 1e-6
@@ -55,10 +61,10 @@ const MAX_PAGES = 65_536
 const BITS_PER_BYTE = 8
 
 /**
- * False positives: a page of n entries reports a new item with probability n / 2^bits, whatever it holds. A page has at
- * most MAX_PAGE_ENTRIES entries, of any age, and a look-up reads one page per layer. The bits of each layer are chosen
- * so that the sum over the layers is at most the error rate, even if all pages are full. Pages with more than their
- * share of the items need no allowance, because the number of entries has a limit.
+ * False positives: a page of n entries reports a new item with probability n / 2^bits, regardless of its entries. A
+ * page has at most MAX_PAGE_ENTRIES entries, of any age, and a look-up reads one page per layer. The bits of each layer
+ * are chosen so that the sum over the layers is at most the error rate, even if all pages are full. Pages with more
+ * than their share of the items need no allowance, because the number of entries has a limit.
  *
  * @throws RangeError when the shape is invalid
  */
@@ -90,7 +96,7 @@ export function unitOf({ unitMs }: SeenSetLayout, time: number): number {
   return Math.max(0, Math.floor(time / unitMs))
 }
 
-/** The earliest start of a run whose items are remembered at `time`. */
+/** Returns the earliest start of a run whose items are remembered at `time`. */
 export function oldestLive(layout: SeenSetLayout, time: number): number {
   return Math.max(0, unitOf(layout, time) - layout.lifeUnits - layout.spanUnits)
 }
@@ -111,8 +117,9 @@ function layersOf(capacity: number, [firstBits, furtherBits]: readonly [number, 
 }
 
 /**
- * Number of entries that fit into a page, however their times are spread. About 24 entries in each of eleven runs take
- * 3 bits less than a fingerprint each, because they are sorted, and the headers of the runs take 1.5.
+ * Returns the number of entries that fit into a page, regardless of how their times are spread. With about 24 entries
+ * in each of eleven runs, an entry takes 3 bits less than a fingerprint, because entries are sorted, and 1.5 bits more
+ * for the headers of runs.
  */
 function entriesPerPage(fingerprintBits: number): number {
   return Math.min(MAX_PAGE_ENTRIES, Math.floor((MAX_PAGE_BYTES * BITS_PER_BYTE) / (fingerprintBits - 1)))
@@ -122,7 +129,7 @@ function bitsForFurther(errorRate: number, layers: number): number {
   return bitsFor((errorRate * (1 - FIRST_LAYER_ERRORS)) / Math.max(1, layers - 1))
 }
 
-/** The shortest fingerprints with which a full page has no more false positives than `errors`. */
+/** Returns the length of the shortest fingerprints with which a full page has no more false positives than `errors`. */
 function bitsFor(errors: number): number {
   return Math.ceil(Math.log2(MAX_PAGE_ENTRIES / errors))
 }

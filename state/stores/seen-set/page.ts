@@ -12,20 +12,15 @@ import {
 } from './bits.ts'
 
 /**
- * A page of a seen-set, which anybody can read who knows the number of bits of its fingerprints.
+ * The format of a page of a seen-set. To read it, the number of bits of its fingerprints must be known.
  *
- * | bytes | content |
- * |---|---|
- * | 1 | version of the format, 1 |
- * | the rest | runs, newest first |
+ * | bytes | content | |---|---| | 1 | version of the format, 1 | | the rest | runs, newest first |
  *
  * A run has the fingerprints of items that were last added within a short time. It begins at a whole byte:
  *
- * | part | content |
- * |---|---|
- * | varint | the first run: its start; a further one: how much earlier than the previous run it started |
- * | varint | number of fingerprints, at least 1 |
- * | bits | the fingerprints in ascending order, Golomb-Rice coded |
+ * | part | content | |---|---| | varint | the first run: its start; a further one: how much earlier than the previous
+ * run it started | | varint | number of fingerprints, at least 1 | | bits | the fingerprints in ascending order,
+ * Golomb-Rice coded |
  *
  * Starts are in the units of the set's layout, since 1970. A fingerprint is coded as its distance from the previous
  * one, minus 1, and the first one as itself: the distance divided by 2^k, as that many ones and a zero, and then its
@@ -34,9 +29,9 @@ import {
  * 1966; Rice, "Some practical universal noiseless coding techniques", 1979).
  */
 export interface Run {
-  /** When its first item was added, in units of the set's layout. */
+  /** Time at which its first item was added, in units of the set's layout. */
   readonly start: number
-  /** Ascending and different. */
+  /** In ascending order, without duplicates. */
   readonly fingerprints: number[]
 }
 
@@ -44,12 +39,12 @@ export interface Run {
 export type Page = Run[]
 
 export const MAX_PAGE_BYTES = 512
-/** Bounds false positives; see `seenSetLayout`. */
+/** Limits the rate of false positives; see `seenSetLayout`. */
 export const MAX_PAGE_ENTRIES = 340
 
 const VERSION = 1
 const BITS_PER_BYTE = 8
-/** A page that turns out not to fit is encoded as well. At most 340 runs of 20 bytes exceed no 8 KiB. */
+/** Large enough for a page that turns out not to fit: at most 340 runs of 20 bytes. */
 const SCRATCH_BYTES = 8_192
 const scratch = Buffer.alloc(SCRATCH_BYTES)
 
@@ -114,7 +109,9 @@ function readFingerprints(reader: BitReader, count: number, low: number): number
   return fingerprints
 }
 
-/** ⌈log2 count⌉ less than the fingerprint's bits: the mean distance is between 2^k and 2^(k+1). */
+/**
+ * Returns the number of a fingerprint's bits minus ⌈log2 count⌉, so that the mean distance is between 2^k and 2^(k+1).
+ */
 function lowBits(fingerprintBits: number, count: number): number {
   return Math.max(0, fingerprintBits - (32 - Math.clz32(count - 1)))
 }

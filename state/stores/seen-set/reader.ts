@@ -5,12 +5,15 @@ import { decodePage } from './page.ts'
 
 /** Reads copies of pages, for instance in an API that holds them in Redis, as the store itself does. */
 export interface SeenSetReader<I> {
-  /** Numbers of the pages that may have the item, one per layer of the set. A reader of one item needs only these. */
+  /**
+   * Returns the numbers of the pages that may have the item, one per layer of the set. To look up one item, only these
+   * are needed.
+   */
   pagesOf(item: I): readonly number[]
   /**
-   * A set whose pages are given. Each page is decoded once, when an item needs it, so that asking for thousands of
-   * items is cheap.
-   * @param pageOf the bytes of a page; undefined for pages that the set does not have
+   * Opens a set whose pages are given. Each page is decoded once, when an item needs it, so that it is cheap to look up
+   * thousands of items.
+   * @param pageOf returns the bytes of a page; undefined for pages that the set does not have
    * @param now epoch ms
    */
   open(pageOf: (page: number) => Uint8Array | undefined, now: number): OpenSeenSet<I>
@@ -18,7 +21,7 @@ export interface SeenSetReader<I> {
 
 export interface OpenSeenSet<I> {
   /**
-   * May report a new item as seen, at the error rate of the set.
+   * Returns whether the set has the item. Reports new items as seen at the error rate of the set.
    * @throws MalformedPageError when a page cannot be read
    */
   has(item: I): boolean
@@ -62,7 +65,7 @@ export function seenSetReader<I>({ item: items, ...shape }: SeenSetShape & { rea
   }
 }
 
-/** Hashes the encoded bytes of items. */
+/** Returns a function that hashes the encoded bytes of items. */
 export function itemHasher<I>(items: Codec<I>): (item: I) => ItemHash {
   const bytes = byteWriter()
   return function hashOf(item) {

@@ -7,13 +7,13 @@ import { byteWriter, type Codec, CodecError } from '../../../schemas/codec.ts'
 export type SeenSetRow<K> =
   | { readonly kind: 'page'; readonly key: K; readonly page: number }
   | { readonly kind: 'due'; readonly start: number; readonly key: K; readonly page: number }
-  /** A bound of scans, before the first due page with this start. It is never stored. */
+  /** A bound for scans, before the first due page with this start. It is never stored. */
   | { readonly kind: 'due-from'; readonly start: number }
 
 const PAGE = 0x70
 const DUE = 0x74
 const KIND_BYTES = 1
-/** Starts of runs are big-endian doubles, because non-negative doubles sort like their bytes. */
+/** Starts of runs are big-endian doubles, because the bytes of non-negative doubles sort like the numbers. */
 const START_BYTES = 8
 const KEY_LENGTH_BYTES = 2
 const MAX_KEY_BYTES = 0xffff
@@ -21,7 +21,10 @@ const PAGE_BYTES = 2
 /** Enough for the keys of most sets; the buffer grows for others. */
 const FIRST_ROW_BYTES = 64
 
-/** A page's row has its kind, the length of the set's key, the key and the page's number. */
+/**
+ * Returns the codec of rows. A page's row has its kind, the length of the set's key, the key, and the number of the
+ * page, so that the pages of a set are adjacent.
+ */
 export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
   return {
     encode(row, out) {
@@ -49,7 +52,7 @@ export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
   }
 }
 
-/** The first bytes of the rows of all pages of a set. */
+/** Returns the first bytes of the rows of all pages of a set. */
 export function pagesOfSet<K>(rows: Codec<SeenSetRow<K>>, key: K): Buffer {
   const first = byteWriter(FIRST_ROW_BYTES)
   rows.encode({ kind: 'page', key, page: 0 }, first)

@@ -3,7 +3,7 @@ import type { Page } from './page.ts'
 /** A run is forgotten as a whole when the page is full, so it must be a small part of the page. */
 const MAX_RUN_ENTRIES = 56
 
-/** The start of the newest run that has the fingerprint. */
+/** Returns the start of the newest run that has the fingerprint. */
 export function newestStartWith(page: Page, fingerprint: number): number | undefined {
   return page.find(({ fingerprints }) => fingerprints[placeOf(fingerprints, fingerprint)] === fingerprint)?.start
 }
@@ -14,14 +14,14 @@ export function dropBefore(page: Page, oldest: number): void {
 }
 
 /**
- * Adds the fingerprint to the run of its time or begins a run, and removes it from older runs.
- * @param span the greatest distance of an item's time from the start of its run
+ * Adds the fingerprint to the run of its time, or to a new one, and removes it from older runs.
+ * @param span maximum distance of an item's time from the start of its run
  */
 export function addFingerprint(page: Page, time: number, span: number, fingerprint: number): void {
   let at = page.findIndex(({ start }) => start <= time)
   if (at < 0) at = page.length
   const run = page[at]
-  // Late items go to an older run, however long it is, because runs do not overlap.
+  // Late items go to an older run, regardless of its length, because runs do not overlap.
   const joins = run !== undefined && time <= run.start + span && (at > 0 || run.fingerprints.length < MAX_RUN_ENTRIES)
   if (!joins) page.splice(at, 0, { start: time, fingerprints: [] })
   const { fingerprints } = page[at]
@@ -38,7 +38,7 @@ function removeFrom(page: Page, run: number, fingerprint: number): void {
   if (fingerprints.length === 0) page.splice(run, 1)
 }
 
-/** The index of the first number that is not smaller, by binary search. */
+/** Returns the index of the first number that is not smaller, by binary search. */
 function placeOf(ascending: readonly number[], value: number): number {
   let low = 0
   let high = ascending.length

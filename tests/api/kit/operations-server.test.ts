@@ -41,14 +41,14 @@ test('/readyz, /livez and /metrics answer 200, other paths 404 and other methods
 })
 
 test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
-  'a loopback port answers no web page that sends %j',
+  'a loopback port refuses a web page that sends %j',
   async (headers) => {
     const url = await served()
     for (const path of ['/metrics', '/readyz']) expect(await statusOf(`${url}${path}`, headers)).toBe(403)
   },
 )
 
-test('a port on another address answers under every name', async () => {
+test('a port on another address accepts every host name', async () => {
   const { port } = new URL(await servedOn('0.0.0.0'))
   expect(await statusOf(`http://127.0.0.1:${port}/metrics`, { host: 'api-1.internal' })).toBe(200)
 })

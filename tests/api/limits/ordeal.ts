@@ -70,7 +70,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
   }
   const clients = apis.flatMap((api) => Array.from({ length: CLIENTS_PER_API }, () => client(api)))
 
-  /** Returns whether a new caller's request passes without Redis, which shows that the fault has an effect. */
+  /** Returns whether a new caller's request is decided without Redis, which shows that the fault has an effect. */
   async function isFelt(): Promise<boolean> {
     return (await check(apis[0], uniqueName('anybody'), exact)).body.reason === 'limiter_unavailable'
   }

@@ -14,7 +14,7 @@ const MORE_THAN_SOCKETS_BUFFER = 10_485_760
 const WAIT_MS = 20
 const SOON = { timeout: 10_000 }
 const ADDRESS = '10.0.0.9'
-/** For transfers that are never cut. */
+/** For transfers that are never cut off. */
 const stays = () => undefined
 const TEXT = { 'content-type': 'text/plain' }
 
@@ -72,7 +72,7 @@ test('requests wait for a slot in order, and get a 503 with Retry-After if too m
   expect(places.running).toBe(2)
 })
 
-test('a caller has a share of the slots and of the waiting requests, and an IPv6 /64 is one caller', async () => {
+test('a caller may use only a share of the slots and of the queue, and an IPv6 /64 is one caller', async () => {
   const places = streams({ places: 4, placesPerCaller: 2, maxWaiting: 4, maxWaitingPerCaller: 1, waitMs: 60_000 })
   const slots = [await places.take('2001:db8::1', stays), await places.take('2001:db8::2', stays)]
   const waiting = places.take('2001:db8::3', stays)
@@ -88,7 +88,7 @@ test('a caller has a share of the slots and of the waiting requests, and an IPv6
 })
 
 describe('while another request waits', () => {
-  /** Takes all slots, each from another address, and moves a number of bytes in each in six seconds. */
+  /** Takes all slots, each from a different address, and moves the given number of bytes in each within six seconds. */
   async function fullOf(bytes: readonly number[]) {
     const clock = { ms: 0 }
     const size = { places: bytes.length, placesPerCaller: bytes.length }
@@ -104,7 +104,7 @@ describe('while another request waits', () => {
     return { places, slots, cut, clock }
   }
 
-  test('the slowest transfer below 16 KiB a second gives way', async () => {
+  test('transfers below 16 KiB a second give way, the slowest first', async () => {
     const { places, cut } = await fullOf([98_305, 90_000, 64_000, 70_000])
     await places.take(ADDRESS, stays)
     await places.take(ADDRESS, stays)
@@ -124,7 +124,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([])
   })
 
-  test('a transfer that was too young to judge at first gives way at the end of the wait', async () => {
+  test('a transfer that is too young to be judged at first gives way at the end of the wait', async () => {
     const clock = { ms: 0 }
     const size = { places: 1, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })
@@ -197,7 +197,7 @@ test('a reader that stops reading is disconnected when another waits', async () 
     await body?.cancel()
     return status
   }
-  // Only counts against the reader once its socket's buffers are full.
+  // The time counts against the reader only once its socket's buffers are full.
   await expect.poll(statusOfAnother, SOON).toBe(200)
   await expect.poll(server.connections, SOON).toBe(0)
 })
@@ -252,7 +252,7 @@ test.each(['', '/raw'])('a slow reader (%s) keeps its slot until it has finished
   }
 })
 
-test('a reader that reads nothing for a minute loses its slot, and its answer is cut off', async () => {
+test('a reader that reads nothing for a minute loses its slot, and its response is cut off', async () => {
   const { app, create, outgoing } = await narrowApi()
   const { body } = await create({ content: LONG })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -42,9 +42,9 @@ test('pauses double up to 200 ms and start from the minimum after an answer', ()
   expect(one.admit()).toBe('probe')
 })
 
-test('one late answer leaves it closed; it opens once answers have been late for 20 ms with none in time between', () => {
+test('one late answer leaves it closed; it opens when no answer has been in time for 20 ms', () => {
   const { clock, one } = clocked()
-  // All batches of one hiccup are late together.
+  // All batches of one brief stall are late together.
   for (let batch = 0; batch < 25; batch++) one.late()
   expect(one.isOpen).toBe(false)
   clock.now += 19

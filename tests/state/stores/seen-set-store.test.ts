@@ -54,7 +54,7 @@ function newStore({ capacity = 1_000, errorRate = EXACT, lifetimeMs = LIFETIME_M
 }
 
 interface Model {
-  /** For each key and item the latest time at which it was added. */
+  /** For each key and item, the latest time at which it was added. */
   readonly items: Map<string, Map<string, number>>
   /** A copy of the pages, made from the changes. */
   readonly pages: Map<string, Buffer>
@@ -67,7 +67,7 @@ function copy({ items, pages }: Model): Model {
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHED_OBJECTS)
   const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
-  /** The latest time that the store was given. Items that have expired by then may be gone. */
+  /** The latest time that was passed to the store. Items that have expired by then may be gone. */
   let now = START
 
   function check(seen: boolean, added: number | undefined, at: number): void {
@@ -149,7 +149,10 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
   const MANY = 1_000_000
   const FILL_TIMEOUT_MS = 120_000
 
-  /** Adds items at equal distances. */
+  /**
+   * Returns a store with items that were added at equal distances, and the number of items that were mistaken for
+   * others.
+   */
   function filled(items: number, overMs: number): { store: SeenSetStore<string, string>; mistaken: number; now: number } {
     const store = openStore(newStore(SHAPE), memoryBackend(), MANY)
     let mistaken = 0
@@ -159,7 +162,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     return { store, mistaken, now: START_MS + overMs }
   }
 
-  /** Rows of the changelog that adding one item writes. */
+  /** Adds one item and returns the rows that this writes to the changelog. */
   function rowsOfOneMore(store: SeenSetStore<string, string>, item: string, now: number): [string, string][] {
     store.add('ann', item, now)
     const changelog = testChangelog()
@@ -197,13 +200,13 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     store.committed()
     for (let i = 0; i < 100; i++) {
       const rows = rowsOfOneMore(store, `more-${i}`, now)
-      // Apart from one page there is at most the row that finds a new page when it has expired.
+      // Besides one page, there is at most the row by which a new page is found after it has expired.
       expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
       expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
     }
   })
 
-  test('all its pages vanish when its items have expired', () => {
+  test('all its pages are deleted after its items have expired', () => {
     const { store, now } = filled(2_000, MONTH_MS)
     while (store.expire(now, 10) === 10);
     expect(store.size('ann', now)).toBeGreaterThanOrEqual(1_980)
@@ -275,7 +278,7 @@ describe('a lifetime', () => {
     expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
   })
 
-  test('of the items of a page may end before the page is due again', async () => {
+  test('of the items in a page may end before the page is due again', async () => {
     const backend = memoryBackend()
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
     store.add('ann', 'x', START)
@@ -309,7 +312,7 @@ describe('changes', () => {
     expect(store.takeChanges()).toEqual([{ key: 'bob', page: 0, added: [], bytes: undefined }])
   })
 
-  test('that nobody takes stop the commit, because copies would miss them', () => {
+  test('that are not taken stop the commit, because copies would miss them', () => {
     const store = openStore(newStore({ collectChanges: true }), memoryBackend())
     store.add('ann', 'x', START)
     expect(() => store.flush(undefined)).toThrow('the commit would lose 1 changed pages')
@@ -317,7 +320,7 @@ describe('changes', () => {
     store.flush(undefined)
   })
 
-  test('are collected only if the store is asked to', () => {
+  test('are collected only with the option collectChanges', () => {
     const store = openStore(newStore(), memoryBackend())
     store.add('ann', 'x', START)
     store.flush(undefined)

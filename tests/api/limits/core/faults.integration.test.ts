@@ -23,7 +23,7 @@ const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
 /** Enough for a correct decision on any machine. */
 const PATIENT_MS = 20_000
-/** What is left to Redis for counters, and more networks than have room in it. */
+/** Memory that is left to Redis for counters. The test uses more networks than fit into it. */
 const ROOM_BYTES = 4 * 1_024 * 1_024
 const ROUNDS = 60
 const NETWORKS_PER_ROUND = 1_000

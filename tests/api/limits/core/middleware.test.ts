@@ -130,7 +130,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(admitted(await statuses(ask, 400))).toBe(100)
   })
 
-  test('one late answer does not stop the questions to Redis', async () => {
+  test('after one late answer, requests still ask Redis', async () => {
     const { ask, redis } = limitedApp()
     redis.lateMs = (script) => (script === 0 ? 25 : 0)
     await ask('/text')
@@ -138,7 +138,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(redis.scripts).toBe(2)
   })
 
-  test('counts on from what Redis answered last, and charges Redis when it is back', async () => {
+  test('continues to count from the last answer of Redis, and charges Redis when it is back', async () => {
     const { ask, redis, counts } = limitedApp(hundred)
     expect(admitted(await statuses(ask, 60))).toBe(60)
     redis.error = new Error('connection refused')
@@ -152,7 +152,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(admitted(await statuses(ask, 100))).toBe(0)
   })
 
-  test('a caller that Redis never counted gets its limit once', async () => {
+  test('a caller that Redis has never counted gets its limit only once', async () => {
     const { ask, redis } = limitedApp(hundred)
     redis.error = new Error('connection refused')
     expect(admitted(await statuses(ask, 150))).toBe(100)

@@ -12,13 +12,13 @@ function counts() {
   const clock = { ms: 0 }
   const own = ownCounts({ now: () => START_MS, monotonic: () => clock.ms })
   const ask = (counter: Counter, units = 1): Ask => ({ mode: 'hard', counter, units })
-  /** How many of so many requests are within the limit. */
+  /** Returns how many of a number of requests are within the limit. */
   function admitted(counter: Counter, requests: number, undecided: Undecided = DOWN): number {
     let count = 0
     for (let request = 0; request < requests; request++) count += own.decide([ask(counter)], undecided)[0].taken
     return count
   }
-  /** What the store answers now. */
+  /** Learns an answer of the store at the present time. */
   function learn(counter: Counter, taken: number, held: number, heldBefore = 0, isLate = false): void {
     own.learn([ask(counter, taken)], [{ taken, nowUs: (START_MS + clock.ms) * 1_000, held, heldBefore }], isLate)
   }
@@ -48,7 +48,7 @@ test('a bucket begins with the last answer and is refilled', () => {
   expect(admitted(BUCKET, 100)).toBe(65)
 })
 
-test('an answer in time replaces what is known, and a late one only adds to it', () => {
+test('an answer in time replaces the known counts, and a late one only increases them', () => {
   const { admitted, learn } = counts()
   expect(admitted(WINDOW, 4, LATE)).toBe(4)
   learn(WINDOW, 1, 0, 0, true)
@@ -57,7 +57,7 @@ test('an answer in time replaces what is known, and a late one only adds to it',
   expect(admitted(WINDOW, 10, LATE)).toBe(7)
 })
 
-test('owes what the store has not counted, and what is owed counts until it is charged', () => {
+test('units that the store has not counted are owed, and count until they are charged', () => {
   const { own, ask, admitted, learn } = counts()
   const windowIndex = START_MS / 60_000
   expect(admitted(WINDOW, 3, LATE)).toBe(3)
@@ -74,7 +74,7 @@ test('owes what the store has not counted, and what is owed counts until it is c
   expect(own.chargesFor([ask(WINDOW)])).toEqual(charges)
 })
 
-test('of a request that another shard has decided in part, only the rest is counted', () => {
+test('if another shard has decided a request in part, only the rest is counted', () => {
   const { own, ask } = counts()
   const asks = [ask(WINDOW), ask(BUCKET)]
   const reading = { taken: 1, nowUs: START_MS * 1_000, held: 5, heldBefore: 0 }
@@ -91,7 +91,7 @@ test('a request that one of its counters refuses takes nothing from the others',
   expect(admitted(BUCKET, 100)).toBe(65)
 })
 
-test('a counter that was reset begins anew', () => {
+test('a counter that was reset starts again', () => {
   const { own, admitted } = counts()
   expect(admitted(WINDOW, 20)).toBe(10)
   own.forget([WINDOW.key])

@@ -3,7 +3,7 @@ import { recentCounters } from '../../../../api/limits/core/recent-counters.ts'
 
 const keyOf = (caller: number) => `limits:{ip:10.${caller >> 16}.${(caller >> 8) & 255}.${caller & 255}}:snippets-create:w60`
 
-test('hardly ever takes one counter for another, and knows most of those that were used last', () => {
+test('hardly ever mistakes one counter for another, and knows most counters that were used last', () => {
   const recent = recentCounters()
   for (let caller = 0; caller < 200_000; caller++) recent.set(keyOf(caller), caller, 2 * caller, 3 * caller)
   let known = 0
@@ -15,7 +15,7 @@ test('hardly ever takes one counter for another, and knows most of those that we
     if (found.held !== caller || found.heldBefore !== 2 * caller || found.atUs !== 3 * caller) mistaken++
   }
   expect(known).toBeGreaterThan(55_000)
-  // Each of the 137,000 callers whose slot has another one is mistaken for it with a chance of one in 65,536.
+  // Each of the 137,000 callers whose slot has another caller is mistaken for it with a probability of 1 in 65,536.
   expect(mistaken).toBeLessThan(30)
   const newest = Array.from({ length: 1_000 }, (_, index) => recent.find(keyOf(199_999 - index))).filter((found) => found !== undefined)
   expect(newest.length).toBeGreaterThan(980)

@@ -168,7 +168,7 @@ describe('an answer', () => {
     expect(counts.size).toBe(0)
   })
 
-  test('a bulk request counts as many requests as it has items, and one without room does nothing', async () => {
+  test('a bulk request counts as many requests as it has items, and has no effect if the limit has no room for all', async () => {
     const { post, counts } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
     const items = (count: number) => Array.from({ length: count }, () => 'item')
     const first = await post('/api/v1/things/bulk', items(7))
@@ -176,7 +176,7 @@ describe('an answer', () => {
     const { runs } = state
     expect((await post('/api/v1/things/bulk', items(4))).status).toBe(429)
     expect(state.runs).toBe(runs)
-    // The request itself has been counted before its body was read.
+    // The request itself was counted before its body was read.
     expect([...counts.values()]).toEqual([8])
     expect((await post('/api/v1/things/bulk', items(2))).status).toBe(200)
     expect((await post('/api/v1/things/bulk', [])).status).toBe(429)
@@ -236,7 +236,7 @@ describe('identification of callers', () => {
     ])
   })
 
-  test('an unknown key answers 401 and counts against the address, which limits guessing', async () => {
+  test('a request with an unknown key gets 401 and counts against the address, which limits guessing', async () => {
     const { get, counts, lines } = await limitedApp()
     for (let guess = 0; guess < 2; guess++) {
       const { status, body } = await get('/api/v1/things', { 'x-api-key': `mr_guess_${guess}` })
@@ -247,7 +247,7 @@ describe('identification of callers', () => {
     expect(JSON.stringify(lines)).not.toContain('mr_guess')
   })
 
-  test('a bad token answers 401 and counts against the address', async () => {
+  test('a request with a bad token gets 401 and counts against the address', async () => {
     const { get } = await limitedApp()
     const guesses = await Promise.all(Array.from({ length: 3 }, () => get('/api/v1/things', { authorization: 'Bearer x.y.z' })))
     expect(guesses.map(({ status }) => status).sort()).toEqual([401, 401, 429])
@@ -263,7 +263,7 @@ describe('identification of callers', () => {
   })
 })
 
-test('limits alone while Redis does not respond, and logs the number of requests once a second', async () => {
+test('limits alone while Redis does not respond, and logs the number of such requests once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   const statuses = []
@@ -277,7 +277,7 @@ test('limits alone while Redis does not respond, and logs the number of requests
   expect(warnings).toHaveLength(2)
   second()
   expect(warnings).toEqual([warned(1), warned(4), warned(1)])
-  // No request passed uncounted since, so the timer has stopped and the next one is reported at once.
+  // Since then, no request has passed uncounted, so the timer has stopped and the next one is reported at once.
   second()
   expect(timers).toEqual([])
   await get('/api/v1/things')

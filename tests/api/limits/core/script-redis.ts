@@ -17,7 +17,7 @@ export function scriptRedis() {
   const counts = new Map<string, number>()
   const state = {
     error: undefined as Error | undefined,
-    /** How long the answer to the script of that number (from 0) takes. */
+    /** Returns how long the answer to a script takes, by the number of the script (from 0). */
     lateMs: (_script: number) => 0,
     scripts: 0,
   }

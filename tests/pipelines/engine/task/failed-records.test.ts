@@ -22,7 +22,7 @@ const orders = numberTopic('orders', 2)
 const refunds = numberTopic('refunds', 2)
 const totals = numberTopic('totals', 2)
 const notes = textTopic('notes', 1)
-/** Refuses texts that UTF-8 cannot hold. */
+/** A text that cannot be encoded in UTF-8. */
 const LONE_SURROGATE = '\ud800'
 
 /** Numbers at which `add` fails after it has changed state and emitted. */
@@ -107,7 +107,7 @@ const FAILURES = [
   },
 ] as const
 
-test.each(FAILURES)('if $what, the worker stops by default, with the place of the record', ({ value, message }) => {
+test.each(FAILURES)('if $what, the worker stops by default and names the place of the record', ({ value, message }) => {
   const driver = testDriver(adding())
   driver.pipe(orders, 'a', 1, { partition: 1 })
   const fail = () => driver.pipe(orders, 'a', value, { partition: 1 })
@@ -164,7 +164,7 @@ test('several failing records of one commit, next to each other and in several p
   expect(places.sort()).toEqual([0, 1].flatMap((partition) => [0, 1, 3, 4, 6, 8].map((offset) => `${partition} ${offset}`)))
 })
 
-test('the work up to a skipped record is committed before the next record, so that it is repeated only once', () => {
+test('the work up to a skipped record is committed before the next record, so it is repeated only once', () => {
   let runs = 0
   const counting = topology('counting', (t) => {
     t.source(orders, { onError: { process: 'drop' } }).process('count', {}, (value) => {
@@ -252,7 +252,7 @@ test('a key that the store cannot encode belongs to the record that uses it, not
   expect(headersOf(driver)).toMatchObject([{ offset: '1', code: 'process_failed' }])
 })
 
-test('what no record has caused stops the worker under every policy', () => {
+test('a failure that no record has caused stops the worker under every policy', () => {
   const all: OnError = { decode: 'drop', reject: 'drop', process: 'drop', produce: 'drop' }
   const huge = 'x'.repeat(1_100_000)
   const hooked = topology('hooked', (t) => {
@@ -302,7 +302,7 @@ test('a row that is too large for its changelog stops the worker and names the s
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
-  'after a crash between the failure and the commit the record fails again, and its dead letter is sent once: crash after "%s"',
+  'after a crash between failure and commit, the record fails again and its dead letter is sent once: crash after "%s"',
   (step) => {
     const driver = testDriver(adding({ process: 'dead-letter' }), { commit: 'manual' })
     for (const value of [1, BUG, 2]) driver.pipe(orders, 'a', value)
@@ -315,7 +315,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed'] as const)(
   },
 )
 
-test('another version of the topology gets a record that only failed, and none that was committed as skipped', () => {
+test('another version of the topology gets a record that only failed, but not one whose skipping was committed', () => {
   const driver = testDriver(adding({ process: 'drop' }))
   driver.pipe(orders, 'a', BUG)
   driver.restart({ topology: adding() })
@@ -337,7 +337,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('commit', 'restart') },
 )
 
-test('for any order of good and failing records, commits and crashes, the output is that of the good records alone', () => {
+test('for any order of good and failing records, commits and crashes, the output is that of the good records only', () => {
   function settle(driver: TestDriver): void {
     try {
       driver.settle()
@@ -385,7 +385,7 @@ test('for any order of good and failing records, commits and crashes, the output
   )
 })
 
-test('failures and skipped records are logged at once, then every 10 s with the number of those left out', () => {
+test('failures and skipped records are logged at once, and then every 10 s with the number of those left out', () => {
   const events: [string, Record<string, unknown>][] = []
   const record = (fields: object, event: string) => void events.push([event, fields as Record<string, unknown>])
   const runtime = manualRuntime({ log: { debug: record, info: record, warn: record, error: record } })

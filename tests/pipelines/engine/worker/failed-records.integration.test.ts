@@ -41,7 +41,7 @@ interface Names {
 const isBroken = (value: number) => value % BROKEN_EVERY === 0
 const isTooLarge = (value: number) => !isBroken(value) && value % TOO_LARGE_EVERY === 0
 
-/** Counts the records of each key. @param mended leaves out what fails */
+/** Counts the records of each key. @param mended leaves out the code that fails */
 function counting({ name, input, output, large }: Names, mended: boolean): Topology {
   const [numbers, counts, texts] = [numberTopic(input, 2), numberTopic(output, 2), textTopic(large, 1)]
   return topology(name, (t) => {
@@ -95,7 +95,7 @@ test('records that throw or have an output that is too large become dead letters
   async function untilOutput(records: number): Promise<void> {
     await waitUntil(async () => (await output()).length >= records, { what: `${records} counts`, timeoutMs: DEADLINE_MS })
   }
-  /** The counts 1 to n of each key, for n records of the key. */
+  /** Returns the counts 1 to n of each key, for n records of the key. */
   function countsOf(counted: readonly number[]): string[] {
     const perKey = [0, 1].map((key) => counted.filter((number) => number % 2 === key).length)
     return perKey.flatMap((count, key) => Array.from({ length: count }, (_, i) => `k${key} ${i + 1}`)).sort()

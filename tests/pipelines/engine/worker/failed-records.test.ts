@@ -39,7 +39,7 @@ function adding(onError: OnError = SKIPPING, bug = BUG) {
   })
 }
 
-/** Sends `a` to `e` the values, and waits until every key has its last total. */
+/** Sends the values to each of the keys `a` to `e`, and waits until every key has its last total. */
 async function sendToAll(b: Bench, values: readonly number[], before = 0): Promise<void> {
   const keys = ['a', 'b', 'c', 'd', 'e']
   for (const value of values) for (const key of keys) b.send(orders, key, value)
@@ -82,7 +82,7 @@ test('the metrics count skipped records by source, stage and handling', async ()
   expect(await lettersOf(b)).toEqual([])
 })
 
-test.each(['succeeds', 'fails', 'is fenced'])('a record may fail while a commit is in flight that then %s', async (how) => {
+test.each(['succeeds', 'fails', 'is fenced'])('a record may fail during a commit that then %s', async (how) => {
   const b = bench()
   const worker = await b.worker(adding())
   await sendToAll(b, [1])
@@ -126,7 +126,7 @@ test('skipped records can be replayed after the bug is fixed', async () => {
   expect(await replayDeadLetters(memoryTransport(b.broker), 'adding')).toMatchObject({ replayed: 0, skippedReplayed: 5 })
 })
 
-test('failing records do not keep a long time handler of another task from its end', async () => {
+test('failing records do not prevent a long time handler of another task from finishing', async () => {
   const b = bench()
   const STEPS = 40
   const timed = topology('timed', (t) => {

@@ -61,7 +61,7 @@ test('a host reports whether it is alive and ready, what it runs and its progres
 })
 
 test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
-  'a loopback port answers no web page that sends %j',
+  'a loopback port refuses a web page that sends %j',
   async (headers) => {
     const at = bench()
     const { host } = await hosted(() => wordRunner(at))
@@ -72,7 +72,7 @@ test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https
   },
 )
 
-test('a host answers under its own address, and under every name if its port is not a loopback one', async () => {
+test('a host accepts its own name, and every name if its port is not a loopback one', async () => {
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [wordRunner(bench())] }
   const named = await startHost({ healthPort: 0, healthHost: '127.0.0.1', address: 'http://worker-1.internal:9400' }, deps)
   const open = await startHost({ healthPort: 0, healthHost: '0.0.0.0' }, deps)

@@ -6,7 +6,7 @@ import { MAX_PAGE_ENTRIES } from '../../../../state/stores/seen-set/page.ts'
 const DAY_MS = 24 * 3_600_000
 const LIFETIME_MS = 30 * DAY_MS
 
-/** The sum of the errors of all layers when their pages are full. */
+/** Returns the sum of the error rates of all layers when their pages are full. */
 function errorsOf({ layers }: SeenSetLayout): number {
   return layers.reduce((sum, { fingerprintBits }) => sum + MAX_PAGE_ENTRIES / 2 ** fingerprintBits, 0)
 }
@@ -20,7 +20,7 @@ test.each([
   [2_000_000, 0.02],
   [100, 0.9],
   [40_000, 1e-6],
-])('%i items at an error rate of %f have room, and full pages stay within the rate', (capacity, errorRate) => {
+])('%i items at an error rate of %f fit, and full pages do not exceed the rate', (capacity, errorRate) => {
   const layout = seenSetLayout({ capacity, errorRate, lifetimeMs: LIFETIME_MS })
   expect(errorsOf(layout)).toBeLessThanOrEqual(errorRate)
   expect(layout.pages * MAX_PAGE_ENTRIES).toBeGreaterThan(capacity)
