@@ -23,7 +23,7 @@ export const stateSettings = settingsFragment({
     CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the ClickHouse cluster; if set, tables are replicated', 'one server'),
     BLOBS_URL: documented(
       z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
-      'where the content of snippets is stored: a `file:` or `s3:` URL',
+      'where large content is stored: a `file:` or `s3:` URL',
       '`data/blobs` in `MILLRACE_HOME`',
     ),
     BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
