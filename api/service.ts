@@ -81,7 +81,7 @@ export interface OpenService extends ServiceRoutes {
 export interface LocalNeeds {
   /** Settings of ports that each process listens on. The local stack gives each process different ones. */
   readonly ports: readonly string[]
-  /** Default values of settings in the local stack. @param first the ports of the first API process */
+  /** Returns the default values of settings in the local stack. @param first the ports of the first API process */
   env(first: Readonly<Record<string, number>>): Readonly<Record<string, string>>
 }
 

@@ -110,7 +110,7 @@ function benchStore(backend: StateBackend, name: string, cachedObjects: number):
   }
 }
 
-/** All keys are in memory and already changed, so this is the cost of a record between commits. */
+/** Measures the cost of a record between commits: all keys are in memory and already changed. */
 function benchHot(backend: StateBackend): void {
   const store = openStore(backend, 4 * keyCount)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))

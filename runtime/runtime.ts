@@ -27,7 +27,7 @@ export interface Runtime {
   nextTurn(): Promise<void>
   /** Calls `callback` once after `ms`. */
   setTimer(ms: number, callback: () => void): CancelTimer
-  /** A random number x with 0 ≤ x < 1. Not for secrets. */
+  /** Returns a random number x with 0 ≤ x < 1. Not for secrets. */
   random(): number
   /** Creates a UUID. */
   id(): string

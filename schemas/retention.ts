@@ -29,7 +29,7 @@ export const erasable: Readonly<Record<string, string>> = {
   'segment.ms': String(ERASABLE_COMPACTED_MS),
 }
 
-/** Commands that hold what must vanish within the hour. They have passed their deadlines after half a minute. */
+/** Retention of commands whose content must be erased within the hour. Their deadlines are over after half a minute. */
 export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 
 /**

@@ -5,7 +5,7 @@ export type AvroSchema = string | readonly AvroSchema[] | { readonly [property: 
 
 /** Loaded schemas by id. Asynchronous code fills it from the registry; decoders read it synchronously. */
 export interface SchemaLookup {
-  /** The schema as JSON; undefined when it is not loaded. */
+  /** Returns the schema as JSON; undefined when it is not loaded. */
   get(schemaId: number): AvroSchema | undefined
 }
 

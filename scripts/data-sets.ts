@@ -26,7 +26,7 @@ export const DATA_SETS = {
 export type DataSetName = keyof typeof DATA_SETS
 
 /**
- * The path of a data set in the data folder.
+ * Returns the path of a data set in the data folder.
  * @throws Error that names the missing data set and its origin
  */
 export function dataSet(folder: string, name: DataSetName): string {

@@ -142,7 +142,7 @@ function plain(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Great-circle distance in kilometres (haversine formula). */
+/** Returns the great-circle distance in kilometres (haversine formula). */
 function kilometres(a: City, b: City): number {
   const dLat = (b.lat - a.lat) * RADIANS_PER_DEGREE
   const dLon = (b.lon - a.lon) * RADIANS_PER_DEGREE

@@ -13,7 +13,7 @@ const FULL_BYTES = 4 * 1024 * 1024
  * the key.
  */
 export interface TopicProducer<K, V> {
-  /** Only queues the record. Call `flush` when the producer is full, and from time to time. */
+  /** Queues the record without sending it. Call `flush` when the producer is full, and from time to time. */
   send(key: K, value: V, timestamp: number): void
   /** Queues bytes that violate the topic's format. */
   sendBytes(key: string, value: Uint8Array, timestamp: number): void

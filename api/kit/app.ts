@@ -69,7 +69,7 @@ function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The request took too long to process. Try again shortly.' })
 }
 
-/** The HTTP application. Every request gets exactly one answer, even if its handler throws. */
+/** Creates the HTTP application. Every request gets exactly one answer, even if its handler throws. */
 export function createApp(options: AppOptions): OpenAPIHono {
   const app = new OpenAPIHono()
   const paths = pathTable()

@@ -81,7 +81,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const logs = new Map<AnyTopic, FactLog<never, never>>()
   const stopping = new AbortController()
   let partitions: ReadonlyMap<string, number> | undefined
-  /** True once Kafka has reported the partition counts. Before, they may come from memory. */
+  /** True once Kafka has reported the partition counts. Until then, they may come from memory. */
   let asked = false
   let serdes: Serdes | undefined
   let missing = 'not asked yet'

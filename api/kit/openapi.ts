@@ -127,7 +127,7 @@ function describeAnswer(answer: AnswerSpec, rateHeaders: Readonly<Record<string,
   }
 }
 
-/** One response per status. Its description lists all codes with this status. */
+/** Returns one response per status. Its description lists all codes with this status. */
 function describeErrors(definitions: readonly ErrorDefinition[], hasPages: boolean) {
   const byStatus = Map.groupBy(new Set(definitions), (definition) => definition.status)
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group, hasPages)]))

@@ -72,7 +72,7 @@ const DRAIN_SWEEP_MS = 50
 export interface RunningServer {
   /** `http://127.0.0.1:8080` */
   readonly url: string
-  /** Number of open connections, including idle ones. */
+  /** Returns the number of open connections, including idle ones. */
   connections(): Promise<number>
   /**
    * Stops accepting connections, waits for running requests, then closes the remaining connections.

@@ -26,7 +26,7 @@ export function isSpeculative(header: HeaderReader): boolean {
   return ROBOTS.test((header('user-agent') ?? '').slice(0, MAX_USER_AGENT_CHARACTERS))
 }
 
-/** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
+/** Returns whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
 export function isNavigation(header: HeaderReader): boolean {
   const mode = header('sec-fetch-mode')
   return mode === undefined ? (header('accept') ?? '').toLowerCase().includes('text/html') : mode === 'navigate'

@@ -29,7 +29,7 @@ export interface FeedDeps {
   now(): number
 }
 
-/** The routes that show candidates. They need Redis only. */
+/** Creates the routes that show candidates. They need only Redis. */
 export function feedRoutes({ views, facts, people, now }: FeedDeps) {
   function search(state: UserState, place: Place): Promise<Ranked[]> {
     const exclusion = exclusionsOf(state, now())
@@ -42,7 +42,9 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
     })
   }
 
-  /** The place to search around. One that the request gives is an update, which is dropped if Kafka is away. */
+  /**
+   * Returns the place to search around. A place in the request is an update, which is dropped if Kafka is unavailable.
+   */
   async function placeFor(
     userId: string,
     state: UserState,

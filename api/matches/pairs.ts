@@ -26,7 +26,7 @@ export interface PairDeps {
   now(): number
 }
 
-/** The routes about two users: likes, matches, blocks, reports. */
+/** Creates the routes about two users: likes, matches, blocks, reports. */
 export function pairRoutes({ views, commands, people, now }: PairDeps) {
   async function decide(from: CommandRequest, otherId: string, command: Pick<PairCommand, 'action'> & Partial<PairCommand>) {
     const actor_id = command.actor_id ?? userOf(from)
@@ -36,7 +36,7 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Neither of the two sees the other from now on, although the views of both lag behind. */
+  /** Hides the two users from each other from now on, even while the views of both lag behind. */
   async function sever(userId: string, otherId: string): Promise<void> {
     await Promise.all([people.note(userId, { [severedField(otherId)]: '1' }), people.note(otherId, { [severedField(userId)]: '1' })])
   }
@@ -73,7 +73,9 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     })
     return { count: list.length, more: liking.length > MAX_LIKES, likes: list }
 
-    /** Age and gender must suit both. The place does not matter, because the other one has seen this user. */
+    /**
+     * Returns whether age and gender suit both. The place does not matter, because the other user has seen this one.
+     */
     function suits(profile: Parameters<typeof personJson>[0]): boolean {
       const here = place ?? { lat: 0, lon: 0 }
       const other = viewerAt({ ...state, profile, self: undefined }, here)

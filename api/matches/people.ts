@@ -30,7 +30,7 @@ export interface People {
   /** Like `note` where a failure only means that the user may see something again until the view has caught up. */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   forget(userId: string, fields: readonly string[]): Promise<void>
-  /** Partition of a cell of the candidate index. */
+  /** Returns the partition of a cell of the candidate index. */
   partitionOfCell(geohash4: string): number
   partitionOf(userId: string): number
 }
@@ -76,7 +76,7 @@ export function people({ views, scripts, facts, log }: PeopleDeps): People {
   }
 }
 
-/** What a user sees of another one. */
+/** Returns what a user may see of another one. */
 export function personJson(profile: MatchProfile, now: number) {
   const { user_id, display_name, birth_date, photo_urls } = profile
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }

@@ -43,7 +43,7 @@ export interface ProfileDeps {
   now(): number
 }
 
-/** The routes of a user's own profile and place. */
+/** Creates the routes of a user's own profile and place. */
 export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   async function decide(from: CommandRequest, action: MatchProfileCommand['action'], given: object): Promise<ProfileAnswer> {
     const open = await commands.open(from, [`${action}MatchProfile`, given])
@@ -64,7 +64,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     return jsonAnswer(answer.outcome === 'created' ? 201 : 200, await shown(answer.profile), PRIVATE)
   }
 
-  /** The profile as the answer gives it, with the place as the view has it. */
+  /** Returns the profile for the response, with the place that the view has. */
   async function shown(profile: MatchProfile) {
     const state = await people.own(profile.user_id)
     const place = placeOf(state)
@@ -102,7 +102,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   ]
 }
 
-/** The caller's id as the service uses it. */
+/** Returns the caller's id in the form that the service uses. */
 export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
   return caller!.subject.toLowerCase()
 }

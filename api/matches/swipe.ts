@@ -22,7 +22,7 @@ export interface SwipeDeps {
   now(): number
 }
 
-/** The routes that take swipes and take them back. */
+/** Creates the routes that record swipes and take them back. */
 export function swipeRoutes({ facts, people, now }: SwipeDeps) {
   async function swipe(userId: string, body: Swipe, swipeId: string) {
     const { target_user_id: targetId, direction } = body
@@ -63,7 +63,7 @@ export function swipeRoutes({ facts, people, now }: SwipeDeps) {
     return { swipe_id: swipeId, target_user_id: targetId, direction }
   }
 
-  /** A repeated request finds its own swipe. */
+  /** Returns the id of a swipe, which is the same for a repeated request. */
   function idOf(userId: string, idempotencyKey: string | undefined): string {
     return idempotencyKey === undefined ? randomUUID() : swipeIdOf(userId, idempotencyKey)
   }

@@ -31,7 +31,7 @@ async function flexibleLimiters() {
 }
 
 export interface Subject {
-  /** True when the request is admitted. */
+  /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
   /** Number of requests admitted because the store did not respond. */
   readonly undecided: number

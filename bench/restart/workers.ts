@@ -16,7 +16,7 @@ const LOOK_MS = 5
 /** A worker process of the benchmark. */
 export interface WorkerProcess extends Endings {
   readonly slot: number
-  /** The last status that it printed; undefined before the first one. */
+  /** Returns the last status that it printed; undefined before the first one. */
   status(): WorkerLine | undefined
   /**
    * Waits for a status that satisfies the condition.

@@ -36,7 +36,7 @@ let addresses = 0
 /** Each request has a new client address, so that it stays below every rate limit. */
 const from = () => ({ 'x-forwarded-for': `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}` })
 
-/** The minimum cost of a durable creation. */
+/** Writes a file durably, which is the minimum cost of a creation. */
 async function durableFile(folder: string, content: Uint8Array): Promise<void> {
   const path = join(folder, `${addresses++}`)
   const file = await open(`${path}.new`, 'w')

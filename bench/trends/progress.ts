@@ -52,7 +52,7 @@ export async function untilIdle(brokers: string, transport: Transport): Promise<
   }
 }
 
-/** Number of records between the committed offsets and the end offsets, by topic. */
+/** Returns the number of records between the committed offsets and the end offsets, by topic. */
 export async function lags(admin: Admin, transport: Transport, ofGroup: string = GROUP): Promise<Map<string, number>> {
   const [group] = await admin.listConsumerGroupOffsets({ groups: [ofGroup] })
   const partitions = group.topics.flatMap(({ name, partitions }) =>

@@ -41,7 +41,8 @@ export async function answersOk(url: string, path: string): Promise<boolean> {
 }
 
 /**
- * The reasons why a worker or an API reports that it is not ready, each on a separate line; empty when it reports none.
+ * Returns the reasons why a worker or an API reports that it is not ready, each on a separate line; empty when there
+ * are none.
  */
 export async function notReadyReason(url: string): Promise<string> {
   try {

@@ -84,7 +84,7 @@ const brakeChecks = topology('brake-checks', (t) => {
   )
 })
 
-/** One day of one bike. */
+/** Creates a record of one day of a bike. */
 function ride(km: number, bike = 'bike-7'): [Topic<string, Ride>, string, Ride] {
   return [rides, bike, { bike, km }]
 }

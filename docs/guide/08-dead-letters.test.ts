@@ -215,7 +215,7 @@ test('a source may set records aside at which the code fails, and nothing of the
   const driver = testDriver(billing)
   driver.pipe(rides, 'bike-7', 10)
   driver.pipe(rides, 'bike-7', 2 * DAY_MINUTES)
-  driver.pipe(rides, 'bike-7', 1_000) // Its receipt would have 10 MB.
+  driver.pipe(rides, 'bike-7', 1_000) // Its receipt would be 10 MB.
   driver.pipe(rides, 'bike-7', 5)
 
   expect(driver.read(fares).map((record) => record.value)).toEqual([10, 15])

@@ -73,7 +73,7 @@ export function openFetchLoop(
     return total
   }
 
-  /** True when the partition was unassigned, or assigned again, since the request. */
+  /** Returns true if the partition was unassigned, or assigned again, since the request. */
   function isGone(state: FetchPosition): boolean {
     return positions.get(partitionKey(state.topic, state.partition)) !== state
   }

@@ -27,7 +27,7 @@ const LEAVE_TIMEOUT_MS = 3_000
  */
 type State = 'idle' | 'joining' | 'member' | 'fenced' | 'failed' | 'left'
 
-/** A member of a KIP-848 group; see `GroupMember`. */
+/** Opens a member of a KIP-848 group; see `GroupMember`. */
 export function openGroupMember(
   context: Context,
   cluster: Cluster,

@@ -5,7 +5,7 @@ import { describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, NO_MEMBER, type OffsetOwner } from './group-offsets.ts'
 import type { Context } from './options.ts'
 
-/** The committed offsets of a group without members; see `MemberlessGroup`. */
+/** Opens the committed offsets of a group without members; see `MemberlessGroup`. */
 export function openMemberlessGroup(context: Context, cluster: Cluster, groupId: string): MemberlessGroup {
   const coordinator = openCoordinator(context, cluster, 'group', groupId)
   const closing = new AbortController()

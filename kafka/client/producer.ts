@@ -32,7 +32,7 @@ const TRANSACTION_TIMEOUT_MS = 10_000
  */
 type Status = 'new' | 'ready' | 'fenced'
 
-/** The producer of one worker; see `WorkerProducer`. */
+/** Opens the producer of one worker; see `WorkerProducer`. */
 export function openProducer(context: Context, cluster: Cluster, options: ProducerOptions): WorkerProducer {
   const { log } = context.runtime
   const { transactionalId } = options

@@ -134,7 +134,7 @@ export class PublishLane implements PublishAppender {
     return earliest
   }
 
-  /** True when `take` may be called for this partition. */
+  /** Returns true if `take` may be called for this partition. */
   isSendable(now: number): boolean {
     if (now < this.retryAt) return false
     if (this.#stamped.some(isToRepeat)) return true

@@ -116,8 +116,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * True when another process has initialised the id since. An abort by the coordinator (after a timeout or on behalf
-   * of another worker) does not count.
+   * Returns true if another process has initialised the id since. An abort by the coordinator (after a timeout or on
+   * behalf of another worker) does not count.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(

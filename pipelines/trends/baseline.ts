@@ -9,7 +9,7 @@ export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
 }
 
-/** Whether a term tracked since `sinceHour` has been observed at this hour of the week in an earlier week. */
+/** Returns whether a term tracked since `sinceHour` has been observed at this hour of the week in an earlier week. */
 export function isKnownAt(sinceHour: number, hour: number): boolean {
   return sinceHour !== 0 && sinceHour <= sameHourOfWeekBefore(hour)
 }

@@ -32,7 +32,7 @@ function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string 
   return `${window_end}:${woeid}:${partition}`
 }
 
-/** The third stage: one partition of the regions, with their ranked lists. */
+/** Creates the third stage: one partition of the regions, with their ranked lists. */
 export function regionLists(options: RegionListsOptions) {
   const { arrived, totals, since, tracked, snapshots, renewals } = options
 

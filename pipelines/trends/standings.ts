@@ -57,10 +57,10 @@ interface Look {
 }
 
 /**
- * The leading terms of a partition in each region. Every change updates them, so a renewal need not visit all terms.
- * Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the same
- * for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only with
- * the hour.
+ * Tracks the leading terms of a partition in each region. Every change updates them, so a renewal need not visit all
+ * terms. Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the
+ * same for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only
+ * with the hour.
  *
  * The standings are in memory. `rebuild` derives them from the stored terms.
  */

@@ -39,7 +39,7 @@ export interface TermWindowsOptions {
   readonly volumes: Topic<string, TrendVolume>
 }
 
-/** The second stage: one partition of all regions' terms, with their windows, baselines and volumes. */
+/** Creates the second stage: one partition of all regions' terms, with their windows, baselines and volumes. */
 export function termWindows(options: TermWindowsOptions) {
   const { terms, baselines, candidates, volumes } = options
   const rounds = volumeRounds(options.volumesRound)

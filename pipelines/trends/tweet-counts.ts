@@ -32,7 +32,7 @@ export interface TweetCountsOptions {
   readonly counts: Topic<string, TermCounts>
 }
 
-/** The first stage: decides which tweets and terms count, and where. */
+/** Creates the first stage, which decides which tweets and terms count, and where. */
 export function tweetCounts({ users, counts }: TweetCountsOptions) {
   const pending = pendingCounts()
   const reader = termReader()

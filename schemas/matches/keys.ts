@@ -20,7 +20,7 @@ export function relationKey(userId: string, otherId: string): string {
   return `${userId}:${otherId}`
 }
 
-/** undefined for a key that is a user id alone. */
+/** Returns undefined for a key that is only a user id. */
 export function parseUserKey(key: string): UserKey | undefined {
   const colon = key.indexOf(':')
   if (colon < 0) return undefined

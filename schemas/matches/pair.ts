@@ -17,13 +17,13 @@ export function pairOf(one: string, other: string): Pair {
   return one < other ? { a: one, b: other } : { a: other, b: one }
 }
 
-/** The key of a pair's records: both users see the same one. */
+/** Returns the key of a pair's records, which is the same for both users. */
 export function pairKey(one: string, other: string): string {
   const { a, b } = pairOf(one, other)
   return a + SEPARATOR + b
 }
 
-/** The only match that two users can have has an id that both sides can compute. */
+/** Returns the id of the only match that two users can have. Both sides can compute it. */
 export function matchIdOf(one: string, other: string): string {
   return uuidV5(`match:${pairKey(one, other)}`)
 }
@@ -32,12 +32,12 @@ export function conversationIdOf(one: string, other: string): string {
   return uuidV5(`conversation:${pairKey(one, other)}`)
 }
 
-/** A repeated request finds its own swipe. */
+/** Returns the id of a swipe, which is the same for a repeated request. */
 export function swipeIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`swipe:${userId}:${idempotencyKey}`)
 }
 
-/** UUID of version 5 (RFC 9562, 5.5) in Millrace's namespace. */
+/** Returns a UUID of version 5 (RFC 9562, 5.5) in Millrace's namespace. */
 function uuidV5(name: string): string {
   const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, UUID_BYTES)
   bytes[6] = (bytes[6] & 0x0f) | VERSION_5

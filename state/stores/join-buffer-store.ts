@@ -81,7 +81,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
 }
 
 /**
- * `joinBufferStore` with rows of another size, for tests.
+ * Creates a `joinBufferStore` with rows of another size, for tests.
  * @param fullRowBytes size at which values go to another row; must not be larger than at an earlier start
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {

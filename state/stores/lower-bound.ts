@@ -1,5 +1,5 @@
 /**
- * Binary search in a sorted list.
+ * Searches a sorted list by bisection.
  * @param isBefore true for the items before the place that is searched for
  * @returns the index of the first other item
  */

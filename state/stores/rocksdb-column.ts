@@ -41,7 +41,7 @@ const ROWS_PER_FETCH = 256
  */
 const SHORT_COPY_BYTES = 24
 
-/** One store's view of the database. It adds and removes the prefix of the key space. */
+/** Creates one store's view of the database, which adds and removes the prefix of the key space. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
   const { binding, live, open, keys, values } = shared
 

@@ -33,7 +33,7 @@ interface OpenBatch extends StateBatch {
   readonly batch: Batch
 }
 
-/** The stores and positions of one topology, with a separate open batch. */
+/** Opens the stores and positions of one topology, with a separate open batch. */
 export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
   const { binding, live, directory, columnSpaces, failed } = shared
   /** Empty batches that are kept for reuse. */

@@ -1,6 +1,9 @@
 import type { EngineStore } from './store.ts'
 
-/** The methods that the engine calls on a store that wraps another one. The wrapper adds the methods for processors. */
+/**
+ * Returns the methods that the engine calls on a store that wraps another one. The wrapper adds the methods for
+ * processors.
+ */
 export function storeLife(inner: EngineStore): EngineStore {
   return {
     name: inner.name,

@@ -52,7 +52,7 @@ export interface ViewStore {
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /**
-   * The strings at these keys of one partition of a view.
+   * Returns the strings at these keys of one partition of a view.
    * @throws TargetUnavailableError when retrying may help
    */
   read(keys: readonly string[]): Promise<(string | null)[]>

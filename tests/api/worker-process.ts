@@ -12,7 +12,7 @@ export interface WorkerProcess {
   readonly url: string
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
-  /** Whether all its topologies and sinks are ready. */
+  /** Returns whether all its topologies and sinks are ready. */
   isReady(): Promise<boolean>
   /** Sends SIGKILL. */
   kill(): Promise<void>

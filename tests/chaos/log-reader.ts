@@ -9,7 +9,7 @@ const MAX_WAIT_MS = 50
 export interface LogReader {
   /** Reads up to the current ends of the logs. */
   catchUp(): Promise<void>
-  /** Everything read so far, by partition. */
+  /** Returns everything that was read so far, by partition. */
   of<V>(topic: Topic<string, V>): Keyed<V>[][]
   close(): Promise<void>
 }

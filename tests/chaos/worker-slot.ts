@@ -48,7 +48,7 @@ export interface WorkerSlot {
   tell(order: WorkerOrder): void
   stop(): void
   go(): void
-  /** True while the process is suspended by a signal. */
+  /** Returns true while the process is suspended by a signal. */
   isStopped(): boolean
   /** Resolves when the process that is current at the call has ended. */
   whenExited(): Promise<void>

@@ -27,7 +27,7 @@ export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
   /** Descriptions of a list's faults, empty if it is correct. */
   faults(list: PublishedList): string[]
-  /** True if there is only one correct list for every region. */
+  /** Returns true if there is only one correct list for every region. */
   isExact(windowEnd: number): boolean
   /** The regions that have tweets. */
   readonly woeids: readonly number[]

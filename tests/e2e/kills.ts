@@ -41,8 +41,8 @@ export interface Ordeal {
   /** Checks that ClickHouse has exactly the published snapshots, one row per region, window and rank. */
   checkTable(): Promise<void>
   /**
-   * True if every tweet of that window was acknowledged before it was due, so that its counts equal those of an offline
-   * computation.
+   * Returns true if every tweet of that window was acknowledged before it was due, so that its counts equal those of an
+   * offline computation.
    */
   isExact(windowEnd: number): boolean
   /** Checks that all APIs serve the same lists. */

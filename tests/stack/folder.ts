@@ -32,7 +32,7 @@ export function guardedFolder(): GuardedFolder {
   }
 }
 
-/** True if `guardedFolder` may have created the path. */
+/** Returns true if `guardedFolder` may have created the path. */
 export function isGuardedFolder(path: string): boolean {
   const real = resolve(path)
   return dirname(real) === realpathSync(tmpdir()) && basename(real).startsWith(PREFIX)

@@ -6,13 +6,13 @@ import type { StackPart } from './global-setup.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from './servers.ts'
 
 export interface TestStack {
-  /** host:port of the shared broker. Use unique topic and group names: `uniqueName`. */
+  /** Returns host:port of the shared broker. Use unique topic and group names: `uniqueName`. */
   kafka(): Promise<string>
-  /** URL of the shared Redis. Use unique key names, and never FLUSHALL it. */
+  /** Returns the URL of the shared Redis. Use unique key names, and never FLUSHALL it. */
   redis(): Promise<string>
-  /** URL of the shared ClickHouse. Use separate tables or databases. */
+  /** Returns the URL of the shared ClickHouse. Use separate tables or databases. */
   clickhouse(): Promise<string>
-  /** URL of the shared schema registry on the shared broker. Use unique subjects. */
+  /** Returns the URL of the shared schema registry on the shared broker. Use unique subjects. */
   registry(): Promise<string>
 }
 

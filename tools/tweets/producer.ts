@@ -6,7 +6,7 @@ import { type TopicProducer, topicProducer } from '../topic-producer.ts'
 
 /** Sends tweets, keyed by user. */
 export interface TweetProducer extends Omit<TopicProducer<bigint, Tweet>, 'send'> {
-  /** Only queues the tweet. Call `flush` when the producer is full, and from time to time. */
+  /** Queues the tweet without sending it. Call `flush` when the producer is full, and from time to time. */
   send(tweet: Tweet, timestamp: number): void
 }
 

@@ -10,13 +10,13 @@ export interface KnownSchema extends StoredSchema {
 /** The state that results from the topic's records. Only `apply` changes it, so it is the same after every restart. */
 export interface RegistryState {
   apply(record: SchemasRecord): void
-  /** All versions in ascending order, including soft-deleted ones; empty for an unknown subject. */
+  /** Returns all versions in ascending order, including soft-deleted ones; empty for an unknown subject. */
   versions(subject: string): readonly KnownSchema[]
   /** Subjects in alphabetical order. */
   subjects(): string[]
-  /** Every (subject, version) with this id, including soft-deleted ones. */
+  /** Returns every (subject, version) with this id, including soft-deleted ones. */
   withId(id: number): readonly KnownSchema[]
-  /** The id of this canonical text under any subject. */
+  /** Returns the id of this canonical text under any subject. */
   idOf(identity: string): number | undefined
   nextId(): number
   level(subject: string | undefined): CompatibilityLevel | undefined

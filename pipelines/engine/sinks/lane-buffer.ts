@@ -20,7 +20,7 @@ export interface LaneBuffer {
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
   take(now: number): Taken | undefined
-  /** True when there is enough for a batch or the first record has waited long enough. */
+  /** Returns true if there is enough for a batch or the first record has waited long enough. */
   isBatchDue(now: number): boolean
   /** The time at which the first record will have waited long enough. */
   readonly batchDueAt: number

@@ -68,7 +68,7 @@ export interface Lane {
    * @param now milliseconds of a monotonic clock
    */
   step(now: number): void
-  /** When the next step is due without further input, by the same clock. */
+  /** Returns when the next step is due without further input, by the same clock. */
   dueAt(now: number): number
   /** Drops records that are not written yet; the next owner reads them again. */
   close(): void
@@ -83,7 +83,7 @@ export interface Lane {
 const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
 
-/** True for errors that a retry may cure. A lost membership also arrives as an event, which closes the lane. */
+/** Returns true for errors that a retry may cure. A lost membership also arrives as an event, which closes the lane. */
 function isPassing(error: unknown): error is Error {
   return (
     error instanceof TargetUnavailableError ||

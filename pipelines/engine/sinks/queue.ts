@@ -96,7 +96,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
     return count === 0 ? undefined : { records: taken, bad, next, count }
   }
 
-  /** Undefined when the schema of the record must be loaded first. */
+  /** Returns undefined when the schema of the record must be loaded first. */
   function decodeRow(chunk: RecordChunk, at: number): SinkRecord | BadRecord | undefined {
     if (chunk.unreadable !== undefined) return { chunk, row: at, code: 'unreadable_batch', message: chunk.unreadable }
     if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }

@@ -44,7 +44,7 @@ export interface SinkSeat {
    * @param sink its `wake` ends the wait of a loop that should call `assigned`
    */
   take(sink: SeatedSink): void
-  /** The assignment of the sink; undefined before the first one. @throws the error that ended the membership */
+  /** Returns the assignment of the sink; undefined before the first one. @throws the error that ended the membership */
   assigned(): SinkAssignment | undefined
   /** Must be called when the sink owns nothing outside the assignment. */
   settle(assignment: SinkAssignment): void

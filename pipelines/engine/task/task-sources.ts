@@ -12,7 +12,7 @@ export interface TaskSources {
   of(topic: string): RecordQueue | undefined
   /** Adds the data that a poll returned. @returns the index of its source */
   push(data: PartitionData): number
-  /** The next offset to process in each source. */
+  /** Returns the next offset to process in each source. */
   positions(): number[]
   movedSince(positions: readonly number[]): boolean
   readonly queuedRecords: number

@@ -93,7 +93,7 @@ export interface StreamTask extends TaskPlace {
    * into the changelogs and the state's open batch. Records processed afterwards belong to the next commit.
    */
   prepareCommit(): TaskProgress
-  /** The current progress. */
+  /** Returns the current progress. */
   progress(): TaskProgress
   /** Must be called after commit step 5. */
   committed(): void

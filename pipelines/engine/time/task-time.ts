@@ -83,8 +83,8 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
 const WAITED_OUT_MS = 60_000
 
 /**
- * Periodic handlers that wait until everything in the sources at their time is processed, like a time marker that a
- * stage keeps for itself.
+ * Creates the periodic handlers that wait until everything in the sources at their time is processed, like a time
+ * marker that a stage keeps for itself.
  */
 export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: readonly MarkedSource[], context: TaskContext): TimeMarks {
   const nodes = streams.flatMap((stream) => stream.ticks).filter(({ clock }) => clock === 'caught-up')

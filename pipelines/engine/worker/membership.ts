@@ -70,7 +70,7 @@ export interface MembershipDeps {
 /** The results of requests that ran outside the loop. The loop handles them. */
 type News = { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets } | { readonly error: unknown }
 
-/** True for transient failures of the cluster, which a retry can cure. */
+/** Returns true for transient failures of the cluster, which a retry can cure. */
 export function isPassing(error: unknown): boolean {
   return error instanceof TransportError && !error.fatal
 }

@@ -9,7 +9,7 @@ export interface SchemaWaits {
   /** Loads the schema in the background and wakes the worker when the answer arrives. */
   waitFor(schemaId: number): void
   isWaiting(schemaId: number): boolean
-  /** True for a while after the registry answered that it has no such schema. */
+  /** Returns true for a while after the registry answered that it has no such schema. */
   isMissing(schemaId: number): boolean
   /** Why the last attempt to load a schema failed, by id, for the schemas that are still being loaded. */
   readonly failures: ReadonlyMap<number, string>

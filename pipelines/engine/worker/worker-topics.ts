@@ -72,7 +72,7 @@ export function partitionsOfPart(topology: string, sources: readonly string[], c
   return commonPartitions(topology, found)
 }
 
-/** Whether a store of the topology is erasable, so that the database must be rewritten now and then. */
+/** Returns whether a store of the topology is erasable, so that its database must be rewritten from time to time. */
 export function holdsErasableState(topology: Topology): boolean {
   return [...topology.declare().stores.values()].some(({ erasable }) => erasable === true)
 }

@@ -129,7 +129,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     }
   }
 
-  /** One turn of the loop. Only the loop changes tasks, state and the transaction. */
+  /** Runs one turn of the loop. Only the loop changes tasks, state and the transaction. */
   async function turn(parts: Assembly): Promise<void> {
     const { tasks, starts } = parts
     try {

@@ -29,8 +29,8 @@ function changed(before: PairRow, after: PairRow): PairDecision {
 }
 
 /**
- * Another detector reports a match. The pair's row alone knows whether it exists, so the report makes nobody match: it
- * only repeats pushes that were not sent yet.
+ * Handles a match that another detector reports. Only the pair's row determines whether a match exists, so the report
+ * creates none: it only repeats pushes that were not sent yet.
  */
 function notify(row: PairRow, { match_id }: PairCommand): PairDecision {
   if (row.match_id === null || row.match_id !== match_id) return NOT_FOUND

@@ -9,7 +9,7 @@ export const EMPTY_PAIR: PairRow = { a: NOTHING, b: NOTHING, counts_from: 0, mat
 
 type SideName = 'a' | 'b'
 
-/** Which side of the pair a user is. */
+/** Returns the side of a user in the pair. */
 export function sideOf(userId: string, otherId: string): SideName {
   return pairOf(userId, otherId).a === userId ? 'a' : 'b'
 }
@@ -18,7 +18,7 @@ export function otherSide(side: SideName): SideName {
   return side === 'a' ? 'b' : 'a'
 }
 
-/** True while the two are matched. A match that has ended never comes back. */
+/** Returns whether the two are matched. A match that has ended never returns. */
 export function isMatched({ match_id, ended_at }: PairRow): boolean {
   return match_id !== null && ended_at === null
 }
@@ -52,7 +52,7 @@ export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }
 
-/** A block ends the match and takes back the likes of both. */
+/** Adds a block, which ends the match and takes back the likes of both. */
 export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (row[side].blocks) return row
   const forgotten = withoutLikes(ended(row, now), now)
@@ -65,7 +65,10 @@ export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow
   return { ...row, counts_from: now, [side]: { ...row[side], blocks: false } }
 }
 
-/** After a deletion, only the other one's block remains: a new profile of the id begins anew, but not for them. */
+/**
+ * Removes a deleted user. Only a block by the other user remains: a new profile with the same id starts afresh, but not
+ * for them.
+ */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
   const other = row[otherSide(side)]
   return { ...EMPTY_PAIR, counts_from: deletedAt, [otherSide(side)]: { ...NOTHING, blocks: other.blocks } }

@@ -2,7 +2,8 @@ import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
 import { conversationOf, isMatched, likes, otherSide, sideOf } from './pair-state.ts'
 
 /**
- * What a pair means to one of its users; null: nothing at all. A user never learns from it that the other one passed.
+ * Returns what a pair means to one of its users; null if it means nothing. It never reveals to a user that the other
+ * one passed.
  */
 export function relationOf(row: PairRow, userId: string, otherId: string, now: number): MatchRelation | null {
   const side = sideOf(userId, otherId)

@@ -47,7 +47,7 @@ function put(alive: MatchProfile | undefined, command: MatchProfileCommand, { ke
   return { answer: { outcome: alive === undefined ? 'created' : 'changed', profile }, state: profile }
 }
 
-/** The ages of a patch are checked here, because it may give only one of the two. */
+/** Changes a profile. Checks the ages of a patch here, because it may contain only one of the two. */
 function patch(alive: MatchProfile, command: MatchProfileCommand, { now }: CommandFacts): ProfileDecision {
   const profile: MatchProfile = { ...alive, ...givenFields(command), updated_at: now }
   if (profile.min_age_pref > profile.max_age_pref) return { answer: { outcome: 'bad_ages' } }
@@ -59,7 +59,7 @@ function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => sets.includes(name)))
 }
 
-/** What stays of a deleted profile: the id, and the time before which nothing of the user counts any more. */
+/** Returns what remains of a deleted profile: the id, and the time before which nothing of the user counts any more. */
 function remainder({ user_id }: MatchProfile, now: number): MatchProfile {
   const nothing = { display_name: '', birth_date: '', ...PROFILE_DEFAULTS, is_active: false }
   return { ...nothing, user_id, created_at: 0, updated_at: now, deleted_at: now }

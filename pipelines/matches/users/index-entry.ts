@@ -8,8 +8,8 @@ const ELO_STEP = 10
 const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
- * The user's member of the candidate index after a change; null if nobody may find the user. It is the present one
- * unless something that filters or ranking notice has changed.
+ * Returns the user's member of the candidate index after a change; null if nobody may find the user. It stays the same
+ * unless something that filters or the ranking use has changed.
  */
 export function indexEntry(userId: string, user: MatchUser, now: number): string | null {
   const { has_profile, is_active, lat, lon, last_active_at, index_key } = user

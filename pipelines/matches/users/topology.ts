@@ -156,7 +156,9 @@ export const matchUsers = topology(
       keep(ctx.key, { ...target, elo_score: eloAfter(target.elo_score, swiper_elo, direction) }, ctx)
     }
 
-    /** A user's timer may be old: it is set once when the user enters the index, and checked when it is due. */
+    /**
+     * Checks a user whose timer is due. The timer may be old, because it is set only when the user enters the index.
+     */
     function leave(now: number, ctx: Context): void {
       for (const { key } of idle.takeDue(now, LEAVING_PER_TICK)) {
         const user = users.get(key)
@@ -167,7 +169,7 @@ export const matchUsers = topology(
       }
     }
 
-    /** One record per changed page and user and commit, however many swipes changed them. */
+    /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
         const value = bytes === undefined ? null : { page: bytes, swipe_ids: [], self: null }

@@ -39,7 +39,7 @@ export function isVoid({ deleted_at }: MatchUser, ts: number): boolean {
   return deleted_at !== null && ts <= deleted_at
 }
 
-/** The part of a user that the API reads. */
+/** Returns the part of a user that the API reads. */
 export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_at, exceptions, last_swipe }: MatchUser): MatchSelf {
   const targets = exceptions.map(({ target_id }) => target_id)
   return { elo_score, lat, lon, location_updated_at, last_active_at, exceptions: targets, last_swipe }

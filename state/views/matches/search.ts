@@ -16,7 +16,7 @@ const RING_CELLS_AT_ONCE = 16
 
 export interface SearchDeps {
   readonly reader: ListReader
-  /** The partition of the index that holds a cell, given its geohash of 4 characters. */
+  /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
   partitionOf(geohash4: string): number
   /** Users whom the viewer has swiped or may not see. */
   isExcluded(userId: string): boolean
@@ -74,7 +74,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps): Promise<
   return survivors().sort(inOrder).slice(0, STACK_SIZE)
 }
 
-/** The cells of each step of a search. */
+/** Yields the cells of each step of a search. */
 function* steps({ place, maxDistanceKm }: Viewer): Generator<Cell[]> {
   for (const precision of [6, 5, 4] as const) yield withNeighbours(cellOf(place, precision))
   const rings = cellsWithin(place, maxDistanceKm, MAX_RING_CELLS)

@@ -28,7 +28,10 @@ export const matchUsersView: View<string, UserRecord> = { name: MATCH_USERS_VIEW
 
 const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operationsFor: profileOperations })
 
-/** The form of the key tells which of the three topics a record is from, also for a tombstone. */
+/**
+ * Returns the operations for a record. The form of the key shows which of the three topics it is from, even for a
+ * tombstone.
+ */
 function operationsFor(partition: number, key: string, value: UserRecord | null): ViewOperation[] {
   const parsed = parseUserKey(key)
   if (parsed === undefined) return profilesView.operationsFor(partition, key, value as Decision<MatchProfile> | null)
@@ -43,7 +46,10 @@ function operationsFor(partition: number, key: string, value: UserRecord | null)
   }
 }
 
-/** A deletion removes at once all that one user's partition holds but relations, which the pairs clear. */
+/**
+ * Returns the operations for a profile. A deletion removes everything in the user's partition at once except relations,
+ * which the pairs clear.
+ */
 function profileOperations(partition: number, userId: string, profile: MatchProfile | null): ViewOperation[] {
   const keys = userKeys(partition, userId)
   if (profile !== null && profile.deleted_at === null) return [{ op: 'set', key: keys.profile, value: JSON.stringify(profile) }]
@@ -60,7 +66,7 @@ function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): 
   return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page).toString('base64') } }, ...included(keys, value)]
 }
 
-/** What the record includes is no longer recent. */
+/** Removes the swipes that the record includes from the recent ones. */
 function included(keys: UserKeys, { swipe_ids }: MatchSeen): ViewOperation[] {
   return swipe_ids.map((id) => ({ op: 'hdel', key: keys.recent, field: recentSwipe(id) }))
 }
@@ -128,7 +134,7 @@ export function parseRelation(text: string): Relation {
   }
 }
 
-/** Whether one of the two has ended things, so that neither may see the other. */
+/** Returns whether one of the two has ended the relation, so that neither may see the other. */
 export function isSevered({ hasEnded, blocks, isBlocked }: Relation): boolean {
   return hasEnded || blocks || isBlocked
 }
@@ -144,7 +150,7 @@ export interface UserKeys {
   readonly recent: string
 }
 
-/** The keys of a user. */
+/** Returns the keys of a user. */
 export function userKeys(partition: number, userId: string): UserKeys {
   const tag = viewTag(MATCH_USERS_VIEW, partition)
   const of = (kind: string) => `${tag}:${kind}:${userId}`
@@ -160,7 +166,7 @@ export function userKeys(partition: number, userId: string): UserKeys {
   }
 }
 
-/** Field of a swipe in the hash of what is recent. */
+/** Returns the field of a swipe in the hash of recent events. */
 export function recentSwipe(swipeId: string): string {
   return `s:${swipeId}`
 }

@@ -47,7 +47,7 @@ export async function readUser(
   }
 }
 
-/** The newest place that the user has reported. */
+/** Returns the newest place that the user has reported. */
 export function placeOf({ self, recent }: UserState): (Place & { readonly at: number }) | undefined {
   const { lat, lon, location_updated_at: at } = self ?? { lat: null, lon: null, location_updated_at: null }
   const known = lat === null || lon === null || at === null ? undefined : { lat, lon, at }
@@ -55,7 +55,7 @@ export function placeOf({ self, recent }: UserState): (Place & { readonly at: nu
   return recent.place
 }
 
-/** The last swipe that was not taken back, by the time of the API that took it. */
+/** Returns the last swipe that was not taken back, by the time at which the API received it. */
 export function lastSwipeOf({ self, recent }: UserState): Omit<RecentSwipe, 'swipeId'> | undefined {
   const known = self?.last_swipe ?? null
   const swipes = [...recent.swipes, ...(known === null ? [] : [{ targetId: known.target_id, direction: known.direction, at: known.ts }])]
@@ -85,7 +85,7 @@ export function viewerAt(state: UserState, place: Place): Viewer {
 /** Why a user may not see another one, apart from the filters; undefined if nothing forbids it. */
 export type Exclusion = 'swiped' | 'severed' | 'matched'
 
-/** A test of other users against all that a user has seen, swiped, blocked or matched. */
+/** Returns a test whether a user has already seen, swiped, blocked or matched another one. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
   const seen = seenSet.open((page) => (seenPages[page] === undefined ? undefined : Buffer.from(seenPages[page], 'base64')), now)
   /** The newest recent direction of each target: it overrules the view. */

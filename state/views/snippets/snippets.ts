@@ -86,7 +86,10 @@ export function snippetsView(repeatableMs: number): View<string, Snippet> {
     ]
   }
 
-  /** A snippet that is gone has forgotten what the lists sort it by, so the stored record must be read. */
+  /**
+   * Returns the key to read first, if any. A deleted snippet no longer has the values that lists sort by, so its stored
+   * record must be read.
+   */
   function heldKey(partition: number, id: string, snippet: Snippet | null): string | undefined {
     return snippet !== null && !isGone(snippet) ? undefined : snippetKey(partition, id)
   }
@@ -160,7 +163,7 @@ export async function readSnippet(
   return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
 }
 
-/** The record of a snippet whose reads are used up, while those who had one may repeat it. */
+/** Returns the record of a snippet whose reads are used up, as long as its readers may repeat them. */
 export async function readBurntSnippet(reader: ViewReader, partition: number, id: string): Promise<SnippetRecord | undefined> {
   const text = await reader.get(burntKey(partition, id))
   return text === null ? undefined : (JSON.parse(text) as SnippetRecord)

@@ -51,7 +51,7 @@ async function shortenTopics(brokers: string): Promise<void> {
   await transport.close()
 }
 
-/** The folders of all stores, in the order in which they are reported. */
+/** Returns the folders of all stores, in the order in which they are reported. */
 function places(): Record<string, string> {
   const { path } = stack.folder
   return {
@@ -91,7 +91,7 @@ function contentOf(file: string): Buffer {
   }
 }
 
-/** A 64-bit integer as Avro writes it. */
+/** Encodes a 64-bit integer as Avro does. */
 function avroLong(value: bigint): Buffer {
   const bytes: number[] = []
   for (let rest = value << 1n; ; rest >>= 7n) {
@@ -100,7 +100,9 @@ function avroLong(value: bigint): Buffer {
   }
 }
 
-/** Other people's snippets go on, so that the broker closes segments without waiting for the ticks of the topology. */
+/**
+ * Creates snippets of other users, so that the broker closes segments without waiting for the ticks of the topology.
+ */
 async function othersCreate(): Promise<void> {
   await Promise.all(Array.from({ length: SNIPPETS_PER_ROUND }, () => stack.create({ content: `other ${randomBytes(4).toString('hex')}` })))
 }

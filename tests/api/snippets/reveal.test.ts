@@ -10,7 +10,7 @@ describe('revealing a snippet with limited reads', () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'secret', burn_after_reads: 1, ...fields }, as)
     const path = `/p/${body.paste_id}`
-    /** The hidden field of a new form, encoded as browsers send it. */
+    /** Returns the hidden field of a new form, encoded as browsers send it. */
     async function form(): Promise<string> {
       const { text } = await api.send('GET', path, { as })
       const [, name, value] = /<input type="hidden" name="(\w+)" value="([^"]+)">/.exec(text) ?? []

@@ -30,7 +30,10 @@ export function numberTopic(name: string, partitions = 2): Topic<string, number>
 export const lines = textTopic('lines')
 export const wordCounts = numberTopic('word-counts')
 
-/** Two stages: lines, keyed by author, are split into words, and each word is counted in the partition of its key. */
+/**
+ * Creates a topology with two stages: lines, keyed by author, are split into words, and each word is counted in the
+ * partition of its key.
+ */
 export function wordCount(name = 'words', topics = { lines, wordCounts }, options: TopologyOptions = {}) {
   return topology(
     name,

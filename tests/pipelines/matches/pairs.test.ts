@@ -158,7 +158,7 @@ test.each([1, 2, 3, 4, 5])(
   },
 )
 
-/** Computed from all that has arrived, without the service's functions. */
+/** Computes from all arrived swipes whether both like each other, without the service's functions. */
 function bothLike(arrived: readonly PairSwipe[]): boolean {
   return [ANN, BOB].every((user) => {
     const own = arrived.filter(({ swiper_id }) => swiper_id === user).sort((a, b) => a.ts - b.ts)

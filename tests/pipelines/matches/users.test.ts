@@ -40,7 +40,7 @@ function usersDriver() {
   return { driver, profile, locate, swiped, index, user }
 }
 
-/** The days pass while nothing runs, because the driver runs every tick of the time that it advances. */
+/** Advances the clock while nothing runs, because the driver would run every tick of the time that passes. */
 function daysPass(driver: TestDriver, days: number): void {
   driver.restart({ downMs: days * DAY_MS })
   driver.advanceWallClock(MINUTE_MS)

@@ -8,7 +8,7 @@ const LATE_MS = 60
 const TIMEOUT_MS = 20
 const PAUSE_MS = 10
 
-/** A Redis that answers with the arguments. The test sets how it fails. */
+/** Creates a Redis that answers with the arguments. The test sets how it fails. */
 function echoRedis(more: object = {}) {
   const state = { error: undefined as Error | undefined, lateMs: 0, knowsScripts: true, shas: 0, sources: [] as string[] }
 

@@ -24,7 +24,7 @@ function put(column: StateColumn, key: string, value: string | null): void {
 
 const all = (column: StateColumn) => new Map([...column.scan({})].map(([key, value]) => [String(key), String(value)]))
 
-/** Whether any file of the folder holds the bytes. */
+/** Returns whether any file in the folder contains the bytes. */
 function isOnDisk(folder: string, text: string): boolean {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))

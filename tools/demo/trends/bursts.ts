@@ -31,7 +31,7 @@ export interface Burst {
   readonly peak: number
 }
 
-/** The sequence of bursts, determined by the seed. */
+/** Returns the sequence of bursts, which the seed determines. */
 export function bursts(random: Random, startAt: number) {
   let all: Burst[] = [newBurst(random, startAt)]
   let next = startAt + gap()

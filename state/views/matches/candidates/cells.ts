@@ -35,12 +35,12 @@ function columnsAt(precision: Precision): number {
   return 2 ** Math.ceil((precision * BITS_PER_CHARACTER) / 2)
 }
 
-/** How many rows a precision has. */
+/** Returns the number of rows of a precision. */
 export function rowCount(precision: Precision): number {
   return 2 ** Math.floor((precision * BITS_PER_CHARACTER) / 2)
 }
 
-/** The cell that contains a place. A place on an edge belongs to the cell to the north or east. */
+/** Returns the cell that contains a place. A place on an edge belongs to the cell to the north or east. */
 export function cellOf({ lat, lon }: Place, precision: Precision): Cell {
   const columns = columnsAt(precision)
   const rows = rowCount(precision)
@@ -64,7 +64,7 @@ export function centreOf(cell: Cell): Place {
   return { lat: (south + north) / 2, lon: (west + east) / 2 }
 }
 
-/** The geohash of a cell. */
+/** Returns the geohash of a cell. */
 export function geohashOf({ precision, column, row }: Cell): string {
   let columnBits = columnsAt(precision)
   let rowBits = rowCount(precision)
@@ -86,7 +86,7 @@ export function geohashOf({ precision, column, row }: Cell): string {
   return hash
 }
 
-/** The cell with a geohash of 4 to 6 characters. Throws RangeError if it is none. */
+/** Returns the cell with a geohash of 4 to 6 characters. Throws RangeError for other texts. */
 export function cellAt(geohash: string): Cell {
   const precision = geohash.length
   if (precision !== 4 && precision !== 5 && precision !== 6) throw new RangeError(`${geohash} is no geohash of 4 to 6 characters`)
@@ -104,7 +104,7 @@ export function cellAt(geohash: string): Cell {
   return { precision, column, row }
 }
 
-/** A cell and its neighbours: nine cells, or six in the rows at the poles. */
+/** Returns a cell and its neighbours: nine cells, or six in the rows at the poles. */
 export function withNeighbours({ precision, column, row }: Cell): Cell[] {
   const columns = columnsAt(precision)
   const rows = rowCount(precision)
@@ -114,7 +114,9 @@ export function withNeighbours({ precision, column, row }: Cell): Cell[] {
     .flatMap((beside) => [-1, 0, 1].map((right) => ({ precision, column: (column + right + columns) % columns, row: beside })))
 }
 
-/** The cells of a row by their distance from a column: the one there, the two beside it, the two beside those … */
+/**
+ * Yields the cells of a row by their distance from a column: first the one there, then the two beside it, and so on.
+ */
 export function* outwards({ precision, column }: Cell, row: number): Generator<Cell[]> {
   const columns = columnsAt(precision)
   const at = (offset: number): Cell => ({ precision, column: (column + offset + columns) % columns, row })

@@ -6,7 +6,7 @@ const EARTH_RADIUS_KM = 6371.0088
 const RING_PRECISION = 4
 const RADIANS = Math.PI / 180
 
-/** Great-circle distance in kilometres by the haversine formula on a sphere. */
+/** Returns the great-circle distance in kilometres by the haversine formula on a sphere. */
 export function distanceKm(a: Place, b: Place): number {
   const up = Math.sin(((b.lat - a.lat) * RADIANS) / 2)
   const along = Math.sin(((b.lon - a.lon) * RADIANS) / 2)
@@ -15,14 +15,14 @@ export function distanceKm(a: Place, b: Place): number {
 }
 
 /**
- * Distance as other users may see it: whole kilometres between the centres of the two geohash-6 cells, at least 1. An
- * exact distance would reveal a place to anybody who measures it from three points.
+ * Returns the distance that other users may see: whole kilometres between the centres of the two geohash-6 cells, at
+ * least 1. An exact distance would reveal a place to anybody who measures it from three points.
  */
 export function shownDistanceKm(a: Place, b: Place): number {
   return Math.max(1, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
 }
 
-/** Least distance in kilometres from a place to any point of a cell; 0 inside it. */
+/** Returns the least distance in kilometres from a place to any point of a cell; 0 inside it. */
 export function distanceToCellKm(place: Place, cell: Cell): number {
   const bounds = boundsOf(cell)
   if (isBetween(place.lon, bounds)) {
@@ -36,7 +36,10 @@ function isBetween(lon: number, { west, east }: Bounds): boolean {
   return (lon >= west && lon <= east) || (lon === -180 && east === 180) || (lon === 180 && west === -180)
 }
 
-/** Least distance to a piece of a meridian. It is nearest where the great circle meets it at a right angle. */
+/**
+ * Returns the least distance to a piece of a meridian. The nearest point is where the great circle meets it at a right
+ * angle.
+ */
 function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bounds): number {
   const across = Math.cos((lon - place.lon) * RADIANS)
   const right = across > 0 ? Math.atan(Math.tan(place.lat * RADIANS) / across) / RADIANS : place.lat < 0 ? south : north
@@ -52,8 +55,8 @@ export interface NearCell {
 }
 
 /**
- * The cells of precision 4 that reach within `maxKm` of a place, nearest first; equal distances by row, then column.
- * @param most how many cells at most
+ * Returns the cells of precision 4 that reach within `maxKm` of a place, nearest first; equal distances by row, then
+ * column. @param most maximum number of cells
  */
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)

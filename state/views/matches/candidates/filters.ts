@@ -17,7 +17,10 @@ export interface Verdict {
 interface Filter {
   readonly name: FilterName
   passes(viewer: Viewer, candidate: Candidate, now: number): boolean
-  /** The candidate's value, or the viewer's where the candidate is choosy, and what may pass. */
+  /**
+   * Returns the value that the filter checks and the values that may pass. It is the candidate's, or the viewer's where
+   * the candidate is choosy.
+   */
   describe(viewer: Viewer, candidate: Candidate, now: number): Pick<Verdict, 'value' | 'allowed'>
 }
 
@@ -84,7 +87,7 @@ export function passes(viewer: Viewer, candidate: Candidate, now: number): boole
   return FILTERS.every((filter) => filter.passes(viewer, candidate, now))
 }
 
-/** The verdict of every filter, also after one has failed. */
+/** Returns the verdict of every filter, even after one has failed. */
 export function verdicts(viewer: Viewer, candidate: Candidate, now: number): Verdict[] {
   return FILTERS.map(({ name, passes: test, describe }) => ({
     filter: name,

@@ -20,7 +20,7 @@ const LIST_SEPARATOR = ','
 const PLACE_SCALE = 100_000
 const PERCENT = 100
 
-/** The geohash of the cell whose sorted set holds a member. */
+/** Returns the geohash of the cell whose sorted set contains a member. */
 export function indexCellOf(member: string): string {
   return member.slice(0, INDEX_PRECISION)
 }
@@ -65,12 +65,15 @@ export function parseMember(text: string): IndexMember {
   }
 }
 
-/** The place as the index stores it. Filters use the same one, so that a search and a check of it agree. */
+/**
+ * Returns the place as the index stores it. Filters use the same place, so that a search agrees with a check of its
+ * results.
+ */
 export function indexedPlace({ lat, lon }: Place): Place {
   return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }
 }
 
-/** The least and greatest member of a cell, for a lexical range. */
+/** Returns the least and greatest member of a cell, for a lexical range. */
 export function memberRange(cell: Cell): { readonly min: string; readonly max: string } {
   const geohash = geohashOf(cell)
   return { min: `[${geohash}`, max: `(${geohash}~` }

@@ -26,7 +26,8 @@ export interface Viewer extends Candidate {
 const MARCH = 2
 
 /**
- * Age in whole years on a UTC day. Who was born on 29 February has birthday on 1 March in other years.
+ * Returns the age in whole years on a UTC day. The birthday of somebody born on 29 February is on 1 March in other
+ * years.
  * @param birthDate ISO date
  * @param now epoch ms
  */

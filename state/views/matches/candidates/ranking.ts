@@ -18,7 +18,7 @@ export interface Ranked {
 }
 
 /**
- * How well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
+ * Returns how well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
  *
  * - distance: 1 at the viewer's place, falling linearly to 0 at the greatest distance
  * - desirability: 2^(-|difference| / 400)
@@ -39,7 +39,7 @@ export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest
   )
 }
 
-/** Those who super-liked the viewer first, then by score, then by user id. */
+/** Compares candidates: those who super-liked the viewer come first, then the order is by score, then by user id. */
 export function inOrder(a: Ranked, b: Ranked): number {
   const first = Number(b.interest === 'super_like') - Number(a.interest === 'super_like')
   return first || b.score - a.score || (a.candidate.userId < b.candidate.userId ? -1 : 1)

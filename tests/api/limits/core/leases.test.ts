@@ -284,7 +284,7 @@ test('closing returns all units', async () => {
   expect(admitted).toBe(1_050)
 })
 
-/** A store that answers each request only when the test releases it. */
+/** Creates a store that answers each request only when the test releases it. */
 function heldStore(inner: CounterStore) {
   const held: (() => void)[] = []
   const asked: Ask[] = []

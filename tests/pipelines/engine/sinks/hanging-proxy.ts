@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 
 export interface HangingProxy {
   readonly url: string
-  /** Until `release` nothing passes in either direction, and no connection is closed. */
+  /** Stops all traffic in both directions until `release`, without closing connections. */
   hang(): void
   release(): void
 }

@@ -149,7 +149,7 @@ function gate(stages: readonly string[], forwarding: readonly string[] = []) {
 
 const minute = (number: number) => START + number * MINUTE_MS
 
-/** The test plays the first stage, record by record. */
+/** Runs a second stage. The test plays the first stage, record by record. */
 function secondStage(tested: typeof election) {
   const driver = running('manual', tested)
   const counts = 'election-counts-repartition'
