@@ -82,7 +82,7 @@ export interface ListReader {
    * if it is included and with `(` if not; `-` and `+` are before and after all members.
    */
   zrangebylex(key: string, min: string, max: string, offset: number, count: number): Promise<string[]>
-  /** All fields of a hash; empty if there is none. */
+  /** Returns all fields of a hash; empty if there is none. */
   hgetall(key: string): Promise<Record<string, string>>
 }
 
@@ -90,7 +90,7 @@ export interface ListReader {
 export interface BinaryReader {
   getBuffer(key: string): Promise<Buffer | null>
   hmgetBuffer(key: string, fields: readonly string[]): Promise<(Buffer | null)[]>
-  /** All fields of a hash; empty if there is none. */
+  /** Returns all fields of a hash; empty if there is none. */
   hgetallBuffer(key: string): Promise<Record<string, Buffer>>
 }
 

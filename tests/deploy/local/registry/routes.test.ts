@@ -191,7 +191,7 @@ test.each([
   ['FULL', [WITH_A, A_OPTIONAL], NOTHING, true],
   ['FULL_TRANSITIVE', [WITH_A, A_OPTIONAL], NOTHING, false],
   ['FULL_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], A_OPTIONAL, true],
-])('with level %s after %j, whether the schema %j is accepted: %s', async (level, history, next, accepted) => {
+])('with level %s after %j, the schema %j is accepted: %s', async (level, history, next, accepted) => {
   for (const schema of history) expect((await register('s', schema)).status).toBe(200)
   await call('PUT', '/config/s', { compatibility: level })
   const check = await call('POST', '/compatibility/subjects/s/versions', next)

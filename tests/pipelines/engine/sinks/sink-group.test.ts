@@ -237,7 +237,7 @@ async function formerVersion(broker: MemoryBroker, sink: string, topic: string):
   return member
 }
 
-test('partitions that an earlier version owns stay there, and are taken over where it stopped', async () => {
+test('partitions that an earlier version owns stay with it, and are later taken over at the offset where it stopped', async () => {
   const { broker, append } = world('a')
   const memory = memoryTarget()
   const former = await formerVersion(broker, 'sink-a', 'a')

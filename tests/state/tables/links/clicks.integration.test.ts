@@ -139,7 +139,7 @@ test('pages of a link contain each of its clicks once, in order, despite repeate
   expect(found).toEqual(expected.map(({ clicked_at }) => clicked_at))
 })
 
-test('every documented query runs, and returns rows exactly if rows are expected', async () => {
+test('every documented query runs, and returns rows if and only if rows are expected', async () => {
   const client = await freshTable()
   const text = readFileSync(new URL('../../../../docs/clicks.md', import.meta.url), 'utf8')
   const queries = [...text.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql)
