@@ -41,8 +41,8 @@ interface Thread<A> {
 }
 
 /**
- * A single thread, started on first use and restarted after it was stopped. It receives one request at a time, so that
- * a slow request neither uses up the time of those behind it nor fails them when its thread is stopped.
+ * Creates a single thread, which is started on first use and restarted after it was stopped. It receives one request at
+ * a time, so that a slow request neither uses up the time of those behind it nor fails them when its thread is stopped.
  * @param module calls `answerRequests`
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
