@@ -49,15 +49,15 @@ const birthDate = z.iso.date().openapi({ description: 'The birth date. Users mus
 const profileFields = {
   display_name: text(MAX_NAME, 'The name that others see.', 1),
   birth_date: birthDate,
-  gender: text(MAX_GENDER, 'Free text. Only users who seek everybody find somebody without one.', 1).nullable(),
+  gender: text(MAX_GENDER, 'Free text. Users without a gender are found only by users who seek everybody.', 1).nullable(),
   seeking_gender: z
     .array(text(MAX_GENDER, 'A gender to find.', 1))
     .max(MAX_SEEKING)
-    .openapi({ description: 'Genders to find. Empty: everybody.' }),
-  bio: text(MAX_BIO, 'A text about oneself.').nullable(),
-  min_age_pref: age('Least age to find.'),
-  max_age_pref: age('Greatest age to find.'),
-  max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Greatest distance to find, in kilometres.' }),
+    .openapi({ description: 'Genders to find. If empty, everybody is found.' }),
+  bio: text(MAX_BIO, 'A text about the user.').nullable(),
+  min_age_pref: age('Minimum age to find.'),
+  max_age_pref: age('Maximum age to find.'),
+  max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance to find, in kilometres.' }),
   is_active: z.boolean().openapi({ description: 'If false, nobody finds the user.' }),
   photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Pictures, the most important one first.' }),
 }
@@ -117,7 +117,7 @@ export const SwipeResultSchema = z
     match: z
       .object({ matched: z.boolean(), ...matchIds })
       .nullable()
-      .openapi({ description: 'A forecast if both like each other. `GET /v1/matches` is the truth.' }),
+      .openapi({ description: 'A forecast if both like each other. Only `GET /v1/matches` is authoritative.' }),
   })
   .openapi('SwipeResult')
 
@@ -139,7 +139,7 @@ export const FeedSchema = z
         ...person,
         bio: z.string(),
         distance_km: z.int().min(1).openapi({ description: 'Whole kilometres between two areas, at least 1.' }),
-        score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits, for the order of the list.' }),
+        score: z.number().min(0).max(1).openapi({ description: 'How well the candidate suits the caller. The list is in this order.' }),
       }),
     ),
     stack_ttl_s: z.int(),
@@ -151,7 +151,7 @@ export const FeedSchema = z
 export const LikesSchema = z
   .object({
     count: z.int().openapi({ description: 'Number of users in the list.' }),
-    more: z.boolean().openapi({ description: 'Whether there are more than the newest 1,000.' }),
+    more: z.boolean().openapi({ description: 'Whether there are more users than the newest 1,000.' }),
     likes: z.array(z.object({ ...person, liked_at: time, super_like: z.boolean() })),
   })
   .openapi('Likes')

@@ -72,7 +72,7 @@ describe('two users who like each other', () => {
     await expect.poll(async () => (await ann.ask('GET', 'blocks')).body.blocks, SOON).toEqual([{ user_id: bob.id }])
   })
 
-  test('unmatch for both, for ever', async () => {
+  test('an ended match has ended for both, permanently', async () => {
     const { ann, bob } = await couple()
     await ann.ask('POST', 'swipe', like(bob))
     await bob.ask('POST', 'swipe', like(ann))
@@ -86,7 +86,7 @@ describe('two users who like each other', () => {
   })
 })
 
-test('a swipe with the same key is one swipe, and a rewind brings its target back once', async () => {
+test('repeating a swipe with the same key adds no swipe, and a rewind brings its target back once', async () => {
   const { ann, bob } = await couple()
   const key = { 'idempotency-key': randomUUID() }
   const answers = await Promise.all([1, 2, 3].map(() => ann.ask('POST', 'swipe', like(bob, 'LEFT'), key)))
@@ -99,7 +99,7 @@ test('a swipe with the same key is one swipe, and a rewind brings its target bac
   expect(await foundBy(ann)).toEqual([])
 })
 
-test('a deleted or switched-off user is hidden at once, and a new profile begins anew', async () => {
+test('a deleted or switched-off user is hidden at once, and a new profile starts afresh', async () => {
   const { ann, bob } = await couple()
   expect((await bob.ask('PATCH', 'me', { is_active: false })).body.is_active).toBe(false)
   expect(await foundBy(ann)).toEqual([])
@@ -113,14 +113,14 @@ test('a deleted or switched-off user is hidden at once, and a new profile begins
   expect((await ann.ask('POST', 'swipe', like(bob))).body.error).toBe('profile_not_found')
 })
 
-test('the place of a feed is an update, and half a place is refused', async () => {
+test('the place of a feed request is an update, and half a place is refused', async () => {
   const { ann } = await couple()
   expect((await ann.ask('GET', 'feed?lat=1')).body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.lon' }] })
   expect((await ann.ask('GET', 'feed?lat=80&lon=170')).body).toMatchObject({ candidates: [], location_age_s: 0 })
   await expect.poll(async () => (await ann.ask('GET', 'me')).body, SOON).toMatchObject({ lat: 80, lon: 170, geohash6: expect.any(String) })
 })
 
-test('an administrator learns why a user does not see another one', async () => {
+test('an administrator can see why a user does not see another one', async () => {
   const { ann, bob } = await couple()
   const admin = await system.user({ scope: 'admin' })
   await ann.ask('PATCH', 'me', { max_age_pref: 30 })
@@ -132,7 +132,7 @@ test('an administrator learns why a user does not see another one', async () => 
   expect((await ann.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).status).toBe(403)
 })
 
-describe('what is wrong gets a clear answer', () => {
+describe('invalid requests get specific errors', () => {
   test('requests', async () => {
     const { ann } = await couple()
     const stranger = await system.user()

@@ -47,7 +47,7 @@ test('two likes make one match, and each user gets one push', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('the newest swipe of each side counts, whatever the order of arrival', () => {
+test('the newest swipe of each side counts, in any order of arrival', () => {
   const { pipe, events } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'REWIND', 3_000), pairSwipe(ANN, BOB, 'RIGHT', 2_000), pairSwipe(BOB, ANN, 'RIGHT', 4_000))
   expect(events()).toEqual([])
@@ -55,7 +55,7 @@ test('the newest swipe of each side counts, whatever the order of arrival', () =
   expect(events()).toHaveLength(1)
 })
 
-test('a block ends a match for ever, and hides both from each other until it is lifted', () => {
+test('a block ends a match permanently, and hides both from each other until it is lifted', () => {
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(events()).toHaveLength(1)
@@ -70,7 +70,7 @@ test('a block ends a match for ever, and hides both from each other until it is 
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('a block that overtakes a like wins, and only likes sent after it was lifted can match', () => {
+test('a block that overtakes a like takes effect, and only likes sent after it was lifted can match', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   command('block', BOB, ANN)
   pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ANN, 'RIGHT', driver.now))
@@ -85,7 +85,7 @@ test('a block that overtakes a like wins, and only likes sent after it was lifte
   expect(events()).toHaveLength(1)
 })
 
-test('unmatching needs the match, holds for both and can be repeated', () => {
+test('ending a match requires the match, applies to both and can be repeated', () => {
   const { pipe, relation, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
   expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'not_found' })
@@ -96,7 +96,7 @@ test('unmatching needs the match, holds for both and can be repeated', () => {
   expect([relation(ANN, BOB), relation(BOB, ANN)]).toMatchObject([{ has_ended: true }, { has_ended: true }])
 })
 
-test('a report of a match pushes nobody twice and makes no match', () => {
+test('reporting a match creates no match and sends no push twice', () => {
   const { pipe, pushes, events, command } = pairsDriver()
   const id = matchIdOf(ANN, BOB)
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000))
@@ -107,7 +107,7 @@ test('a report of a match pushes nobody twice and makes no match', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('after a deletion nothing of the user remains but blocks by others, and older likes no longer count', () => {
+test('after a deletion only blocks by others remain, and older likes no longer count', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000), pairSwipe(ANN, CAT, 'RIGHT', 3_000))
   command('block', CAT, ANN)
@@ -122,7 +122,7 @@ test('after a deletion nothing of the user remains but blocks by others, and old
   expect(events()).toHaveLength(1)
 })
 
-test('a deleted user with many pairs leaves all of them, in steps', () => {
+test('a deleted user with many pairs is removed from all of them, in steps', () => {
   const { pipe, relation, driver } = pairsDriver()
   const others = Array.from({ length: 1_100 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
   pipe(...others.map((other) => pairSwipe(ANN, other, 'RIGHT', 1_000)))
@@ -133,7 +133,7 @@ test('a deleted user with many pairs leaves all of them, in steps', () => {
 })
 
 test.each([1, 2, 3, 4, 5])(
-  'in any order, with repeats and crashes, a match exists exactly if both newest swipes are likes (seed %i)',
+  'in any order, with repeats and crashes, a match exists if and only if both newest swipes are likes (seed %i)',
   (seed) => {
     const random = seededRandom(seed)
     const { pipe, events, driver } = pairsDriver()
@@ -166,7 +166,7 @@ function bothLike(arrived: readonly PairSwipe[]): boolean {
   })
 }
 
-test('the key of a pair does not depend on who asks', () => {
+test('the key of a pair is the same for both users', () => {
   expect([pairKey(ANN, BOB), matchIdOf(ANN, BOB)]).toEqual([KEY, matchIdOf(BOB, ANN)])
   expect(matchIdOf(ANN, BOB)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   expect(new Set([matchIdOf(ANN, BOB), conversationIdOf(ANN, BOB), matchIdOf(ANN, CAT)]).size).toBe(3)

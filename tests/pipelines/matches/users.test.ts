@@ -68,7 +68,7 @@ test('an older place does not replace a newer one', () => {
   expect(index()).toMatchObject([{ place: TOWN }])
 })
 
-test('a user who is switched off, idle for seven days or deleted cannot be found, and can again when back', () => {
+test('a user who is switched off, idle for seven days or deleted cannot be found, but can be found again afterwards', () => {
   const { profile, locate, index, driver } = usersDriver()
   profile(ANN)
   locate(ANN, TOWN.lat, TOWN.lon)
@@ -88,7 +88,7 @@ test('a user who is switched off, idle for seven days or deleted cannot be found
   expect(index()).toEqual([])
 })
 
-test('a swipe counts once, and the newest of a pair wins, rewinds included', () => {
+test('a swipe counts once, and of several swipes of a pair, including rewinds, the newest counts', () => {
   const { swiped, driver } = usersDriver()
   const first = swipe(ANN, BOB, 'RIGHT', 1_000)
   swiped(first)
@@ -105,7 +105,7 @@ test('a swipe counts once, and the newest of a pair wins, rewinds included', () 
   ])
 })
 
-test('the pair hears of likes and of what takes them back, and of no other pass', () => {
+test('the pair is notified of likes and of passes that take them back, but of no other passes', () => {
   const { swiped, driver } = usersDriver()
   swiped(swipe(ANN, BOB, 'LEFT', 1_000))
   swiped(swipe(ANN, CAT, 'SUPER_LIKE', 1_000))
@@ -117,7 +117,7 @@ test('the pair hears of likes and of what takes them back, and of no other pass'
   ])
 })
 
-test('the score of the target follows the formula, only when the direction changes, and the swiper keeps theirs', () => {
+test("the score of the target follows the formula only when the direction changes, and the swiper's score stays", () => {
   const { profile, swiped, user } = usersDriver()
   profile(ANN)
   profile(BOB)
@@ -142,7 +142,7 @@ test('the index follows a score only after it has moved by ten', () => {
   expect(index()).toMatchObject([{ elo: 1_505 }])
 })
 
-test('events from before a deletion are dropped, and a new profile begins anew', () => {
+test('events from before a deletion are dropped, and a new profile starts afresh', () => {
   const { profile, locate, swiped, user, driver, index } = usersDriver()
   profile(ANN)
   profile(BOB)

@@ -89,12 +89,12 @@ export function geohashOf({ precision, column, row }: Cell): string {
 /** Returns the cell with a geohash of 4 to 6 characters. Throws RangeError for other texts. */
 export function cellAt(geohash: string): Cell {
   const precision = geohash.length
-  if (precision !== 4 && precision !== 5 && precision !== 6) throw new RangeError(`${geohash} is no geohash of 4 to 6 characters`)
+  if (precision !== 4 && precision !== 5 && precision !== 6) throw new RangeError(`${geohash} is not a geohash of 4 to 6 characters`)
   let column = 0
   let row = 0
   for (let at = 0; at < precision; at++) {
     const character = ALPHABET.indexOf(geohash[at])
-    if (character < 0) throw new RangeError(`${geohash} is no geohash`)
+    if (character < 0) throw new RangeError(`${geohash} is not a geohash`)
     for (let bit = 0; bit < BITS_PER_CHARACTER; bit++) {
       const value = (character >> (BITS_PER_CHARACTER - 1 - bit)) & 1
       if ((at * BITS_PER_CHARACTER + bit) % 2 === 0) column = column * 2 + value

@@ -62,7 +62,7 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   expect(passes(viewer(by), candidate(of), NOW)).toBe(failed.length === 0)
 })
 
-test('each part of the ranking raises the score, and all parts together give one', () => {
+test('each part of the ranking raises the score, and all parts together give 1', () => {
   const here = viewer({ place: candidate().place })
   expect(scoreOf(here, candidate(), 'like', NOW)).toBeCloseTo(1, 9)
   const best = scoreOf(here, candidate(), 'none', NOW)

@@ -31,7 +31,7 @@ test.each([
   expect(geohashOf(cellOf({ lat, lon }, 4))).toBe(geohash.slice(0, 4))
 })
 
-test('a geohash leads back to its cell, and the cell contains its places', () => {
+test('a geohash identifies its cell, and the cell contains its places', () => {
   const random = seededRandom(1)
   for (let round = 0; round < 2_000; round++) {
     const place = randomPlace(random)
@@ -47,7 +47,7 @@ test.each(['', 'u4p', 'u4pruyd', 'u4prua', 'u4pru!'])('%j is refused as a geohas
   expect(() => cellAt(text)).toThrow(RangeError)
 })
 
-test('neighbours touch the cell, across the antimeridian too, and none lies beyond a pole', () => {
+test('neighbours touch the cell, even across the antimeridian, and none is beyond a pole', () => {
   const touches = (a: Cell, b: Cell) => {
     const columns = 360 / (boundsOf(a).east - boundsOf(a).west)
     const apart = Math.abs(a.column - b.column)
@@ -69,13 +69,13 @@ test('neighbours touch the cell, across the antimeridian too, and none lies beyo
   expect(withNeighbours(cellOf({ lat: -90, lon: 10 }, 6))).toHaveLength(6)
 })
 
-test('known distances', () => {
+test('distances between known places', () => {
   expect(distanceKm({ lat: 52.2296756, lon: 21.0122287 }, { lat: 41.89193, lon: 12.51133 })).toBeCloseTo(1_315.5, 0)
   expect(distanceKm({ lat: 0, lon: 179.5 }, { lat: 0, lon: -179.5 })).toBeCloseTo(111.2, 1)
   expect(distanceKm({ lat: 90, lon: 0 }, { lat: -90, lon: 77 })).toBeCloseTo(Math.PI * 6371.0088, 3)
 })
 
-test('the distance shown is between cells, whole and at least one kilometre', () => {
+test('the shown distance is the one between cells, in whole kilometres and at least one', () => {
   const here = { lat: 37.77, lon: -122.42 }
   expect(shownDistanceKm(here, here)).toBe(1)
   expect(shownDistanceKm(here, { lat: 37.779, lon: -122.42 })).toBe(1)
@@ -84,7 +84,7 @@ test('the distance shown is between cells, whole and at least one kilometre', ()
   expect(shownDistanceKm(here, far)).toBe(shownDistanceKm(moved, far))
 })
 
-test('the distance to a cell is the least to any of its points', () => {
+test('the distance to a cell is the distance to its nearest point', () => {
   const random = seededRandom(2)
   for (let round = 0; round < 300; round++) {
     const cell = cellOf(randomPlace(random), 4)
@@ -109,7 +109,7 @@ test.each([
   ['the antimeridian', { lat: -17, lon: 179.99 }],
   ['89 degrees', { lat: 89, lon: 30 }],
   ['San Francisco', { lat: 37.77, lon: -122.42 }],
-])('around %s, the cells within a distance hold every place within it, nearest first', (_where, centre) => {
+])('around %s, the cells within a distance contain every place within it, nearest first', (_where, centre) => {
   const random = seededRandom(3)
   const cells = cellsWithin(centre, 100, 5_000)
   const hashes = new Set(cells.map(({ cell }) => geohashOf(cell)))
