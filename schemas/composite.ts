@@ -27,7 +27,7 @@ const MAX_BYTES_PER_UNIT = 3
 /** Encodes text as UTF-8 bytes, which sort in code point order. */
 export const textPart: KeyPart<string> = {
   encode(value, out) {
-    if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot hold')
+    if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
     // Reserves twice the length, because every byte could be a NUL that needs escaping.
     out.reserve(value.length * MAX_BYTES_PER_UNIT * 2 + 2)
     const { buffer } = out

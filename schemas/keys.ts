@@ -17,7 +17,7 @@ const MAX_BYTES_PER_UNIT = 3
 /** Encodes text as strict UTF-8. Rejects malformed bytes and lone surrogates instead of replacing them. */
 export const utf8: Codec<string> = {
   encode(value, out) {
-    if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot hold')
+    if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
     out.reserve(value.length * MAX_BYTES_PER_UNIT)
     out.length += out.buffer.write(value, out.length, 'utf8')
   },

@@ -23,7 +23,7 @@ export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': '
  */
 const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
 
-/** Additional configuration of compacted topics whose replaced records must vanish within the hour. */
+/** Additional configuration of compacted topics whose replaced records must be erased within the hour. */
 export const erasable: Readonly<Record<string, string>> = {
   'max.compaction.lag.ms': String(ERASABLE_COMPACTED_MS),
   'segment.ms': String(ERASABLE_COMPACTED_MS),

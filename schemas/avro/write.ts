@@ -21,7 +21,7 @@ import {
  * the reason in the cursor, when the value is invalid.
  */
 
-const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot hold'
+const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot represent'
 const LOW_28_BITS = 2 ** 28 - 1
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n

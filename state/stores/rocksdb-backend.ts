@@ -80,7 +80,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     failed: (doing, error) => stateError(`${doing} in ${folder}`, error),
   }
 
-  /** Copied records may replace values, and nobody says which of them must vanish. */
+  /** Copied records may replace values, and it is unknown which of these must be erased. */
   const copying: SharedDatabase = {
     ...shared,
     live: {
@@ -96,7 +96,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     },
   }
 
-  /** Copies the database and goes on with the copy, because the binding cannot compact. */
+  /** Copies the database and continues with the copy, because the binding cannot compact. */
   async function rewrite(): Promise<boolean> {
     const before = currentGeneration(folder)
     const generation = nextGeneration(before)

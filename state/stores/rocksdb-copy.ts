@@ -1,7 +1,7 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 const ROWS_PER_FETCH = 256
-/** Work goes on between the slices of a copy, which takes at most a third of the thread's time. */
+/** Work continues between the slices of a copy, which takes at most a third of the thread's time. */
 const SLICE_MS = 4
 const PAUSE_MS = 8
 /** Greater than every key, since numbers of key spaces have four bytes. */

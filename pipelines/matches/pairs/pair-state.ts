@@ -32,8 +32,8 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Applies a swipe. The newest one of each side counts, whatever the order of arrival. The first moment in which both
- * sides like each other makes the match; nothing unmakes it but `end`.
+ * Applies a swipe. The newest one of each side counts, in any order of arrival. The first moment in which both sides
+ * like each other makes the match; nothing unmakes it but `end`.
  * @returns the same row if nothing changed
  */
 export function withSwipe(row: PairRow, swipe: PairSwipe): PairRow {
@@ -47,7 +47,7 @@ export function withSwipe(row: PairRow, swipe: PairSwipe): PairRow {
   return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
 }
 
-/** Ends the match, for both and for ever. Without a match, nothing changes. */
+/** Ends the match permanently, for both. Without a match, nothing changes. */
 export function ended(row: PairRow, now: number): PairRow {
   return isMatched(row) ? { ...row, ended_at: now } : row
 }

@@ -12,7 +12,7 @@ export interface SwipeEffect {
 
 /**
  * Applies a swipe or a rewind; undefined if it changes nothing: it was counted before, or a newer one was. The newest
- * time wins whatever the order of arrival, because a swipe may wait in a spool while later ones pass.
+ * time counts, in any order of arrival, because a swipe may wait in a spool while later ones pass.
  */
 export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, ts }: SwipeEvent): SwipeEffect | undefined {
   if (known !== undefined && (ts < known.ts || (ts === known.ts && swipe_id <= known.swipe_id))) return undefined

@@ -103,7 +103,7 @@ const FAILURES = [
     value: NOT_ENCODABLE,
     stage: 'produce',
     code: 'produce_failed',
-    message: 'its output to notes failed: text has a lone surrogate, which UTF-8 cannot hold',
+    message: 'its output to notes failed: text has a lone surrogate, which UTF-8 cannot represent',
   },
 ] as const
 
