@@ -3,7 +3,7 @@ import { type LimitRule, ruleOf } from '../limit-rule.ts'
 const MINUTE_SECONDS = 60
 const perMinute = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
-/** Against bots, and against measuring where somebody is: docs/services/matches.md#rate-limits */
+/** Limits against bots, and against finding out where somebody is: docs/services/matches.md#rate-limits */
 export const MATCHES_LIMITS: readonly LimitRule[] = [
   ruleOf({ rule_id: 'matches-swipe', endpoint_pattern: 'POST /v1/swipe', limit_count: 100, ...perMinute }),
   ruleOf({ rule_id: 'matches-feed', endpoint_pattern: 'GET /v1/feed', limit_count: 60, ...perMinute }),
