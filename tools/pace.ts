@@ -1,4 +1,4 @@
-/** Sends the events of a stream at their times. */
+/** Options for sending the events of a stream, each at its time. */
 export interface PaceOptions<Event extends { readonly at: number }> {
   /** Returns undefined at the end of the stream. */
   readonly next: () => Event | undefined

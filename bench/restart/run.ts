@@ -36,7 +36,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 const seconds = (ms: number) => (ms / 1_000).toFixed(2)
 
 async function restores(place: Place, { peersDir, dataDir }: RestartConfig): Promise<void> {
-  say(row(['restore of wiped state, 4 partitions', 'records', 'records/s (median)', 'start to ready s (median)']))
+  say(row(['restore of wiped state, 4 partitions', 'records', 'records/s (median)', 'start to ready (s, median)']))
   say(row(['---', '--:', '--:', '--:']))
   const { keys, runs } = asked
   const shapes = [
@@ -72,7 +72,7 @@ function restoreRow(label: string, figures: readonly RestoreFigures[]): string {
 }
 
 async function inPlace(place: Place): Promise<void> {
-  say(row(['restart with the state in place', 'start to ready s (median)']))
+  say(row(['restart with the state in place', 'start to ready (s, median)']))
   say(row(['---', '--:']))
   const again = async (keys: number, end: 'stop' | 'kill') => median(await restartInPlace(place, keys, asked.runs, end)).toFixed(2)
   for (const keys of [asked.keys / 10, asked.keys, asked.keys * 4]) say(row([`${keys} keys`, await again(Math.round(keys), 'stop')]))
@@ -86,7 +86,7 @@ const STALL_HEADER = [
     'partitions of stopped workers s',
     'partitions moved between other workers s',
     'unmoved partitions s',
-    'start to ready s',
+    'start to ready (s)',
   ]),
   row(['---', '--:', '--:', '--:', '--:', '--:']),
 ]

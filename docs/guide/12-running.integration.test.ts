@@ -31,7 +31,7 @@ import { testStack, uniqueName } from '../../tests/stack/index.ts'
 const name = uniqueName('station-counts')
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: uniqueName('returns'), key: utf8, value: rawValue(utf8), partitions: 2 }
-/** Key: the station. Value: returns so far, as text. */
+/** Key: the station. Value: the number of returns so far, as text. */
 const counts: Topic<string, string> = { name: uniqueName('counts'), key: utf8, value: rawValue(utf8), partitions: 1 }
 
 const stationCounts = topology(name, (t) => {
