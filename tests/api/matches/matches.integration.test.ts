@@ -72,7 +72,7 @@ describe('two users who like each other', () => {
     await expect.poll(async () => (await ann.ask('GET', 'blocks')).body.blocks, SOON).toEqual([{ user_id: bob.id }])
   })
 
-  test('an ended match has ended for both, permanently', async () => {
+  test('ending a match applies to both users, permanently', async () => {
     const { ann, bob } = await couple()
     await ann.ask('POST', 'swipe', like(bob))
     await bob.ask('POST', 'swipe', like(ann))
