@@ -16,7 +16,7 @@ export interface ErrorDefinition {
   readonly message: string
 }
 
-type Entry = Omit<ErrorDefinition, 'code' | 'retryable'>
+type Entry = Omit<ErrorDefinition, 'code' | 'retryable'> & { readonly retryable?: never }
 
 const RETRYABLE = new Set([408, 429, 500, 503])
 

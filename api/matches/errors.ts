@@ -4,44 +4,37 @@ import { defineErrors } from '../kit/errors.ts'
 export const matchesErrors = defineErrors({
   under_age: {
     status: 400,
-    retryable: false,
     when: 'the birth date makes the user younger than 18 today (UTC)',
     message: 'Users must be at least 18 years old.',
   },
   invalid_target: {
     status: 400,
-    retryable: false,
     when: 'a user swipes or blocks themselves',
     message: 'The target must be another user.',
   },
   location_required: {
     status: 400,
-    retryable: false,
     when: 'the request gives no place and none is known yet',
     message: 'Give lat and lon, or send a location first.',
   },
   profile_inactive: {
     status: 403,
-    retryable: false,
     when: 'the own profile is switched off',
     message: 'Your profile is switched off. Switch it on with PATCH /v1/me.',
   },
   profile_not_found: {
     status: 404,
-    retryable: false,
     when: 'the own profile does not exist, or the other one does not exist, is deleted, switched off, blocked or unmatched',
     message: 'This profile does not exist.',
   },
-  match_not_found: { status: 404, retryable: false, when: 'the caller has no such match', message: 'You have no such match.' },
+  match_not_found: { status: 404, when: 'the caller has no such match', message: 'You have no such match.' },
   already_matched: {
     status: 409,
-    retryable: false,
     when: 'the last swipe has led to a match, which a rewind cannot take back',
     message: 'The last swipe is a match already. Unmatch instead.',
   },
   nothing_to_rewind: {
     status: 409,
-    retryable: false,
     when: 'there is no swipe to take back, or it was taken back already',
     message: 'There is no swipe to take back.',
   },

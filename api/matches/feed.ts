@@ -9,12 +9,12 @@ import { findCandidates } from '../../state/views/matches/search.ts'
 import { exclusionsOf, interestOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
 import type { ListReader } from '../../state/views/view.ts'
 import { jsonAnswer } from '../kit/answer.ts'
-import { ApiError, errors } from '../kit/errors.ts'
+import { ApiError, invalidRequest } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import { type People, personJson } from './people.ts'
-import { PRIVATE } from './profile.ts'
 import { explainRoute, feedRoute } from './routes.ts'
 
 /** How long a list of candidates is worth showing, seconds: docs/services/matches.md#feed */
@@ -52,9 +52,7 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
   ): Promise<Place & { readonly at: number }> {
     const { lat, lon } = given
     if ((lat === undefined) !== (lon === undefined))
-      throw new ApiError(errors.invalid_request, {
-        details: [{ path: `query.${lat === undefined ? 'lat' : 'lon'}`, message: 'lat and lon belong together' }],
-      })
+      throw invalidRequest(`query.${lat === undefined ? 'lat' : 'lon'}`, 'lat and lon belong together')
     if (lat !== undefined && lon !== undefined) {
       const at = now()
       void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(() => undefined)

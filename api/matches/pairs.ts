@@ -9,10 +9,11 @@ import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError } from '../kit/errors.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import { type People, personJson } from './people.ts'
-import { PRIVATE, userOf } from './profile.ts'
+import { userOf } from './profile.ts'
 import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
 
 /** The list of likes has the newest ones only. */

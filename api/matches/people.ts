@@ -5,10 +5,11 @@ import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { FORGET_RECENT, NOTE_RECENT, noteArguments } from '../../state/views/matches/recent.ts'
 import { userKeys } from '../../state/views/matches/users.ts'
 import { readUser, type UserState } from '../../state/views/matches/viewer.ts'
-import { type ListReader, NOT_CAUGHT_UP, type ViewReader, type ViewScripts } from '../../state/views/view.ts'
-import { ApiError, errors } from '../kit/errors.ts'
+import type { ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
+import { ApiError } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import type { Logger } from '../kit/logging.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import { matchesErrors } from './errors.ts'
 
 export interface PeopleDeps {
@@ -41,8 +42,7 @@ export function people({ views, scripts, facts, log }: PeopleDeps): People {
   }
 
   async function own(userId: string): Promise<UserState> {
-    const state = await readUser(views, partitionOf(userId), userId)
-    if (state === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const state = caughtUp(await readUser(views, partitionOf(userId), userId))
     if (state === undefined)
       throw new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
     return state

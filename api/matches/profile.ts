@@ -7,14 +7,14 @@ import { placeField } from '../../state/views/matches/recent.ts'
 import { placeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
-import { ApiError, errors } from '../kit/errors.ts'
+import { ApiError, invalidRequest } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import type { People } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
-export const PRIVATE = { 'Cache-Control': 'private, no-store' }
 const ADULT_YEARS = 18
 /** A place that is less accurate would put users into cells where they are not. */
 const LEAST_ACCURACY_M = 10_000
@@ -59,7 +59,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     if (given.birth_date !== undefined && ageAt(given.birth_date, now()) < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
     const answer = await decide(from, action, given)
     if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
-    if (answer.outcome === 'bad_ages') throw badAges()
+    if (answer.outcome === 'bad_ages') throw invalidRequest('body.min_age_pref', 'must not exceed max_age_pref')
     if (answer.outcome === 'deleted') throw new Error('a change of a profile was answered as a deletion')
     return jsonAnswer(answer.outcome === 'created' ? 201 : 200, await shown(answer.profile), PRIVATE)
   }
@@ -81,8 +81,8 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   return [
     bind(putProfileRoute, (input) => change(input, 'put', input.body)),
     bind(patchProfileRoute, (input) => change(input, 'patch', input.body)),
-    bind(readProfileRoute, async ({ caller }) => {
-      const { profile } = await people.own(caller!.subject.toLowerCase())
+    bind(readProfileRoute, async (input) => {
+      const { profile } = await people.own(userOf(input))
       return jsonAnswer(200, await shown(profile), PRIVATE)
     }),
     bind(deleteProfileRoute, async (input) => {
@@ -90,10 +90,10 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
       return noContent()
     }),
-    bind(locationRoute, async ({ caller, body }) => {
-      const { lat, lon, accuracy_m } = body
+    bind(locationRoute, async (input) => {
+      const { lat, lon, accuracy_m } = input.body
       if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
-      const user = caller!.subject.toLowerCase()
+      const user = userOf(input)
       const ts = now()
       await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
       await people.tryToNote(user, placeField({ lat, lon }, ts))
@@ -109,8 +109,4 @@ export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
 
 function profileJson({ deleted_at: _deleted, created_at, updated_at, ...fields }: MatchProfile) {
   return { ...fields, created_at: new Date(created_at).toISOString(), updated_at: new Date(updated_at).toISOString() }
-}
-
-function badAges(): ApiError {
-  return new ApiError(errors.invalid_request, { details: [{ path: 'body.min_age_pref', message: 'must not exceed max_age_pref' }] })
 }

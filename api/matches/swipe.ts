@@ -8,11 +8,12 @@ import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
 import { jsonAnswer } from '../kit/answer.ts'
 import { ApiError } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import type { Swipe } from './model.ts'
 import type { People } from './people.ts'
-import { PRIVATE, userOf } from './profile.ts'
+import { userOf } from './profile.ts'
 import { rewindRoute, swipeRoute } from './routes.ts'
 
 export interface SwipeDeps {
