@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A Lua script for Redis. Its source must not depend on input, because a server keeps every source that it was sent. */
+/** A Lua script for Redis. Its source must not depend on input, because servers keep every source. */
 export interface RedisScript {
   /** Names the script in messages. */
   readonly name: string
