@@ -197,7 +197,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
   for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
 
-  process.stdout.write('\nseen-set: items, written per item, set, false positives, add, ask a copy\n')
+  process.stdout.write('\nseen-set: items, written per item, set, false positives, CPU to add, CPU to ask a copy\n')
   await inFolder(async (folder) => {
     const backend = await openRocksdbBackend({ folder: join(folder, 'seen') })
     for (const cost of seenSetCosts(backend)) {
