@@ -10,6 +10,7 @@ import { loadRocksdbBinding } from '../state/stores/rocksdb-binding.ts'
 import type { ChangelogWriter, StateBackend } from '../state/stores/store.ts'
 import { inFolder } from './harness/folder.ts'
 import { median } from './harness/table.ts'
+import { seenSetCosts } from './seen-sets.ts'
 import declaration from './stores.command.ts'
 
 const ROUNDS = 5
@@ -195,6 +196,18 @@ async function main(): Promise<void> {
 
   process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
   for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
+
+  process.stdout.write('\nseen-set: items, written per item, set, false positives, CPU to add, CPU to ask a copy\n')
+  await inFolder(async (folder) => {
+    const backend = await openRocksdbBackend({ folder: join(folder, 'seen') })
+    for (const cost of seenSetCosts(backend)) {
+      const { items, writtenBytes, setBytes, falsePositives, addMicroseconds, readMicroseconds } = cost
+      const share = `${(100 * falsePositives).toFixed(2)} %`
+      const sizes = [items, `${writtenBytes.toFixed(0)} bytes`, `${setBytes} bytes`]
+      process.stdout.write(`${[...sizes, share, `${addMicroseconds.toFixed(1)} µs`, `${readMicroseconds.toFixed(1)} µs`].join('  ')}\n`)
+    }
+    await backend.close()
+  })
 }
 
 await runMain(main)
