@@ -6,7 +6,16 @@ import type { Candidate } from '../../state/views/matches/candidates/person.ts'
 import type { Ranked } from '../../state/views/matches/candidates/ranking.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
 import { findCandidates } from '../../state/views/matches/search.ts'
-import { exclusionsOf, interestOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import {
+  basisOf,
+  isFresh,
+  nextRefillAt,
+  STACK_TTL_MS,
+  type Stack,
+  type StackedCandidate,
+  stackOf,
+} from '../../state/views/matches/stack.ts'
+import { exclusionsOf, interestOf, lastSwipeOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
 import type { ListReader } from '../../state/views/view.ts'
 import { jsonAnswer } from '../kit/answer.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
@@ -17,8 +26,6 @@ import { matchesErrors } from './errors.ts'
 import { type People, personJson } from './people.ts'
 import { explainRoute, feedRoute } from './routes.ts'
 
-/** How long a list of candidates is worth showing, seconds: docs/services/matches.md#feed */
-const STACK_TTL_S = 300
 const MS_PER_SECOND = 1_000
 
 export interface FeedDeps {
@@ -55,6 +62,7 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
       throw invalidRequest(`query.${lat === undefined ? 'lat' : 'lon'}`, 'lat and lon belong together')
     if (lat !== undefined && lon !== undefined) {
       const at = now()
+      await people.checkJump(userId, state, { lat, lon })
       void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(() => undefined)
       await people.tryToNote(userId, placeField({ lat, lon }, at))
       return { lat, lon, at }
@@ -64,23 +72,42 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
     return known
   }
 
+  /** The kept stack without those who may not be seen any more, or a new one. */
+  async function stackFor(userId: string, state: UserState, place: Place): Promise<{ stack: Stack; left: readonly StackedCandidate[] }> {
+    const basis = basisOf(viewerAt(state, place))
+    const exclusion = exclusionsOf(state, now())
+    const allowed = (stack: Stack) =>
+      rewoundFirst(
+        state,
+        stack.candidates.filter((candidate) => exclusion(candidate.userId) === undefined),
+      )
+    const kept = state.stack
+    if (kept !== undefined) {
+      const left = allowed(kept)
+      if (isFresh(kept, left.length, basis, now())) return { stack: kept, left }
+    }
+    const stack = stackOf(await search(state, place), basis, now())
+    await people.keepStack(userId, stack)
+    return { stack, left: allowed(stack) }
+  }
+
   return [
     bind(feedRoute, async ({ caller, query }) => {
       const userId = caller!.subject.toLowerCase()
       const state = await people.active(userId)
       const place = await placeFor(userId, state, query)
-      const ranked = await search(state, place)
-      const profiles = await people.shown(ranked.map(({ candidate }) => candidate.userId))
-      const candidates = ranked.flatMap(({ candidate, score }) => {
+      const { stack, left } = await stackFor(userId, state, place)
+      const profiles = await people.shown(left.map((candidate) => candidate.userId))
+      const shown = left.flatMap((candidate) => {
         const profile = profiles.get(candidate.userId)
         if (profile === undefined) return []
         const distance_km = shownDistanceKm(place, candidate.place)
-        return [{ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km, score }]
+        return [{ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km, score: candidate.score }]
       })
       const body = {
-        candidates: candidates.slice(0, query.limit),
-        stack_ttl_s: STACK_TTL_S,
-        next_refill_hint: new Date(now() + STACK_TTL_S * MS_PER_SECOND).toISOString(),
+        candidates: shown.slice(0, query.limit),
+        stack_ttl_s: STACK_TTL_MS / MS_PER_SECOND,
+        next_refill_hint: new Date(nextRefillAt(stack, shown.length)).toISOString(),
         location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
       }
       return jsonAnswer(200, body, PRIVATE)
@@ -100,4 +127,12 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
       return jsonAnswer(200, { user: query.user, candidate: query.candidate, passed, verdicts: all }, PRIVATE)
     }),
   ]
+}
+
+/** The profile whose swipe was just taken back comes first again. */
+function rewoundFirst(state: UserState, candidates: readonly StackedCandidate[]): readonly StackedCandidate[] {
+  const last = lastSwipeOf(state)
+  if (last?.direction !== 'REWIND') return candidates
+  const isRewound = ({ userId }: StackedCandidate) => userId === last.targetId
+  return [...candidates.filter(isRewound), ...candidates.filter((candidate) => !isRewound(candidate))]
 }

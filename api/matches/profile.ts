@@ -94,6 +94,8 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       const { lat, lon, accuracy_m } = input.body
       if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
       const user = userOf(input)
+      const state = await people.stateOf(user)
+      if (state !== undefined) await people.checkJump(user, state, { lat, lon })
       const ts = now()
       await facts.publish(locationUpdates, user, { user_id: user, lat, lon, accuracy_m: accuracy_m ?? null, ts })
       await people.tryToNote(user, placeField({ lat, lon }, ts))

@@ -1,8 +1,18 @@
-import { matchIndex, matchPairDecisions, matchProfiles, matchRelations, matchSeen } from '../../schemas/matches/topics.ts'
+import {
+  matchEvents,
+  matchIndex,
+  matchPairDecisions,
+  matchProfiles,
+  matchRelations,
+  matchSeen,
+  matchSwipes,
+} from '../../schemas/matches/topics.ts'
+import { matchesTable } from '../../state/tables/matches/matches.ts'
+import { matchSwipesTable } from '../../state/tables/matches/swipes.ts'
 import { matchIndexView } from '../../state/views/matches/index-cells.ts'
 import { matchPairsView } from '../../state/views/matches/pairs.ts'
 import { matchUsersView } from '../../state/views/matches/users.ts'
-import { type SinkDeclaration, viewSink } from '../sinks.ts'
+import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
 /** Sinks that a request may wait for. */
 export const matchSinks: readonly SinkDeclaration[] = [
@@ -10,4 +20,9 @@ export const matchSinks: readonly SinkDeclaration[] = [
   viewSink('match-pairs-view', matchPairsView, [matchPairDecisions]),
 ]
 
-export const matchBulkSinks: readonly SinkDeclaration[] = [viewSink('match-index-view', matchIndexView, [matchIndex])]
+/** Sinks that no request waits for. */
+export const matchBulkSinks: readonly SinkDeclaration[] = [
+  viewSink('match-index-view', matchIndexView, [matchIndex]),
+  tableSink('match-swipes-table', matchSwipesTable, matchSwipes),
+  tableSink('matches-table', matchesTable, matchEvents),
+]

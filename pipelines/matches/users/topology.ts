@@ -69,7 +69,8 @@ export const matchUsers = topology(
     const swipes = keyedStore('swipes', { key: utf8, value: avro('matches/SwipeRow') })
     const seen = seenSetStore('seen', { key: utf8, item: utf8, ...SEEN_SHAPE, collectChanges: true })
     const idle = timerStore('idle', { key: utf8 })
-    const stores = [users, swipes, seen, idle]
+    const erasing = timerStore('erasing', { key: utf8 })
+    const stores = [users, swipes, seen, idle, erasing]
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
 
     /** Users whose record in `match-seen` is due with the next commit, and the swipes that it includes. */
@@ -101,7 +102,10 @@ export const matchUsers = topology(
 
     function takeProfile({ view }: Decision<MatchProfile>, ctx: RecordContext<string>): void {
       if (view === null) return
-      if (view.deleted_at !== null) seen.delete(view.user_id)
+      if (view.deleted_at !== null) {
+        seen.delete(view.user_id)
+        erasing.schedule(view.user_id, ctx.now)
+      }
       show(view.user_id)
       const known = userOf(view.user_id)
       const isNew = !known.has_profile && view.deleted_at === null
@@ -169,6 +173,19 @@ export const matchUsers = topology(
       }
     }
 
+    /** Removes the swipes of one deleted user, in steps. Those that a new profile has made meanwhile stay. */
+    function erase(now: number): void {
+      const [first] = erasing.due(now, 1)
+      if (first === undefined) return
+      const deletedAt = users.get(first.key)?.deleted_at ?? now
+      const old: string[] = []
+      for (const [key, { ts }] of swipes.scan({ prefix: Buffer.from(pairRow(first.key, '')) })) {
+        if (ts <= deletedAt && old.push(key) === SWEPT_PER_TICK) break
+      }
+      for (const key of old) swipes.delete(key)
+      if (old.length < SWEPT_PER_TICK) erasing.cancel(first.key)
+    }
+
     /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
@@ -211,6 +228,7 @@ export const matchUsers = topology(
         forgetBefore = now - SWIPE_KEPT_MS
         forgetting.run(Math.floor(now / WALK_EVERY_MS))
       })
+      .tick('erase-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes, erasing] }, erase)
       .tick('forget-seen', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [seen] }, (now) => void seen.expire(now, SWEPT_PER_TICK))
       .beforeCommit('show-changes', { stores: [users, seen], emits: [matchSeen] }, showChanges)
     t.source(scored, INTERNAL).process('take-score', { reads: (_swipe, key) => users.prefetch(key), stores, emits }, takeScore)

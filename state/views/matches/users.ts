@@ -19,6 +19,8 @@ import { type View, type ViewOperation, viewTag } from '../view.ts'
  * | `{match-profiles:<p>}:matches:<user>` | sorted set: users matched with this one, by time |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom this one blocks, by time |
  * | `{match-profiles:<p>}:recent:<user>` | hash: what the API knows and the view does not include yet: see recent.ts |
+ * | `{match-profiles:<p>}:stack:<user>` | JSON of the candidates found last: see stack.ts |
+ * | `{match-profiles:<p>}:jumps:<user>` | sorted set: times of moves over more than a kilometre: see jumps.ts |
  */
 export const MATCH_USERS_VIEW = 'match-profiles'
 
@@ -53,7 +55,7 @@ function operationsFor(partition: number, key: string, value: UserRecord | null)
 function profileOperations(partition: number, userId: string, profile: MatchProfile | null): ViewOperation[] {
   const keys = userKeys(partition, userId)
   if (profile !== null && profile.deleted_at === null) return [{ op: 'set', key: keys.profile, value: JSON.stringify(profile) }]
-  return [keys.profile, keys.self, keys.seen, keys.recent].map((key) => ({ op: 'del', key }))
+  return [keys.profile, keys.self, keys.seen, keys.recent, keys.stack, keys.jumps].map((key) => ({ op: 'del', key }))
 }
 
 function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[] {
@@ -148,6 +150,8 @@ export interface UserKeys {
   readonly matches: string
   readonly blocks: string
   readonly recent: string
+  readonly stack: string
+  readonly jumps: string
 }
 
 /** Returns the keys of a user. */
@@ -163,6 +167,8 @@ export function userKeys(partition: number, userId: string): UserKeys {
     matches: of('matches'),
     blocks: of('blocks'),
     recent: of('recent'),
+    stack: of('stack'),
+    jumps: of('jumps'),
   }
 }
 

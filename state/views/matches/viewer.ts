@@ -8,6 +8,7 @@ import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
 import { parseRecent, type Recent, type RecentSwipe } from './recent.ts'
+import type { Stack } from './stack.ts'
 import { isSevered, MATCH_USERS_VIEW, parseRelation, type Relation, userKeys } from './users.ts'
 
 /** All that is known of a user who asks for others. */
@@ -17,6 +18,7 @@ export interface UserState {
   readonly relations: ReadonlyMap<string, Relation>
   readonly recent: Recent
   readonly seenPages: Readonly<Record<string, string>>
+  readonly stack: Stack | undefined
 }
 
 const seenSet = seenSetReader({ item: utf8, ...SEEN_SHAPE })
@@ -28,12 +30,13 @@ export async function readUser(
   userId: string,
 ): Promise<UserState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [profile, self, relations, recent, seenPages, caughtUp] = await Promise.all([
+  const [profile, self, relations, recent, seenPages, stack, caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
     reader.hgetall(keys.relations),
     reader.hgetall(keys.recent),
     reader.hgetall(keys.seen),
+    reader.get(keys.stack),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
@@ -44,6 +47,7 @@ export async function readUser(
     relations: new Map(Object.entries(relations).map(([other, text]) => [other, parseRelation(text)])),
     recent: parseRecent(recent),
     seenPages,
+    stack: stack === null ? undefined : (JSON.parse(stack) as Stack),
   }
 }
 

@@ -65,6 +65,10 @@ describe('two users who like each other', () => {
       [bob, ann],
     ])
       await expect.poll(async () => (await user.ask('GET', 'matches')).body.matches, SOON).toMatchObject([{ ...match, user_id: other.id }])
+    const swipes = () => system.rowsOf(`SELECT direction FROM match_swipes FINAL WHERE swiper_id IN ('${ann.id}', '${bob.id}') ORDER BY ts`)
+    await expect.poll(swipes, SOON).toEqual([{ direction: 'RIGHT' }, { direction: 'SUPER_LIKE' }])
+    const matches = () => system.rowsOf(`SELECT toString(conversation_id) AS id FROM matches FINAL WHERE match_id = '${match.match_id}'`)
+    await expect.poll(matches, SOON).toEqual([{ id: match.conversation_id }])
     expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('already_matched')
     expect((await ann.ask('PUT', `blocks/${bob.id}`)).status).toBe(204)
     expect((await bob.ask('GET', 'matches')).body).toMatchObject({ matches: [], total: 0 })
@@ -120,7 +124,30 @@ test('the place of a feed request is an update, and half a place is refused', as
   await expect.poll(async () => (await ann.ask('GET', 'me')).body, SOON).toMatchObject({ lat: 80, lon: 170, geohash6: expect.any(String) })
 })
 
-test('an administrator can see why a user does not see another one', async () => {
+test('a user who moves too often must wait', async () => {
+  const { ann } = await couple()
+  const move = async (index: number) => (await ann.ask('GET', `feed?lat=${index}&lon=100`)).status
+  const statuses: number[] = []
+  for (let index = 0; index < 21; index++) statuses.push(await move(index))
+  expect(statuses).toEqual([...Array.from({ length: 20 }, () => 200), 429])
+  expect((await ann.ask('POST', 'location', { lat: 50, lon: 100 })).body.error).toBe('rate_limit_exceeded')
+  expect((await ann.ask('GET', `feed?lat=19.001&lon=100`)).status).toBe(200)
+})
+
+test('a rewound profile comes first again', async () => {
+  const town = nextTown++
+  const ann = await person(town, 0)
+  const others = await Promise.all([1, 2, 3].map((far) => person(town, far / 1_000)))
+  await expect.poll(async () => (await foundBy(ann)).length, SOON).toBe(others.length)
+  const order = await foundBy(ann)
+  const last = others.find(({ id }) => id === order[2]) as TestUser
+  await ann.ask('POST', 'swipe', like(last, 'LEFT'))
+  expect(await foundBy(ann)).toEqual(order.slice(0, 2))
+  await ann.ask('POST', 'swipe/rewind')
+  expect(await foundBy(ann)).toEqual([order[2], order[0], order[1]])
+})
+
+test('an administrator learns why a user does not see another one', async () => {
   const { ann, bob } = await couple()
   const admin = await system.user({ scope: 'admin' })
   await ann.ask('PATCH', 'me', { max_age_pref: 30 })

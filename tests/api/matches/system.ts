@@ -4,6 +4,7 @@ import type { Component } from '../../../deploy/local/component.ts'
 import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
@@ -11,8 +12,6 @@ import { startWorkerProcess } from '../worker-process.ts'
 
 /** How long a dozen processes may take to start on a busy machine. */
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
-/** No server listens here. */
-const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 
 export interface Asked {
   readonly status: number
@@ -35,11 +34,20 @@ export async function matchesSystem() {
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
   await provisionTopics(kafka.address, registry.address)
+  const clickhouse = await testStack().clickhouse()
+  const database = uniqueName('matches').replaceAll('-', '_')
+  const rowsOf = async (query: string) => {
+    const answer = await fetch(`${clickhouse}/?database=${database}`, { method: 'POST', body: `${query} FORMAT JSON` })
+    if (!answer.ok) throw new Error(await answer.text())
+    return ((await answer.json()) as { data: Record<string, unknown>[] }).data
+  }
+  await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
     SCHEMA_REGISTRY_URL: registry.address,
-    CLICKHOUSE_URL: NO_CLICKHOUSE,
+    CLICKHOUSE_URL: clickhouse,
+    CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
     PIPELINES: 'matches,match-users',
   }
@@ -75,5 +83,5 @@ export async function matchesSystem() {
     }
   }
 
-  return { folder, kafka, redis, env, worker, apis, user }
+  return { folder, kafka, redis, env, worker, apis, user, rowsOf }
 }

@@ -177,3 +177,16 @@ test('state and output survive crashes at every commit step', () => {
   expect(user(BOB)?.elo_score).toBe(eloAfter(1_516, 1_500, 'LEFT'))
   expect(index()).toHaveLength(1)
 })
+
+test('the swipes of a deleted user are removed, and those of a new profile stay', () => {
+  const { profile, swiped, driver } = usersDriver()
+  const rows = () => [...driver.store<KeyedStore<string, unknown>>('swipes').scan()].map(([key]) => key)
+  profile(ANN)
+  swiped(swipe(ANN, BOB, 'RIGHT', driver.now))
+  swiped(swipe(CAT, BOB, 'RIGHT', driver.now))
+  profile(ANN, {}, 'delete')
+  profile(ANN)
+  swiped(swipe(ANN, CAT, 'RIGHT', driver.now + 1))
+  driver.advanceWallClock(2_000)
+  expect(rows()).toEqual([`${ANN}:${CAT}`, `${CAT}:${BOB}`])
+})

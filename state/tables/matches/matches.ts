@@ -1,0 +1,13 @@
+import type { MatchEvent } from '../../../schemas/matches/types.ts'
+import type { Table } from '../table.ts'
+import { isoMonth } from '../time.ts'
+
+/** Every match, without a limit of time. Fed by `match-events`. Read it with FINAL. */
+export const matchesTable: Table<string, MatchEvent> = {
+  name: 'matches',
+  columns: ['match_id UUID', 'user_a UUID', 'user_b UUID', 'conversation_id Nullable(UUID)', "matched_at DateTime64(3, 'UTC')"],
+  orderBy: 'match_id',
+  partitionBy: 'toYYYYMM(matched_at)',
+  rowsOf: (_id, match) => (match === null ? [] : [{ ...match, matched_at: new Date(match.matched_at).toISOString() }]),
+  partitionOf: (_id, { matched_at }) => isoMonth(matched_at),
+}

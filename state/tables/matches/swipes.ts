@@ -1,0 +1,24 @@
+import type { AcceptedSwipe } from '../../../schemas/matches/types.ts'
+import type { Table } from '../table.ts'
+import { isoDay } from '../time.ts'
+
+const RETENTION_DAYS = 90
+
+/** Every swipe that counts, and every rewind, for 90 days. Fed by `match-swipes`. Read it with FINAL. */
+export const matchSwipesTable: Table<string, AcceptedSwipe> = {
+  name: 'match_swipes',
+  columns: [
+    'swipe_id UUID',
+    'swiper_id UUID',
+    'target_id UUID',
+    'direction LowCardinality(String)',
+    "ts DateTime64(3, 'UTC')",
+    'duration_ms Nullable(UInt32)',
+    'position Nullable(UInt32)',
+  ],
+  orderBy: '(swiper_id, ts, swipe_id)',
+  partitionBy: 'toDate(ts)',
+  ttl: `toDateTime(ts) + INTERVAL ${RETENTION_DAYS} DAY`,
+  rowsOf: (_user, swipe) => (swipe === null ? [] : [{ ...swipe, ts: new Date(swipe.ts).toISOString() }]),
+  partitionOf: (_user, { ts }) => isoDay(ts),
+}

@@ -1,0 +1,39 @@
+import type { ViewScript } from '../view.ts'
+
+/**
+ * Moves over more than a kilometre. Somebody who searches from many places could compute where a candidate is, so their
+ * number per hour is limited.
+ */
+export const JUMP_KM = 1
+const MAX_JUMPS = 20
+const WINDOW_MS = 3_600_000
+const MS_PER_SECOND = 1_000
+
+/**
+ * KEYS: 1 times of jumps. ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member.
+ * Returns 0 if the jump is allowed and counted, otherwise the time in ms until one is.
+ */
+export const COUNT_JUMP: ViewScript = {
+  name: 'count-jump',
+  source: `
+local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - window)
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
+  local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+  return math.max(1, tonumber(first[2]) + window - now)
+end
+redis.call('ZADD', KEYS[1], now, ARGV[4])
+redis.call('PEXPIRE', KEYS[1], window)
+return 0
+`,
+}
+
+/** Arguments of COUNT_JUMP. */
+export function jumpArguments(now: number, member: string): (string | number)[] {
+  return [now, WINDOW_MS, MAX_JUMPS, member]
+}
+
+/** Whole seconds to wait, for Retry-After. */
+export function retryAfterSeconds(waitMs: number): number {
+  return Math.ceil(waitMs / MS_PER_SECOND)
+}
