@@ -6,6 +6,8 @@ import { snappyUnpackedBytes } from './snappy-size.ts'
 
 /** Maximum compression ratio: LZ4 needs at least one byte for 255 bytes. */
 const LZ4_MAX_RATIO = 255
+/** The smallest `maxOutputLength` that Node accepts. */
+const LEAST_MAX_OUTPUT = 1
 /** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */
 const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'
 
@@ -24,7 +26,8 @@ export function decompress(codecNumber: number, data: Buffer, maxBytes: number):
     throw new TransportError('CORRUPT_BATCH', `unknown compression codec ${codecNumber} in a record batch`, { fatal: true })
   }
   try {
-    return unpack(codec, data, maxBytes)
+    const unpacked = unpack(codec, data, maxBytes)
+    return unpacked !== undefined && unpacked.length > maxBytes ? undefined : unpacked
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === OUTPUT_TOO_LARGE) return undefined
     throw new TransportError('CORRUPT_BATCH', `a record batch does not decompress as ${codec}`, { fatal: true, cause })
@@ -34,9 +37,9 @@ export function decompress(codecNumber: number, data: Buffer, maxBytes: number):
 function unpack(codec: Compression, data: Buffer, maxBytes: number): Buffer | undefined {
   switch (codec) {
     case 'gzip':
-      return gunzipSync(data, { maxOutputLength: maxBytes })
+      return gunzipSync(data, { maxOutputLength: Math.max(LEAST_MAX_OUTPUT, maxBytes) })
     case 'zstd':
-      return zstdDecompressSync(data, { maxOutputLength: maxBytes })
+      return zstdDecompressSync(data, { maxOutputLength: Math.max(LEAST_MAX_OUTPUT, maxBytes) })
     case 'snappy':
       return snappyUnpackedBytes(data) > maxBytes ? undefined : compressionsAlgorithms.snappy.decompressSync(data)
     case 'lz4':

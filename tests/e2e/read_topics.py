@@ -18,7 +18,7 @@ from confluent_kafka.serialization import SerializationError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MILLISECOND = timedelta(milliseconds=1)
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 90
 BATCH = 2000
 # An incomplete batch is returned only after this time, so it is short.
 BATCH_SECONDS = 0.2

@@ -53,7 +53,7 @@ export interface PythonOptions {
   readonly timeoutMs?: number
 }
 
-const PYTHON_TIMEOUT_MS = 50_000
+const PYTHON_TIMEOUT_MS = 110_000
 const OUTPUT_BYTES = 64 * 1024 * 1024
 
 /** Runs a Python file and returns its standard output. Throws with its standard error. */

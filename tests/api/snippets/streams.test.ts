@@ -210,9 +210,11 @@ test('an upload below the minimum rate gets a 408 when another waits, and leaves
   await expect.poll(() => incoming.running).toBe(1)
   // The slot's clock starts when the first half is stored.
   await expect.poll(() => readdirSync(draftFolder).length).toBe(1)
-  await new Promise(setImmediate)
-  monotonic.ms = 120_000
-  expect((await from('10.0.0.2', '/api/v1/pastes', { ...post, body: LONG })).status).toBe(201)
+  async function statusOfAnother(): Promise<number> {
+    monotonic.ms += 120_000
+    return (await from('10.0.0.2', '/api/v1/pastes', { ...post, body: LONG })).status
+  }
+  await expect.poll(statusOfAnother, SOON).toBe(201)
   expect(readdirSync(draftFolder)).toEqual([])
   goOn()
   const refused = await slow
