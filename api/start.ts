@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { registryClient } from '../kafka/registry.ts'
+import { systemRuntime } from '../runtime/system.ts'
 import type { ApiConfig } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
 import { createApp } from './kit/app.ts'
@@ -19,6 +20,9 @@ import { startOperationsServer } from './kit/operations-server.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
+import { diskFiles } from './kit/spool/files.ts'
+import { measureSpool, spoolProbe } from './kit/spool/observe.ts'
+import { Spool } from './kit/spool/spool.ts'
 import type { GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
@@ -46,7 +50,10 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const registry = registryClient({ url: kafka.schemaRegistryUrl })
   const guarding = apiServices.find((service) => service.openGuard !== undefined)
   const topics = [guarding, ...config.services.map(({ service }) => service)].flatMap((service) => service?.topics ?? [])
-  const facts = kafkaFacts({ transport, registry, topics: [...new Set(topics)], memory: redis.partitions, log })
+  const spool = await Spool.open({ ...config.spool, files: diskFiles, runtime: systemRuntime(log) })
+  measureSpool(spool, metrics.registry, now)
+  closing.push(() => spool.close())
+  const facts = kafkaFacts({ transport, registry, topics: [...new Set(topics)], memory: redis.partitions, spool, log })
   closing.push(facts.close)
   const channel = redisResultChannel({ url: state.redisUrl, cluster: state.redisCluster, name: randomUUID(), log })
   const bindings = redisBindings(redis.bindings)
@@ -80,6 +87,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     redis.probe,
     redis.evictionProbe,
     facts.probe,
+    spoolProbe(spool, now),
     tables.probe,
     ...(limitedPaths.length > 0 ? (guard?.probes ?? []) : []),
     ...services.flatMap((service) => service.probes),

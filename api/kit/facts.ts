@@ -2,12 +2,15 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
 import { openSerdes, type Serdes } from '../../kafka/serdes.ts'
 import { type Receipt, type Transport, TransportError } from '../../kafka/transport.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { byteWriter } from '../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../schemas/topic.ts'
 import { ApiError, errors } from './errors.ts'
 import { type FactLog, factLog, type KeyedTopic } from './fact-log.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
+import type { Spool } from './spool/spool.ts'
+import { type SpoolingFacts, SpoolingPublisher } from './spool/spooling-publisher.ts'
 
 /** Publishes facts to Kafka. */
 export interface Facts {
@@ -26,11 +29,11 @@ export interface Facts {
   partitionsOf(topic: { readonly name: string }): number
 }
 
-export interface KafkaFacts extends Facts {
+export interface KafkaFacts extends Facts, SpoolingFacts {
   /** Opens a log for facts that no request waits for. Waits until Kafka and the registry have answered. */
   openLog<K, V>(topic: Topic<K, V>): Promise<FactLog<K, V>>
   readonly probe: ReadinessProbe
-  /** Stops publishing. The transport stays open. */
+  /** Sends what the spool holds if Kafka takes it, and stops publishing. The transport and the spool stay open. */
   close(): Promise<void>
 }
 
@@ -41,6 +44,8 @@ export interface KafkaFactsOptions {
   readonly topics: readonly AnyTopic[]
   /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
   readonly memory?: PartitionMemory
+  /** Takes what Kafka does not take in time. Without it, `publishOrSpool` fails. */
+  readonly spool?: Spool
   readonly log: Logger
 }
 
@@ -60,6 +65,11 @@ const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
+/** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
+const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
+/** How long a stopping process goes on to send what it has spooled. The rest waits for the next process. */
+const DRAIN_TIMEOUT_MS = 2_000
+const DRAIN_LOOK_MS = 20
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
@@ -77,6 +87,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_BUFFERED_BYTES,
   })
+  // Records wait in this publisher without a deadline, because their late acknowledgements count.
+  const spoolable = transport.publisher({ requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES })
   const encoder = byteWriter()
   const logs = new Map<AnyTopic, FactLog<never, never>>()
   const stopping = new AbortController()
@@ -85,13 +97,25 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   let asked = false
   let serdes: Serdes | undefined
   let missing = 'not asked yet'
+  const known = new Set(options.topics.map(({ name }) => name))
+  const spooling =
+    options.spool &&
+    new SpoolingPublisher({
+      publisher: spoolable,
+      spool: options.spool,
+      registry: options.registry,
+      runtime: systemRuntime(options.log),
+      codecOf: (topic) => (known.has(topic.name) ? serdes?.codecFor(topic) : undefined),
+      partitionsOf: (topic) => partitions?.get(topic),
+      askPartitions,
+    })
   const started = Promise.all([start(), recall()])
 
   async function start(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
         if (!asked) {
-          partitions = await askPartitions()
+          partitions = await askAllPartitions()
           asked = true
           await remember(partitions)
         }
@@ -108,7 +132,14 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     }
   }
 
-  async function askPartitions(): Promise<Map<string, number>> {
+  async function askPartitions(topic: string): Promise<number> {
+    await transport.connect()
+    const count = (await transport.partitionCounts([topic])).get(topic)
+    if (count === undefined) throw new Error(`no such topic: ${topic}`)
+    return count
+  }
+
+  async function askAllPartitions(): Promise<Map<string, number>> {
     const names = options.topics.map((topic) => topic.name)
     await transport.connect()
     const counts = await transport.partitionCounts(names)
@@ -184,9 +215,20 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     return factLog({ topic, codec: serdes.codecFor(topic), partitions: partitionsOf(topic), publisher: buffered, now: Date.now })
   }
 
+  /** Waits until the spool is empty, but not for a Kafka that is away. */
+  async function drain(): Promise<void> {
+    const until = performance.now() + DRAIN_TIMEOUT_MS
+    while (options.spool && spooling?.isAway === false && options.spool.state.records > 0 && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS))
+  }
+
   return {
     publish,
     openLog,
+    async publishOrSpool(topic, key, value, how) {
+      if (spooling === undefined) throw new Error('the process has no spool')
+      return await spooling.publishOrSpool(topic, key, value, how)
+    },
     partitionsOf,
     partitionOf(topic, key) {
       encoder.length = 0
@@ -203,8 +245,9 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       },
     },
     async close() {
+      await drain()
       stopping.abort()
-      await Promise.all([acknowledged.close(), buffered.close()])
+      await Promise.all([acknowledged.close(), buffered.close(), spoolable.close()])
     },
   }
 }

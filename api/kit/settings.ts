@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { z } from 'zod'
 import { settingsFragment } from '../../settings/fragment.ts'
 import { documented, list, logLevel, port, wholeNumber } from '../../settings/variables.ts'
@@ -28,9 +29,18 @@ export const apiSettings = settingsFragment({
     ),
     API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API reports not ready before it refuses connections'),
     API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may continue after that'),
+    SPOOL_DIR: documented(
+      z.string().optional(),
+      'folder in which APIs keep what Kafka has not taken yet; it must survive the process, so give a container a volume',
+      '`spool` in `MILLRACE_HOME`',
+    ),
+    SPOOL_MAX_BYTES: documented(
+      wholeNumber(1).prefault('268435456'),
+      'bytes that an API process keeps there; beyond them, what needs the spool gets 503',
+    ),
     LOG_LEVEL: logLevel,
   },
-  value: (env) => ({
+  value: (env, { home }) => ({
     host: env.API_HOST,
     /** 0 chooses any free port. */
     port: env.API_PORT,
@@ -41,6 +51,7 @@ export const apiSettings = settingsFragment({
     /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
+    spool: { folder: env.SPOOL_DIR ?? join(home, 'spool'), maxBytes: env.SPOOL_MAX_BYTES },
     drainDelayMs: env.API_DRAIN_DELAY_MS,
     drainTimeoutMs: env.API_DRAIN_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,

@@ -1,0 +1,26 @@
+/** How many sends in a row must be late or fail before Kafka counts as away. One may be a hiccup. */
+const LATE_IN_A_ROW = 3
+
+/**
+ * Knows whether Kafka is away, as a whole or for single partitions: after three late or failed sends in a row, until it
+ * answers one. The publisher keeps repeating what it has, at least once a second, so no other probe is needed.
+ */
+export class Absence {
+  readonly #lanes = new Map<string, number>()
+  #all = 0
+
+  late(lane: string): void {
+    this.#all++
+    this.#lanes.set(lane, (this.#lanes.get(lane) ?? 0) + 1)
+  }
+
+  answered(lane: string): void {
+    this.#all = 0
+    this.#lanes.delete(lane)
+  }
+
+  /** @param lane a partition; without it, Kafka as a whole is meant */
+  isAway(lane?: string): boolean {
+    return this.#all >= LATE_IN_A_ROW || (lane !== undefined && (this.#lanes.get(lane) ?? 0) >= LATE_IN_A_ROW)
+  }
+}

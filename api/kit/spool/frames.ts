@@ -1,0 +1,135 @@
+import { crc32c } from '../../../kafka/record-batch/checksum.ts'
+import type { SpoolFile } from './files.ts'
+
+/** The first bytes of each segment. The digit is the version of the format. */
+export const SEGMENT_HEADER = Buffer.from('MRSPOOL1')
+/** Length (u32) and CRC-32C (u32) of the body that follows, both little-endian. */
+const PREFIX_BYTES = 8
+/** A longer frame is damage: Kafka takes no request of this size. */
+const MAX_BODY_BYTES = 16 * 1_048_576
+/** How much the reader takes from the file at a time. */
+const READ_BYTES = 256 * 1_024
+const TOPIC = 1
+const RECORD = 2
+/** Kind, number of the topic, timestamp, length of the key, and 1 for a value or 0 for a tombstone. */
+const RECORD_FIELDS_BYTES = 1 + 2 + 8 + 4 + 1
+
+/** A topic as a segment declares it, so that any process can send its records. */
+export interface SpooledTopic {
+  readonly name: string
+  /** The Avro schema as JSON; empty for raw values. */
+  readonly schema: string
+}
+
+export interface SpooledRecord {
+  readonly topic: SpooledTopic
+  /** Epoch ms. */
+  readonly timestamp: number
+  readonly key: Buffer
+  /** In the wire format of the topic. The schema id of Avro values is meaningless. Null is a tombstone. */
+  readonly value: Buffer | null
+}
+
+export function topicFrame(number: number, { name, schema }: SpooledTopic): Buffer {
+  const nameBytes = Buffer.byteLength(name)
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + 5 + nameBytes + Buffer.byteLength(schema))
+  let at = frame.writeUInt8(TOPIC, PREFIX_BYTES)
+  at = frame.writeUInt16LE(number, at)
+  at = frame.writeUInt16LE(nameBytes, at)
+  at += frame.write(name, at)
+  frame.write(schema, at)
+  return sealed(frame)
+}
+
+export function recordFrame(number: number, { timestamp, key, value }: Omit<SpooledRecord, 'topic'>): Buffer {
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + RECORD_FIELDS_BYTES + key.length + (value?.length ?? 0))
+  let at = frame.writeUInt8(RECORD, PREFIX_BYTES)
+  at = frame.writeUInt16LE(number, at)
+  at = frame.writeDoubleLE(timestamp, at)
+  at = frame.writeUInt32LE(key.length, at)
+  at = frame.writeUInt8(value === null ? 0 : 1, at)
+  at += key.copy(frame, at)
+  value?.copy(frame, at)
+  return sealed(frame)
+}
+
+function sealed(frame: Buffer): Buffer {
+  const body = frame.subarray(PREFIX_BYTES)
+  frame.writeUInt32LE(body.length, 0)
+  frame.writeUInt32LE(crc32c(body) >>> 0, 4)
+  return frame
+}
+
+/** A record in its segment. */
+export interface FoundRecord {
+  /** Position of the record's frame in the file. */
+  readonly offset: number
+  readonly record: SpooledRecord
+}
+
+/** Reads the records of a segment in order. */
+export class FrameReader {
+  readonly #file: SpoolFile
+  readonly #topics = new Map<number, SpooledTopic>()
+  #window: Buffer = Buffer.alloc(0)
+  #windowAt = 0
+  /** Position after the last whole frame. */
+  position = SEGMENT_HEADER.length
+
+  constructor(file: SpoolFile) {
+    this.#file = file
+  }
+
+  /**
+   * Returns the next record before `end`. Returns undefined at the end and at a frame that is incomplete or damaged;
+   * a later call tries the same position again.
+   */
+  async next(end: number): Promise<FoundRecord | undefined> {
+    for (;;) {
+      const body = await this.#body(end)
+      if (body === undefined) return undefined
+      const offset = this.position
+      this.position += PREFIX_BYTES + body.length
+      const number = body.readUInt16LE(1)
+      if (body[0] === TOPIC) {
+        const nameEnd = 5 + body.readUInt16LE(3)
+        this.#topics.set(number, { name: body.toString('utf8', 5, nameEnd), schema: body.toString('utf8', nameEnd) })
+        continue
+      }
+      const topic = this.#topics.get(number)
+      if (topic === undefined) {
+        this.position = offset
+        return undefined
+      }
+      const keyEnd = RECORD_FIELDS_BYTES + body.readUInt32LE(11)
+      const value = body[15] === 0 ? null : body.subarray(keyEnd)
+      return { offset, record: { topic, timestamp: body.readDoubleLE(3), key: body.subarray(RECORD_FIELDS_BYTES, keyEnd), value } }
+    }
+  }
+
+  async #body(end: number): Promise<Buffer | undefined> {
+    const prefix = await this.#bytes(PREFIX_BYTES, end)
+    if (prefix === undefined) return undefined
+    const length = prefix.readUInt32LE(0)
+    if (length === 0 || length > MAX_BODY_BYTES) return undefined
+    const frame = await this.#bytes(PREFIX_BYTES + length, end)
+    const body = frame?.subarray(PREFIX_BYTES)
+    return frame !== undefined && body !== undefined && crc32c(body) >>> 0 === frame.readUInt32LE(4) ? body : undefined
+  }
+
+  /** Returns the bytes from `position`; undefined if fewer than `count` precede `end`. */
+  async #bytes(count: number, end: number): Promise<Buffer | undefined> {
+    const { position } = this
+    if (position + count > end) return undefined
+    if (position < this.#windowAt || position + count > this.#windowAt + this.#window.length) {
+      const wanted = Math.min(end - position, Math.max(READ_BYTES, count))
+      const window = Buffer.allocUnsafe(wanted)
+      const read = await this.#file.read(window, position)
+      this.#window = window.subarray(0, read)
+      this.#windowAt = position
+      if (read < count) return undefined
+    }
+    const from = position - this.#windowAt
+    return this.#window.subarray(from, from + count)
+  }
+}

@@ -1,0 +1,201 @@
+import type { SpoolFiles } from './files.ts'
+import { recordFrame, type SpooledRecord, topicFrame } from './frames.ts'
+import { Segment } from './segment.ts'
+
+/** A sealed segment is deleted as soon as all of it is sent, so small segments free the disk early. */
+const SEGMENT_BYTES = 4 * 1_048_576
+/** Bounds the copy that one write makes. */
+const MAX_WRITE_BYTES = 1_048_576
+
+export interface Placed {
+  readonly segment: Segment
+  readonly offset: number
+}
+
+interface Waiting {
+  readonly topic: number
+  readonly record: SpooledRecord
+  readonly frame: Buffer
+  readonly isDurable: boolean
+  /** Called when the record is in the file, before it is synced. */
+  onPlaced(placed: Placed): void
+  resolve(): void
+  reject(error: Error): void
+}
+
+/**
+ * Appends records to the segments of one folder. All records that arrive during a write share the next one, and all
+ * that arrive during an fdatasync share the next one.
+ */
+export class Journal {
+  readonly #folder: string
+  readonly #files: SpoolFiles
+  readonly #onSegment: (segment: Segment) => void
+  readonly #topics = new Map<string, number>()
+  #queue: Waiting[] = []
+  #unsynced: { readonly segment: Segment; readonly waiting: Waiting }[] = []
+  #active: Segment | undefined
+  #segments = 0
+  #isSyncing = false
+  /** Segments of which a sync has failed. Nobody knows which pages the disk has, and the next sync may succeed falsely. */
+  readonly #broken = new WeakSet<Segment>()
+  #writing: Promise<void> | undefined
+  #syncing: Promise<void> | undefined
+  /** Bytes that were accepted and are not in a file yet. */
+  queuedBytes = 0
+
+  /** @param onSegment called with each new segment, in order */
+  constructor(folder: string, files: SpoolFiles, onSegment: (segment: Segment) => void) {
+    this.#folder = folder
+    this.#files = files
+    this.#onSegment = onSegment
+  }
+
+  /** Creates the first segment, so that the first record need not wait for it. */
+  async open(): Promise<void> {
+    await this.#roll()
+  }
+
+  /** Resolves when the record is in the file, and on the disk if it is durable. Rejects if it cannot be written. */
+  append(record: SpooledRecord, isDurable: boolean, onPlaced: (placed: Placed) => void): Promise<void> {
+    const topicKey = `${record.topic.name} ${record.topic.schema}`
+    let topic = this.#topics.get(topicKey)
+    if (topic === undefined) {
+      topic = this.#topics.size
+      this.#topics.set(topicKey, topic)
+    }
+    const frame = recordFrame(topic, record)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#queue.push({ topic, record, frame, isDurable, onPlaced, resolve, reject })
+    this.queuedBytes += frame.length
+    this.#write()
+    return promise
+  }
+
+  /** Begins a new segment if all records of the current one are settled, so that it is deleted. */
+  sealIfDone(): void {
+    const active = this.#active
+    if (active === undefined || active.oldest === undefined || active.unsettled > 0 || this.#queue.length > 0) return
+    if (this.#writing !== undefined) return
+    this.#writing = this.#roll()
+      .catch(() => undefined)
+      .finally(() => this.#written())
+  }
+
+  #write(): void {
+    this.#writing ??= this.#writeAll().finally(() => this.#written())
+  }
+
+  #written(): void {
+    this.#writing = undefined
+    if (this.#queue.length > 0) this.#write()
+  }
+
+  async #writeAll(): Promise<void> {
+    // Records of the same turn of the event loop share a write.
+    await Promise.resolve()
+    while (this.#queue.length > 0) {
+      let segment: Segment
+      try {
+        if (this.#active === undefined || this.#active.end >= SEGMENT_BYTES || this.#broken.has(this.#active)) await this.#roll()
+        segment = this.#active as unknown as Segment
+      } catch (error) {
+        this.#fail(this.#queue.splice(0), error as Error)
+        return
+      }
+      await this.#writeBatch(segment)
+    }
+  }
+
+  async #writeBatch(segment: Segment): Promise<void> {
+    const batch: { readonly waiting: Waiting; readonly offset: number }[] = []
+    const frames: Buffer[] = []
+    const declared: number[] = []
+    let end = segment.end
+    while (this.#queue.length > batch.length && end - segment.end < MAX_WRITE_BYTES) {
+      const waiting = this.#queue[batch.length]
+      if (!segment.declared.has(waiting.topic) && !declared.includes(waiting.topic)) {
+        const declaration = topicFrame(waiting.topic, waiting.record.topic)
+        declared.push(waiting.topic)
+        frames.push(declaration)
+        end += declaration.length
+      }
+      batch.push({ waiting, offset: end })
+      frames.push(waiting.frame)
+      end += waiting.frame.length
+    }
+    this.#queue = this.#queue.slice(batch.length)
+    try {
+      await segment.file.write(Buffer.concat(frames), segment.end)
+    } catch (error) {
+      await this.#abandon(segment)
+      this.#fail(
+        batch.map(({ waiting }) => waiting),
+        error as Error,
+      )
+      return
+    }
+    segment.end = end
+    for (const topic of declared) segment.declared.add(topic)
+    for (const { waiting, offset } of batch) {
+      this.queuedBytes -= waiting.frame.length
+      segment.oldest ??= waiting.record.timestamp
+      segment.unsettled++
+      waiting.onPlaced({ segment, offset })
+      if (waiting.isDurable) this.#unsynced.push({ segment, waiting })
+      else waiting.resolve()
+    }
+    if (this.#unsynced.length > 0 && !this.#isSyncing) this.#syncing = this.#sync()
+  }
+
+  async #sync(): Promise<void> {
+    this.#isSyncing = true
+    while (this.#unsynced.length > 0) {
+      const batch = this.#unsynced
+      this.#unsynced = []
+      for (const [segment, written] of Map.groupBy(batch, (one) => one.segment)) {
+        try {
+          if (this.#broken.has(segment)) throw new Error('an earlier sync of this file has failed')
+          await segment.file.datasync()
+          for (const { waiting } of written) waiting.resolve()
+        } catch (error) {
+          this.#broken.add(segment)
+          for (const { waiting } of written) waiting.reject(error as Error)
+        }
+      }
+    }
+    this.#isSyncing = false
+  }
+
+  /** Cuts off what a failed write has left, and continues in another file. */
+  async #abandon(segment: Segment): Promise<void> {
+    await segment.file.truncate(segment.end).catch(() => undefined)
+    this.#seal()
+  }
+
+  #seal(): void {
+    if (this.#active !== undefined) this.#active.isSealed = true
+    this.#active = undefined
+  }
+
+  async #roll(): Promise<void> {
+    const next = await Segment.create(this.#files, this.#folder, ++this.#segments)
+    this.#seal()
+    this.#active = next
+    this.#onSegment(next)
+  }
+
+  #fail(refused: readonly Waiting[], error: Error): void {
+    for (const waiting of refused) {
+      this.queuedBytes -= waiting.frame.length
+      waiting.reject(error)
+    }
+  }
+
+  /** Waits for everything that was appended. */
+  async close(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing
+    await this.#syncing
+    this.#seal()
+  }
+}

@@ -1,0 +1,65 @@
+import { Counter, type Registry } from 'prom-client'
+import { gauge } from '../metrics.ts'
+import type { ReadinessProbe } from '../readiness.ts'
+import type { Spool, SpoolState } from './spool.ts'
+
+/** A record that waits for longer than this is no hiccup. */
+const DEGRADED_AFTER_MS = 5_000
+const MS_PER_SECOND = 1_000
+
+type Observed = Pick<Spool, 'state'>
+
+function ageMs({ oldest }: SpoolState, now: number): number {
+  return oldest === undefined ? 0 : Math.max(0, now - oldest)
+}
+
+export function measureSpool(spool: Observed, registry: Registry, now: () => number): void {
+  gauge(registry, 'spool_bytes', 'Size of the files that hold records for Kafka', () => spool.state.bytes)
+  gauge(registry, 'spool_records', 'Records in files that wait for Kafka', () => spool.state.records)
+  gauge(
+    registry,
+    'spool_oldest_seconds',
+    'Age of the oldest file with waiting records, or 0',
+    () => ageMs(spool.state, now()) / MS_PER_SECOND,
+  )
+  total(
+    registry,
+    'spool_spooled_total',
+    'Records that Kafka did not take in time and that were written to a file',
+    () => spool.state.spooled,
+  )
+  total(registry, 'spool_sent_total', 'Records from files that Kafka has taken', () => spool.state.sent)
+  total(
+    registry,
+    'spool_refused_total',
+    'Records for which the spool had no room, or that the disk did not take',
+    () => spool.state.refused,
+  )
+  total(registry, 'spool_dropped_total', 'Records from files that Kafka never accepts', () => spool.state.dropped)
+}
+
+/** Adds a counter whose value is read each time the metrics are read. */
+function total(registry: Registry, name: string, help: string, read: () => number): void {
+  new Counter({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(read())
+    },
+  })
+}
+
+export function spoolProbe(spool: Observed, now: () => number): ReadinessProbe {
+  return {
+    name: 'spool',
+    optional: true,
+    async check() {
+      const { state } = spool
+      const waitedMs = ageMs(state, now())
+      if (waitedMs <= DEGRADED_AFTER_MS) return undefined
+      return `${state.records} records wait for Kafka, the oldest of them for up to ${Math.round(waitedMs / MS_PER_SECOND)} s`
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import { join } from 'node:path'
+import { crc32c } from '../../../kafka/record-batch/checksum.ts'
+import type { SpoolFile, SpoolFiles } from './files.ts'
+import { FrameReader, SEGMENT_HEADER } from './frames.ts'
+
+const SEGMENT_SUFFIX = '.records'
+const MARKS_SUFFIX = '.sent'
+/** Offset of a record that needs no sending any more (u32), and the CRC-32C of these bytes (u32). */
+const MARK_BYTES = 8
+const NAME_DIGITS = 8
+
+export function segmentName(number: number): string {
+  return `${String(number).padStart(NAME_DIGITS, '0')}${SEGMENT_SUFFIX}`
+}
+
+export function isSegmentName(name: string): boolean {
+  return name.endsWith(SEGMENT_SUFFIX)
+}
+
+/**
+ * A file of records and the file of marks beside it, which tells which of them need no sending any more. Marks are not
+ * synced: whoever loses one only sends the record again.
+ */
+export class Segment {
+  readonly folder: string
+  readonly #name: string
+  readonly #files: SpoolFiles
+  readonly file: SpoolFile
+  #marks: SpoolFile | undefined
+  #marksEnd = 0
+  #unmarked: number[] = []
+  /** Position after the last whole record. */
+  end = SEGMENT_HEADER.length
+  /** True when nothing more will be appended. */
+  isSealed = false
+  /** Records that still have to reach Kafka. */
+  unsettled = 0
+  /** Epoch ms of the first record; undefined while there is none. */
+  oldest: number | undefined
+  /** Numbers of the topics that the file declares. */
+  readonly declared = new Set<number>()
+  /** Offsets of records that were sent or refused. */
+  readonly settled = new Set<number>()
+  /** Offsets of records that the publisher has and that are not settled. */
+  readonly published = new Set<number>()
+
+  private constructor(folder: string, name: string, files: SpoolFiles, file: SpoolFile) {
+    this.folder = folder
+    this.#name = name
+    this.#files = files
+    this.file = file
+  }
+
+  static async create(files: SpoolFiles, folder: string, number: number): Promise<Segment> {
+    const name = segmentName(number)
+    const path = join(folder, name)
+    const file = await files.create(path)
+    try {
+      await file.write(SEGMENT_HEADER, 0)
+      await file.datasync()
+      await files.syncFolder(folder)
+    } catch (error) {
+      await file.close()
+      await files.remove(path)
+      throw error
+    }
+    return new Segment(folder, name, files, file)
+  }
+
+  /** Opens a segment of a dead process. Its records are counted by `scan`. */
+  static async open(files: SpoolFiles, folder: string, name: string): Promise<Segment> {
+    const segment = new Segment(folder, name, files, await files.open(join(folder, name)))
+    segment.isSealed = true
+    await segment.#readMarks()
+    return segment
+  }
+
+  get #marksPath(): string {
+    return join(this.folder, this.#name.replace(SEGMENT_SUFFIX, MARKS_SUFFIX))
+  }
+
+  /** Bytes of both files. */
+  get bytes(): number {
+    return this.end + this.#marksEnd
+  }
+
+  reader(): FrameReader {
+    return new FrameReader(this.file)
+  }
+
+  /**
+   * Finds the end of the whole records and reports each one that is not settled.
+   * @returns the bytes after that end, which a crash has left incomplete
+   */
+  async scan(found: (topic: string, key: Buffer) => void): Promise<number> {
+    const size = await this.file.size()
+    const reader = this.reader()
+    const header = Buffer.alloc(SEGMENT_HEADER.length)
+    await this.file.read(header, 0)
+    // A crash during the creation leaves a file without a header, and without records.
+    if (!header.equals(SEGMENT_HEADER)) return size
+    for (;;) {
+      const next = await reader.next(size)
+      if (next === undefined) break
+      this.oldest ??= next.record.timestamp
+      if (this.settled.has(next.offset)) continue
+      this.unsettled++
+      found(next.record.topic.name, next.record.key)
+    }
+    this.end = reader.position
+    return size - this.end
+  }
+
+  async #readMarks(): Promise<void> {
+    const file = await this.#files.open(this.#marksPath).catch(() => undefined)
+    if (file === undefined) return
+    this.#marks = file
+    const bytes = Buffer.alloc(await file.size())
+    await file.read(bytes, 0)
+    for (let at = 0; at + MARK_BYTES <= bytes.length; at += MARK_BYTES) {
+      // A torn or damaged mark only means that its record is sent again.
+      if (crc32c(bytes.subarray(at, at + 4)) >>> 0 === bytes.readUInt32LE(at + 4)) this.settled.add(bytes.readUInt32LE(at))
+    }
+    this.#marksEnd = bytes.length - (bytes.length % MARK_BYTES)
+  }
+
+  settle(offset: number): void {
+    if (this.settled.has(offset)) return
+    this.published.delete(offset)
+    this.settled.add(offset)
+    this.unsettled--
+    this.#unmarked.push(offset)
+  }
+
+  get isDone(): boolean {
+    return this.isSealed && this.unsettled === 0
+  }
+
+  get needsMarks(): boolean {
+    return this.#unmarked.length > 0
+  }
+
+  /** Writes the marks of settled records. */
+  async mark(): Promise<void> {
+    const offsets = this.#unmarked
+    this.#unmarked = []
+    const bytes = Buffer.allocUnsafe(offsets.length * MARK_BYTES)
+    for (const [index, offset] of offsets.entries()) {
+      const at = index * MARK_BYTES
+      bytes.writeUInt32LE(offset, at)
+      bytes.writeUInt32LE(crc32c(bytes.subarray(at, at + 4)) >>> 0, at + 4)
+    }
+    this.#marks ??= await this.#files.create(this.#marksPath)
+    await this.#marks.write(bytes, this.#marksEnd)
+    this.#marksEnd += bytes.length
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.file.close(), this.#marks?.close()])
+  }
+
+  /** Deletes both files, the records first: marks without records are harmless. */
+  async remove(): Promise<void> {
+    await this.close()
+    await this.#files.remove(join(this.folder, this.#name))
+    await this.#files.remove(this.#marksPath)
+  }
+}

@@ -1,0 +1,381 @@
+import { join } from 'node:path'
+import { crc32c } from '../../../kafka/record-batch/checksum.ts'
+import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
+import type { SpoolFiles } from './files.ts'
+import { lockFolder } from './folder-lock.ts'
+import type { FrameReader, SpooledRecord } from './frames.ts'
+import { Journal, type Placed } from './journal.ts'
+import { isSegmentName, Segment } from './segment.ts'
+
+/** How often unfinished work is tried again, and how often the disk is freed of records that were sent. */
+const RETRY_MS = 1_000
+/** How many bytes of the spool may wait in the publisher. It also bounds how long the publisher's own queue gets. */
+const MAX_PUBLISHED_BYTES = 4 * 1_048_576
+/** Number of counters for keys. Two keys that share one only wait for each other. */
+const KEY_COUNTERS = 65_536
+/** Begins the names of folders whose process has not locked them yet. */
+const UNLOCKED_PREFIX = '.'
+/** Size that a record has in the file and in memory, beside its key and value. */
+const RECORD_OVERHEAD_BYTES = 64
+
+/** The outcome of handing a record to the publisher. */
+export type Outcome =
+  /** Every in-sync replica has it. */
+  | 'sent'
+  /** Kafka never accepts this record. */
+  | 'refused'
+  /** It may or may not have been written, and must be sent again. */
+  | 'failed'
+
+/**
+ * Hands a spooled record to the publisher, which keeps the order of the calls. `settled` is called once unless the
+ * promise rejects.
+ */
+export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
+
+/** Thrown when the spool has no room, or the disk does not take the record. */
+export class SpoolError extends Error {
+  override readonly name = 'SpoolError'
+}
+
+export interface SpoolOptions {
+  /** Holds one folder per process. */
+  readonly folder: string
+  readonly maxBytes: number
+  readonly files: SpoolFiles
+  readonly runtime: Runtime
+}
+
+export interface AppendOptions {
+  /** Whether the record must survive a loss of power. It always survives the end of the process. */
+  readonly isDurable: boolean
+  /** Whether the publisher has the record already. Then the caller reports its outcome with `settle`. */
+  readonly isPublished: boolean
+}
+
+/** A record that was given to the spool. */
+export interface Spooled {
+  /** Resolves when the spool has the record. Rejects with SpoolError. */
+  readonly stored: Promise<void>
+  settle(outcome: Outcome): void
+}
+
+export interface SpoolState {
+  readonly records: number
+  readonly bytes: number
+  /** Epoch ms of the first record of the oldest file that holds unsent records; undefined if nothing waits. */
+  readonly oldest: number | undefined
+  /** Records since the start of the process. */
+  readonly spooled: number
+  readonly sent: number
+  readonly refused: number
+  /** Records that Kafka never accepts. */
+  readonly dropped: number
+}
+
+interface Folder {
+  readonly path: string
+  release(): void
+}
+
+/**
+ * Keeps records that Kafka does not take in time, in files, and sends them in the order in which they were spooled.
+ * First come those of dead processes, whose folders it adopts when it opens.
+ */
+export class Spool {
+  readonly #options: SpoolOptions
+  readonly #own: Folder
+  readonly #adopted: Folder[]
+  readonly #journal: Journal
+  /** All files with records, in the order of sending. */
+  #segments: Segment[]
+  /** Unsettled records per hash of topic and key. */
+  readonly #held: Uint32Array
+  #deliver: Deliver | undefined
+  #reader: { readonly segment: Segment; readonly frames: FrameReader } | undefined
+  #publishedBytes = 0
+  /** Records that were read from a file, given to the publisher and are not settled. */
+  #delivering = 0
+  #draining: Promise<void> | undefined
+  /** Why sending last stopped, so that the log says it once. */
+  #trouble: string | undefined
+  /** True when a record must be sent again. Nothing else is sent until the outcome of all others is known. */
+  #isBehind = false
+  #isClosed = false
+  #tidying: Promise<void> | undefined
+  #cancelTimer: CancelTimer | undefined
+  readonly #counts = { spooled: 0, sent: 0, refused: 0, dropped: 0 }
+
+  private constructor(options: SpoolOptions, own: Folder, adopted: Folder[], segments: Segment[], held: Uint32Array) {
+    this.#options = options
+    this.#own = own
+    this.#adopted = adopted
+    this.#segments = segments
+    this.#held = held
+    this.#journal = new Journal(own.path, options.files, (segment) => void this.#segments.push(segment))
+  }
+
+  /** Creates and locks a folder for this process, and adopts those of dead processes. */
+  static async open(options: SpoolOptions): Promise<Spool> {
+    const { files, folder, runtime } = options
+    await files.makeFolder(folder)
+    const adopted: Folder[] = []
+    const segments: Segment[] = []
+    const held = new Uint32Array(KEY_COUNTERS)
+    for (const name of (await files.list(folder)).toSorted()) {
+      const found = await adopt(options, name, held)
+      if (found === undefined) continue
+      adopted.push(found.folder)
+      segments.push(...found.segments)
+    }
+    // The names of folders sort by age, so that the oldest records are sent first.
+    const own = await makeOwn(files, folder, `${String(runtime.now()).padStart(15, '0')}-${runtime.id()}`)
+    const spool = new Spool(options, own, adopted, segments, held)
+    await spool.#journal.open()
+    spool.#wait()
+    return spool
+  }
+
+  /** True while records with this key, or seldom with another one, wait: later ones must queue behind them. */
+  holds(topic: string, key: Uint8Array): boolean {
+    return this.#held[counterOf(topic, key)] > 0
+  }
+
+  /** Appends a record. Those with the same key are held from now on. */
+  append(record: SpooledRecord, { isDurable, isPublished }: AppendOptions): Spooled {
+    const size = RECORD_OVERHEAD_BYTES + record.key.length + (record.value?.length ?? 0)
+    const counter = counterOf(record.topic.name, record.key)
+    let place: Placed | undefined
+    let early: Outcome | undefined
+
+    const settle = (outcome: Outcome): void => {
+      if (place === undefined) early = outcome
+      else this.#settle(place, counter, outcome)
+    }
+    const store = async (): Promise<void> => {
+      if (this.#isClosed) throw new SpoolError('the spool is closed')
+      if (this.bytes + size > this.#options.maxBytes) throw new SpoolError(`the spool is full: it holds ${this.bytes} bytes`)
+      this.#held[counter]++
+      try {
+        await this.#journal.append(record, isDurable, (placed) => {
+          place = placed
+          if (isPublished) placed.segment.published.add(placed.offset)
+          if (early !== undefined) this.#settle(placed, counter, early)
+          else this.#drain()
+        })
+        this.#counts.spooled++
+      } catch (error) {
+        if (place === undefined) this.#held[counter]--
+        throw new SpoolError(`the spool cannot be written: ${(error as Error).message}`, { cause: error })
+      }
+    }
+    const stored = store()
+    stored.catch((error: Error) => {
+      this.#counts.refused++
+      this.#options.runtime.log.warn({ reason: error.message }, 'spool_refused_record')
+    })
+    return { stored, settle }
+  }
+
+  /** Begins to send. */
+  start(deliver: Deliver): void {
+    this.#deliver = deliver
+    this.#drain()
+  }
+
+  get bytes(): number {
+    return this.#segments.reduce((sum, segment) => sum + segment.bytes, this.#journal.queuedBytes)
+  }
+
+  get state(): SpoolState {
+    const unsent = this.#segments.filter(({ unsettled }) => unsettled > 0)
+    return {
+      records: unsent.reduce((sum, { unsettled }) => sum + unsettled, 0),
+      bytes: this.bytes,
+      oldest: unsent[0]?.oldest,
+      ...this.#counts,
+    }
+  }
+
+  /**
+   * Stops sending, and closes the files. What was not sent stays for the next process. The publisher must be closed
+   * before, so that no outcome is open.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelTimer?.()
+    await this.#draining
+    await this.#journal.close()
+    await this.#tidy()
+    await Promise.all(this.#segments.map((segment) => segment.close()))
+    for (const folder of [...this.#adopted, this.#own]) {
+      if (!this.#segments.some((segment) => segment.folder === folder.path)) await this.#options.files.remove(folder.path)
+      folder.release()
+    }
+  }
+
+  #settle({ segment, offset }: Placed, counter: number, outcome: Outcome): void {
+    if (segment.settled.has(offset)) return
+    if (outcome === 'failed') {
+      segment.published.delete(offset)
+      this.#isBehind = true
+      return
+    }
+    this.#trouble = undefined
+    if (outcome === 'sent') this.#counts.sent++
+    else this.#counts.dropped++
+    segment.settle(offset)
+    this.#held[counter]--
+    void this.#tidy()
+  }
+
+  #wait(): void {
+    this.#cancelTimer = this.#options.runtime.setTimer(RETRY_MS, () => {
+      if (this.#isClosed) return
+      this.#wait()
+      this.#journal.sealIfDone()
+      if (this.#isBehind && this.#delivering === 0 && this.#draining === undefined) {
+        this.#isBehind = false
+        this.#reader = undefined
+      }
+      this.#drain()
+      void this.#tidy()
+    })
+  }
+
+  #drain(): void {
+    if (this.#draining !== undefined || this.#deliver === undefined) return
+    this.#draining = this.#sendAll(this.#deliver)
+      .catch((error: Error) => {
+        this.#isBehind = true
+        if (error.message !== this.#trouble) this.#options.runtime.log.warn({ reason: error.message }, 'spool_waits')
+        this.#trouble = error.message
+      })
+      .finally(() => {
+        this.#draining = undefined
+      })
+  }
+
+  async #sendAll(deliver: Deliver): Promise<void> {
+    while (!this.#isClosed && !this.#isBehind && this.#publishedBytes < MAX_PUBLISHED_BYTES) {
+      const reader = this.#current()
+      if (reader === undefined) return
+      const { segment, frames } = reader
+      const found = await frames.next(segment.end)
+      if (found === undefined) {
+        if (frames.position < segment.end) throw new Error(`a spool file is damaged at byte ${frames.position}`)
+        if (!segment.isSealed) return
+        this.#reader = this.#after(segment)
+        if (this.#reader === undefined) return
+        continue
+      }
+      const { offset, record } = found
+      if (segment.settled.has(offset) || segment.published.has(offset)) continue
+      const size = record.key.length + (record.value?.length ?? 0)
+      const done = () => {
+        this.#publishedBytes -= size
+        this.#delivering--
+      }
+      segment.published.add(offset)
+      this.#publishedBytes += size
+      this.#delivering++
+      try {
+        await deliver(record, (outcome) => {
+          done()
+          this.#settle({ segment, offset }, counterOf(record.topic.name, record.key), outcome)
+          this.#drain()
+        })
+      } catch (error) {
+        done()
+        segment.published.delete(offset)
+        throw error
+      }
+    }
+  }
+
+  #current() {
+    if (this.#reader === undefined) {
+      const [segment] = this.#segments
+      this.#reader = segment && { segment, frames: segment.reader() }
+    }
+    return this.#reader
+  }
+
+  #after(segment: Segment) {
+    const next = this.#segments[this.#segments.indexOf(segment) + 1] as Segment | undefined
+    return next && { segment: next, frames: next.reader() }
+  }
+
+  /** Marks what was sent, and deletes files of which all was sent. */
+  #tidy(): Promise<void> {
+    this.#tidying ??= this.#tidyAll()
+      .catch((error: Error) => this.#options.runtime.log.warn({ reason: error.message }, 'spool_not_tidied'))
+      .finally(() => {
+        this.#tidying = undefined
+      })
+    return this.#tidying
+  }
+
+  async #tidyAll(): Promise<void> {
+    // All outcomes of one turn of the event loop share a write.
+    await this.#options.runtime.nextTurn()
+    for (;;) {
+      const dirty = this.#segments.find((segment) => segment.isDone || segment.needsMarks)
+      if (dirty === undefined) return
+      if (dirty.isDone) await this.#remove(dirty)
+      else await dirty.mark()
+    }
+  }
+
+  async #remove(segment: Segment): Promise<void> {
+    if (this.#reader?.segment === segment) this.#reader = this.#after(segment)
+    this.#segments = this.#segments.filter((one) => one !== segment)
+    await segment.remove()
+    const at = this.#adopted.findIndex(({ path }) => path === segment.folder)
+    if (at < 0 || this.#segments.some(({ folder }) => folder === segment.folder)) return
+    const [folder] = this.#adopted.splice(at, 1)
+    await this.#options.files.remove(folder.path)
+    folder.release()
+  }
+}
+
+function counterOf(topic: string, key: Uint8Array): number {
+  return (crc32c(key) ^ crc32c(Buffer.from(topic))) & (KEY_COUNTERS - 1)
+}
+
+/** Locks the folder under a name that no other process adopts, and only then gives it its own. */
+async function makeOwn(files: SpoolFiles, parent: string, name: string): Promise<Folder> {
+  const unlocked = join(parent, `${UNLOCKED_PREFIX}${name}`)
+  const path = join(parent, name)
+  await files.makeFolder(unlocked)
+  const release = lockFolder(unlocked)
+  if (release === undefined) throw new SpoolError(`the folder ${unlocked} cannot be locked`)
+  await files.rename(unlocked, path)
+  await files.syncFolder(parent)
+  return { path, release }
+}
+
+async function adopt({ files, folder, runtime }: SpoolOptions, name: string, held: Uint32Array) {
+  if (name.startsWith(UNLOCKED_PREFIX)) return undefined
+  const path = join(folder, name)
+  const release = lockFolder(path)
+  if (release === undefined) return undefined
+  const segments: Segment[] = []
+  // A process that has just sent the last record of the folder may have deleted it.
+  const names = await files.list(path).catch(() => [])
+  for (const file of names.filter(isSegmentName).toSorted()) {
+    const segment = await Segment.open(files, path, file)
+    const torn = await segment.scan((topic, key) => void held[counterOf(topic, key)]++)
+    if (torn > 0) runtime.log.warn({ file: join(path, file), bytes: torn }, 'spool_end_torn')
+    if (segment.unsettled > 0) segments.push(segment)
+    else await segment.remove()
+  }
+  if (segments.length === 0) {
+    await files.remove(path)
+    release()
+    return undefined
+  }
+  const records = segments.reduce((sum, { unsettled }) => sum + unsettled, 0)
+  runtime.log.info({ folder: path, records }, 'spool_adopted')
+  return { folder: { path, release }, segments }
+}

@@ -1,0 +1,246 @@
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import { type PublishAppender, type Publisher, TransportError } from '../../../kafka/transport.ts'
+import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
+import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import type { SchemaLookup, Topic } from '../../../schemas/topic.ts'
+import { ApiError, errors } from '../errors.ts'
+import { Absence } from './absence.ts'
+import type { SpooledRecord, SpooledTopic } from './frames.ts'
+import type { Outcome, Spool, Spooled } from './spool.ts'
+
+export interface SpoolingOptions {
+  /** How long to wait for Kafka, in ms. The wait may be over when the call is made. */
+  readonly withinMs: number
+  /** Whether a spooled record must survive a loss of power, and not only the end of the process. */
+  readonly isDurable: boolean
+}
+
+export type Published = 'acknowledged' | 'spooled'
+
+/** Publishes facts that Kafka need not take at once. */
+export interface SpoolingFacts {
+  /**
+   * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
+   * file of this process, from which it will be sent. Records of one key are sent in the order of the calls. A record
+   * is sent twice only if the process ends after a sending and before it has noted it, so consumers drop repetitions
+   * by the record's id.
+   * @throws ApiError `unavailable` if neither takes the record; it may still have been written. `internal_error` if
+   *   Kafka rejects it permanently
+   */
+  publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
+}
+
+export interface SpoolingDeps {
+  readonly publisher: Publisher
+  readonly spool: Spool
+  readonly registry: SchemaRegistry
+  readonly runtime: Runtime
+  /** Returns the codec that writes the registered schema id; undefined before the registry has answered. */
+  codecOf<V>(topic: Topic<unknown, V>): Codec<V> | undefined
+  /** Returns the partition count of a topic; undefined before Kafka has answered. */
+  partitionsOf(topic: string): number | undefined
+  /** Asks Kafka for the partition count of a topic to which only an earlier process has published. */
+  askPartitions(topic: string): Promise<number>
+}
+
+/** These errors concern the record itself. Whatever else goes wrong, a later attempt may succeed. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'MESSAGE_TOO_LARGE',
+  'RECORD_LIST_TOO_LARGE',
+  'INVALID_RECORD',
+  'INVALID_TIMESTAMP',
+  'CORRUPT_MESSAGE',
+])
+/** Position of the schema id in an Avro value. */
+const SCHEMA_ID_AT = 1
+const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
+
+/** A record that the publisher has and somebody waits for. */
+interface Waiting {
+  readonly record: SpooledRecord
+  readonly isDurable: boolean
+  cancelTimer: CancelTimer | undefined
+  /** Set once the record was given to the spool. */
+  spooled: Spooled | undefined
+  readonly resolve: (published: Published) => void
+  readonly reject: (error: Error) => void
+}
+
+export class SpoolingPublisher implements SpoolingFacts {
+  readonly #deps: SpoolingDeps
+  readonly #absence = new Absence()
+  /** Records in the publisher that are not spooled, by topic and key, oldest first. */
+  readonly #waiting = new Map<string, Set<Waiting>>()
+  readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
+  readonly #schemaIds = new Map<string, number>()
+  readonly #counts = new Map<string, number>()
+  readonly #bytes = byteWriter()
+
+  constructor(deps: SpoolingDeps) {
+    this.#deps = deps
+    deps.spool.start((record, settled) => this.#deliver(record, settled))
+  }
+
+  get isAway(): boolean {
+    return this.#absence.isAway()
+  }
+
+  publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, { withinMs, isDurable }: SpoolingOptions): Promise<Published> {
+    const { promise, resolve, reject } = Promise.withResolvers<Published>()
+    const record = this.#encode(topic, key, value)
+    const line = lineOf(record)
+    const waiting: Waiting = { record, isDurable, cancelTimer: undefined, spooled: undefined, resolve, reject }
+    const partitions = this.#deps.codecOf(topic) === undefined ? undefined : this.#deps.partitionsOf(topic.name)
+    const partition = partitions === undefined ? undefined : partitionFor(record.key, partitions)
+    const isAway = partition === undefined || this.#absence.isAway(laneOf(topic.name, partition))
+    if (isAway || this.#deps.spool.holds(topic.name, record.key)) {
+      this.#spoolLine(line)
+      this.#spool(waiting, false)
+    } else this.#publish(waiting, line, partition, withinMs)
+    return promise
+  }
+
+  #publish(waiting: Waiting, line: string, partition: number, withinMs: number): void {
+    const { record } = waiting
+    const lane = laneOf(record.topic.name, partition)
+    const settled = (_count: number, error: TransportError | undefined): void => {
+      const outcome = outcomeOf(error)
+      if (outcome === 'failed') this.#absence.late(lane)
+      else this.#absence.answered(lane)
+      if (waiting.spooled !== undefined) waiting.spooled.settle(outcome)
+      else if (outcome === 'failed') {
+        this.#spoolLine(line)
+        ;(waiting.spooled as Spooled | undefined)?.settle('failed')
+      }
+      if (outcome === 'sent') waiting.resolve('acknowledged')
+      else if (outcome === 'refused') waiting.reject(rejected(error))
+      this.#leave(line, waiting)
+    }
+    try {
+      append(this.#deps.publisher.appender(record.topic.name, partition), record, settled)
+    } catch (error) {
+      if (outcomeOf(error as Error) === 'refused') throw rejected(error as Error)
+      this.#absence.late(lane)
+      this.#spoolLine(line)
+      this.#spool(waiting, false)
+      return
+    }
+    const others = this.#waiting.get(line)
+    if (others === undefined) this.#waiting.set(line, new Set([waiting]))
+    else others.add(waiting)
+    waiting.cancelTimer = this.#deps.runtime.setTimer(withinMs, () => {
+      this.#absence.late(lane)
+      this.#spoolLine(line)
+    })
+  }
+
+  /** Spools all records of a key that wait, so that the spool has them in their order and before later ones. */
+  #spoolLine(line: string): void {
+    for (const waiting of this.#waiting.get(line) ?? []) this.#spool(waiting, true)
+    this.#waiting.delete(line)
+  }
+
+  #spool(waiting: Waiting, isPublished: boolean): void {
+    waiting.cancelTimer?.()
+    waiting.spooled = this.#deps.spool.append(waiting.record, { isDurable: waiting.isDurable, isPublished })
+    waiting.spooled.stored.then(
+      () => waiting.resolve('spooled'),
+      (cause: Error) =>
+        waiting.reject(new ApiError(errors.unavailable, { message: 'The event log does not respond. Try again shortly.', cause })),
+    )
+  }
+
+  #leave(line: string, waiting: Waiting): void {
+    waiting.cancelTimer?.()
+    const others = this.#waiting.get(line)
+    others?.delete(waiting)
+    if (others?.size === 0) this.#waiting.delete(line)
+  }
+
+  #encode<K, V>(topic: Topic<K, V>, key: K, value: V | null): SpooledRecord {
+    let known = this.#topics.get(topic.name)
+    if (known === undefined) {
+      const { schema } = topic.value
+      const described = { name: topic.name, schema: schema === undefined ? '' : JSON.stringify(schema) }
+      known = { topic: described, unregistered: topic.value.open(0, NO_SCHEMAS) as Codec<unknown> }
+      this.#topics.set(topic.name, known)
+    }
+    const codec = (this.#deps.codecOf(topic as unknown as Topic<unknown, V>) ?? known.unregistered) as Codec<V>
+    const bytes = this.#bytes
+    bytes.length = 0
+    topic.key.encode(key, bytes)
+    const keyEnd = bytes.length
+    if (value !== null) codec.encode(value, bytes)
+    const copy = Buffer.from(bytes.buffer.subarray(0, bytes.length))
+    return {
+      topic: known.topic,
+      timestamp: this.#deps.runtime.now(),
+      key: copy.subarray(0, keyEnd),
+      value: value === null ? null : copy.subarray(keyEnd),
+    }
+  }
+
+  async #deliver(record: SpooledRecord, settled: (outcome: Outcome) => void): Promise<void> {
+    const { topic, key, value } = record
+    const partitions = this.#deps.partitionsOf(topic.name) ?? this.#counts.get(topic.name) ?? (await this.#ask(topic.name))
+    const schemaId = topic.schema === '' ? undefined : (this.#schemaIds.get(schemaKey(topic)) ?? (await this.#register(topic)))
+    if (schemaId !== undefined) value?.writeUInt32BE(schemaId, SCHEMA_ID_AT)
+    const partition = partitionFor(key, partitions)
+    const lane = laneOf(topic.name, partition)
+    try {
+      append(this.#deps.publisher.appender(topic.name, partition), record, (_count, error) => {
+        const outcome = outcomeOf(error)
+        if (outcome !== 'failed') this.#absence.answered(lane)
+        if (outcome === 'refused')
+          this.#deps.runtime.log.error({ topic: topic.name, reason: (error as Error).message }, 'spool_record_refused')
+        settled(outcome)
+      })
+    } catch (error) {
+      if (outcomeOf(error as Error) !== 'refused') throw error
+      this.#deps.runtime.log.error({ topic: topic.name, reason: (error as Error).message }, 'spool_record_refused')
+      settled('refused')
+    }
+  }
+
+  async #ask(topic: string): Promise<number> {
+    const count = await this.#deps.askPartitions(topic)
+    this.#counts.set(topic, count)
+    return count
+  }
+
+  async #register(topic: SpooledTopic): Promise<number> {
+    const id = await this.#deps.registry.register(`${topic.name}-value`, topic.schema)
+    this.#schemaIds.set(schemaKey(topic), id)
+    return id
+  }
+}
+
+function append(
+  appender: PublishAppender,
+  { timestamp, key, value }: SpooledRecord,
+  settled: (count: number, error: TransportError | undefined) => void,
+): void {
+  appender.append({ settled }, timestamp, key, 0, key.length, value, 0, value?.length ?? 0)
+}
+
+function outcomeOf(error: Error | undefined): Outcome {
+  if (error === undefined) return 'sent'
+  return error instanceof TransportError && REFUSED.has(error.code) ? 'refused' : 'failed'
+}
+
+function rejected(cause: Error | undefined): ApiError {
+  return new ApiError(errors.internal_error, { message: 'The event log rejected this record.', cause })
+}
+
+function laneOf(topic: string, partition: number): string {
+  return `${topic}-${partition}`
+}
+
+function lineOf({ topic, key }: SpooledRecord): string {
+  return `${topic.name} ${key.toString('latin1')}`
+}
+
+function schemaKey({ name, schema }: SpooledTopic): string {
+  return `${name} ${schema}`
+}
