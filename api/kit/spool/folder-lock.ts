@@ -13,7 +13,8 @@ export function lockFolder(folder: string): (() => void) | undefined {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(join(folder, LOCK_FILE))
-    database.exec('BEGIN EXCLUSIVE')
+    // A journal in memory leaves no second file, which would keep the name that the folder had when it was locked.
+    database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
   } catch {
     database?.close()
     return undefined

@@ -1,0 +1,234 @@
+import { readdir } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { diskFiles, type SpoolFile, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import { openSerdes } from '../../../../kafka/serdes.ts'
+import { swipeEvents } from '../../../../schemas/matches/topics.ts'
+import type { SwipeEvent } from '../../../../schemas/matches/types.ts'
+import { MAX_RECORD_BYTES, PARTITIONS, plain, QUICK, SOON, spoolFolder, spoolWorld } from './spool-world.ts'
+
+const LATE = { ...QUICK, withinMs: 1 }
+
+async function filesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.records'))
+}
+
+test('a record that Kafka takes in time is acknowledged and touches no file', async () => {
+  const { facts, spool, logged } = await spoolWorld()
+  expect(await facts.publishOrSpool(plain, 'a', '1', { ...QUICK, withinMs: 5_000 })).toBe('acknowledged')
+  expect([logged(), spool.state.spooled]).toEqual([{ a: ['1'] }, 0])
+})
+
+test('a late acknowledgement removes the record from the spool, and nothing is sent twice', async () => {
+  const { facts, spool, logged, stop, folder, close } = await spoolWorld()
+  const goOn = stop()
+  expect(await facts.publishOrSpool(plain, 'a', '1', QUICK)).toBe('spooled')
+  expect(spool.state).toMatchObject({ records: 1, spooled: 1, sent: 0 })
+  goOn()
+  await expect.poll(() => spool.state, SOON).toMatchObject({ records: 0, sent: 1 })
+  expect(logged()).toEqual({ a: ['1'] })
+  await close()
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('later records of a key queue behind its spooled ones, and other keys do not', async () => {
+  const { facts, logged, stop, spool } = await spoolWorld()
+  const goOn = stop()
+  const early = [1, 2, 3].map((value) => facts.publishOrSpool(plain, 'a', `${value}`, value === 2 ? LATE : QUICK))
+  expect(await Promise.all(early)).toEqual(['spooled', 'spooled', 'spooled'])
+  const startedAt = performance.now()
+  expect(await facts.publishOrSpool(plain, 'a', '4', { ...QUICK, withinMs: 60_000 })).toBe('spooled')
+  expect(performance.now() - startedAt).toBeLessThan(30_000)
+  const other = facts.publishOrSpool(plain, 'b', '1', { ...QUICK, withinMs: 60_000 })
+  goOn()
+  expect(await other).toBe('acknowledged')
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  expect(logged()).toEqual({ a: ['1', '2', '3', '4'], b: ['1'] })
+  expect(await facts.publishOrSpool(plain, 'a', '5', { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
+})
+
+test('after three late records in a row others are spooled at once, until Kafka answers', async () => {
+  const { facts, stop, spool, logged } = await spoolWorld()
+  const goOn = stop()
+  for (const key of ['a', 'b', 'c']) expect(await facts.publishOrSpool(plain, key, '1', LATE)).toBe('spooled')
+  expect(facts.isAway).toBe(true)
+  expect(await facts.publishOrSpool(plain, 'd', '1', { ...QUICK, withinMs: 60_000 })).toBe('spooled')
+  goOn()
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  expect(facts.isAway).toBe(false)
+  expect(logged()).toEqual({ a: ['1'], b: ['1'], c: ['1'], d: ['1'] })
+})
+
+test('a record that Kafka never accepts is an error for the caller, and is dropped from the spool', async () => {
+  const { facts, stop, spool, logged } = await spoolWorld()
+  const large = 'x'.repeat(MAX_RECORD_BYTES)
+  await expect(facts.publishOrSpool(plain, 'a', large, { ...QUICK, withinMs: 60_000 })).rejects.toMatchObject({
+    definition: { code: 'internal_error' },
+  })
+  const goOn = stop()
+  for (const value of ['1', large, '2']) expect(await facts.publishOrSpool(plain, 'a', value, LATE)).toBe('spooled')
+  goOn()
+  await expect.poll(() => spool.state, SOON).toMatchObject({ records: 0, sent: 2, dropped: 1 })
+  expect(logged()).toEqual({ a: ['1', '2'] })
+})
+
+test('a full spool refuses clearly, and takes records again when some were sent', async () => {
+  const { facts, stop, spool, logged } = await spoolWorld({ maxBytes: 2_000 })
+  const goOn = stop()
+  const value = 'x'.repeat(400)
+  const fates: string[] = []
+  for (let index = 0; index < 6; index++)
+    fates.push(
+      await facts.publishOrSpool(plain, 'a', value, LATE).catch((error: { definition: { code: string } }) => error.definition.code),
+    )
+  expect(fates).toEqual(['spooled', 'spooled', 'spooled', 'spooled', 'unavailable', 'unavailable'])
+  expect(spool.state).toMatchObject({ records: 4, refused: 2 })
+  goOn()
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  await expect.poll(() => spool.state.bytes, SOON).toBeLessThan(100)
+  expect(logged().a.length).toBe(4)
+  expect(await facts.publishOrSpool(plain, 'a', value, { ...QUICK, withinMs: 60_000 })).toBe('acknowledged')
+})
+
+/** Files whose operations fail while `fault` names them. */
+function faultyFiles() {
+  const state = { fault: undefined as 'write' | 'datasync' | undefined, syncs: 0, writes: 0 }
+  const faulty = (file: SpoolFile): SpoolFile => ({
+    ...file,
+    async write(bytes, position) {
+      state.writes++
+      if (state.fault !== 'write') return await file.write(bytes, position)
+      await file.write(bytes.subarray(0, bytes.length >> 1), position)
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    },
+    async datasync() {
+      state.syncs++
+      if (state.fault === 'datasync') throw new Error('EIO: i/o error')
+      await file.datasync()
+    },
+  })
+  const files: SpoolFiles = {
+    ...diskFiles,
+    create: async (path) => faulty(await diskFiles.create(path)),
+    open: async (path) => faulty(await diskFiles.open(path)),
+  }
+  return { state, files }
+}
+
+test.for(['write', 'datasync'] as const)('a %s that fails is 503, and what was stored before and later survives', async (fault) => {
+  const { state, files } = faultyFiles()
+  const folder = await spoolFolder()
+  const first = await spoolWorld({ folder, files })
+  first.stop()
+  expect(await first.facts.publishOrSpool(plain, 'a', '1', LATE)).toBe('spooled')
+  state.fault = fault
+  await expect(first.facts.publishOrSpool(plain, 'b', 'failed', LATE)).rejects.toMatchObject({ definition: { code: 'unavailable' } })
+  state.fault = undefined
+  expect(await first.facts.publishOrSpool(plain, 'a', '2', LATE)).toBe('spooled')
+  await first.close()
+  const second = await spoolWorld({ folder })
+  await expect.poll(() => second.logged().a, SOON).toEqual(['1', '2'])
+})
+
+test('records that wait at the same time share an fdatasync, and those without durability need none', async () => {
+  const { state, files } = faultyFiles()
+  const { facts, stop } = await spoolWorld({ files })
+  stop()
+  for (const key of ['x', 'y', 'z']) await facts.publishOrSpool(plain, key, '0', LATE)
+  const before = { ...state }
+  await Promise.all(Array.from({ length: 500 }, (_, index) => facts.publishOrSpool(plain, `${index}`, 'v', QUICK)))
+  expect(state.syncs - before.syncs).toBeLessThanOrEqual(3)
+  expect(state.writes - before.writes).toBeLessThanOrEqual(3)
+  const synced = state.syncs
+  await facts.publishOrSpool(plain, 'fast', 'v', { ...QUICK, isDurable: false })
+  expect(state.syncs).toBe(synced)
+})
+
+test('a stopped process leaves what it could not send, and the next one sends it before newer records of the key', async () => {
+  const folder = await spoolFolder()
+  const first = await spoolWorld({ folder })
+  first.stop()
+  for (let index = 0; index < 30; index++) await first.facts.publishOrSpool(plain, `${index % 3}`, `${index}`, LATE)
+  await first.close()
+  const second = await spoolWorld({ folder, isConnected: false })
+  expect(second.spool.state.records).toBe(30)
+  expect(await second.facts.publishOrSpool(plain, '0', '30', { ...QUICK, withinMs: 60_000 })).toBe('spooled')
+  await second.connect()
+  await expect.poll(() => second.spool.state.records, SOON).toBe(0)
+  for (const key of [0, 1, 2])
+    expect(second.logged()[key]).toEqual(Array.from({ length: key === 0 ? 11 : 10 }, (_, index) => `${index * 3 + key}`))
+  await expect.poll(() => filesIn(folder), SOON).toHaveLength(1)
+})
+
+test('records of dead processes are sent in the order of the processes, and folders of living ones are left alone', async () => {
+  const folder = await spoolFolder()
+  for (const value of ['1', '2']) {
+    const dead = await spoolWorld({ folder, isConnected: false })
+    await dead.facts.publishOrSpool(plain, 'a', value, QUICK)
+    await dead.close()
+  }
+  const living = await spoolWorld({ folder, isConnected: false })
+  expect(living.spool.state.records).toBe(2)
+  const other = await spoolWorld({ folder })
+  expect(other.spool.state.records).toBe(0)
+  await living.connect()
+  await expect.poll(() => living.logged().a, SOON).toEqual(['1', '2'])
+  expect(other.logged()).toEqual({})
+})
+
+test('several spools that open at once adopt each folder once', async () => {
+  const folder = await spoolFolder()
+  for (let index = 0; index < 5; index++) {
+    const dead = await spoolWorld({ folder, isConnected: false })
+    dead.facts.publishOrSpool(plain, 'a', `${index}`, QUICK).catch(() => undefined)
+    await dead.facts.publishOrSpool(plain, `${index}`, 'v', QUICK)
+    await dead.close()
+  }
+  const [a, b, c] = await Promise.all([1, 2, 3].map(() => spoolWorld({ folder, isConnected: false })))
+  expect([a, b, c].reduce((sum, { spool }) => sum + spool.state.records, 0)).toBe(10)
+  expect((await readdir(folder)).filter((name) => name.startsWith('.'))).toEqual([])
+  await Promise.all([a, b, c].map(({ connect }) => connect()))
+  await expect.poll(() => [a, b, c].flatMap(({ logged }) => logged().a ?? []).toSorted(), SOON).toEqual(['0', '1', '2', '3', '4'])
+})
+
+test('files are deleted when everything in them was sent, although the process goes on', async () => {
+  const { facts, stop, spool, folder } = await spoolWorld({ maxBytes: 20_000_000 })
+  const goOn = stop()
+  const value = 'x'.repeat(4_000)
+  await Promise.all(Array.from({ length: 2_500 }, (_, index) => facts.publishOrSpool(plain, `${index}`, value, LATE)))
+  expect((await filesIn(folder)).length).toBeGreaterThan(2)
+  goOn()
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  await expect.poll(() => spool.state.bytes, SOON).toBeLessThan(100)
+  expect(await filesIn(folder)).toHaveLength(1)
+  expect(spool.state).toMatchObject({ sent: 2_500, dropped: 0 })
+})
+
+test('a record that is spooled before the registry has answered carries its schema, also to a process that lacks the topic', async () => {
+  const folder = await spoolFolder()
+  const broker = memoryBroker()
+  for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })
+  const registry = memoryRegistry()
+  // Ids differ from the placeholder that the spool writes.
+  await registry.register('other', '"string"')
+  const swipe: SwipeEvent = {
+    swipe_id: 's',
+    swiper_id: 'a',
+    target_id: 'b',
+    direction: 'RIGHT',
+    ts: 1,
+    duration_ms: null,
+    position: null,
+  }
+  const dead = await spoolWorld({ folder, broker, registry, topics: [swipeEvents], isConnected: false })
+  expect(await dead.facts.publishOrSpool(swipeEvents, 'a', swipe, QUICK)).toBe('spooled')
+  await dead.close()
+  await spoolWorld({ folder, broker, registry, topics: [plain] })
+  await expect.poll(() => broker.records(swipeEvents.name).length, SOON).toBe(1)
+  const [{ value }] = broker.records(swipeEvents.name)
+  const bytes = value as Buffer
+  expect(await registry.schemaById(bytes.readUInt32BE(1))).toBe(JSON.stringify(swipeEvents.value.schema))
+  const serdes = await openSerdes(registry, [swipeEvents])
+  expect(serdes.codecFor(swipeEvents).decode(bytes, 0, bytes.length)).toMatchObject({ swipe_id: 's', target_id: 'b' })
+})
