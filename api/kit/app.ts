@@ -57,8 +57,12 @@ const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
 
-/** Produces the answer. @param added receives headers to send with the answer, even if it is an error */
-type Answering = (requestId: string, added: Record<string, string>) => Answer | Promise<Answer>
+/**
+ * Produces the answer.
+ * @param added receives headers to send with the answer, even if it is an error
+ * @param startedAt monotonic ms
+ */
+type Answering = (requestId: string, added: Record<string, string>, startedAt: number) => Answer | Promise<Answer>
 
 function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
   if (streamed === undefined) return undefined
@@ -85,7 +89,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     let sent: Answer
     try {
       assertCleanUrl(c.req.url)
-      sent = variant(c, await answer(requestId, added))
+      sent = variant(c, await answer(requestId, added, startedAt))
     } catch (error) {
       sent = failure(error, requestId, route)
     } finally {
@@ -132,7 +136,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     paths.add(method, path)
     app.openAPIRegistry.registerPath(describeRoute(name, definition, options.limits?.covers(countsAs ?? path) ?? false))
 
-    async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
+    async function run(c: Context, requestId: string, added: Record<string, string>, startedAt: number): Promise<Answer> {
       const authorizing = authorized(c, auth, isUserId)
       const limited = await limit(c, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
@@ -164,6 +168,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         idempotencyKey,
         offeredKey,
         requestId,
+        elapsedMs: () => options.monotonic() - startedAt,
         log,
       }
       const handling = () => withDeadline(handler(input), timeoutMs, tookTooLong)
@@ -175,7 +180,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     }
 
     app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) =>
-      exchange(c, path, (requestId, added) => run(c, requestId, added)),
+      exchange(c, path, (requestId, added, startedAt) => run(c, requestId, added, startedAt)),
     )
   }
 

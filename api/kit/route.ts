@@ -118,6 +118,8 @@ export interface HandlerInput<Q, P, B> {
   /** Set for idempotent routes: the caller's key, or else a new one that a 503 offers for repeating the request. */
   readonly offeredKey: string | undefined
   readonly requestId: string
+  /** Returns the ms since the request arrived. */
+  elapsedMs(): number
   readonly log: Logger
 }
 

@@ -32,7 +32,7 @@ export const apiSettings = settingsFragment({
     SPOOL_DIR: documented(
       z.string().optional(),
       'folder in which APIs keep what Kafka has not taken yet; it must survive the process, so give a container a volume',
-      '`spool` in `MILLRACE_HOME`',
+      '`data/spool` in `MILLRACE_HOME`',
     ),
     SPOOL_MAX_BYTES: documented(
       wholeNumber(1).prefault('268435456'),
@@ -51,7 +51,7 @@ export const apiSettings = settingsFragment({
     /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
-    spool: { folder: env.SPOOL_DIR ?? join(home, 'spool'), maxBytes: env.SPOOL_MAX_BYTES },
+    spool: { folder: env.SPOOL_DIR ?? join(home, 'data', 'spool'), maxBytes: env.SPOOL_MAX_BYTES },
     drainDelayMs: env.API_DRAIN_DELAY_MS,
     drainTimeoutMs: env.API_DRAIN_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,

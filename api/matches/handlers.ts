@@ -4,6 +4,7 @@ import { MATCH_USERS_VIEW } from '../../state/views/matches/users.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
+import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 import type { ServiceKit } from '../service.ts'
 import { matchesErrors } from './errors.ts'
 import { feedRoutes } from './feed.ts'
@@ -11,9 +12,12 @@ import { isUuid } from './model.ts'
 import { pairRoutes } from './pairs.ts'
 import { people, usersTopic } from './people.ts'
 import { profileRoutes } from './profile.ts'
+import type { MatchesSettings } from './settings.ts'
 import { swipeRoutes } from './swipe.ts'
 
-export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'commands' | 'log' | 'now'> & { readonly facts: Facts }
+export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'commands' | 'log' | 'now'> & {
+  readonly facts: Facts & SpoolingFacts
+} & MatchesSettings
 
 /** Creates the handlers of the match feed: docs/services/matches.md */
 export function matchesHandlers(kit: MatchesDeps): ServiceRoutes {

@@ -121,6 +121,8 @@ export const SwipeResultSchema = z
   })
   .openapi('SwipeResult')
 
+export const QueuedSwipeSchema = z.object({ swipe_id: z.uuid(), match: z.null(), queued: z.literal(true) }).openapi('QueuedSwipe')
+
 export const RewindResultSchema = z
   .object({ swipe_id: z.uuid(), target_user_id: userId, direction: z.enum(['LEFT', 'RIGHT', 'SUPER_LIKE']) })
   .openapi('RewindResult')

@@ -16,6 +16,7 @@ import {
   NotifyBody,
   ProfilePatchBody,
   ProfileSchema,
+  QueuedSwipeSchema,
   RewindResultSchema,
   SwipeBody,
   SwipeResultSchema,
@@ -121,7 +122,10 @@ export const swipeRoute = defineRoute({
   idempotent: true,
   body: SwipeBody,
   bodyExample: { target_user_id: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a', direction: 'RIGHT' },
-  answers: { 200: { description: 'The swipe is stored.', schema: SwipeResultSchema } },
+  answers: {
+    200: { description: 'The swipe is stored.', schema: SwipeResultSchema },
+    202: { description: 'The event log is slow or away. The swipe is stored safely and will follow.', schema: QueuedSwipeSchema },
+  },
   errors: [matchesErrors.invalid_target, matchesErrors.profile_inactive, matchesErrors.profile_not_found, errors.not_ready],
 })
 

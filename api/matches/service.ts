@@ -8,13 +8,13 @@ import {
   matchRelations,
   swipeEvents,
 } from '../../schemas/matches/topics.ts'
-import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
+import { type MatchesSettings, matchesSettings } from './settings.ts'
 
 /** Candidates nearby, swipes and matches. */
-export const matchesService: ApiService = {
+export const matchesService: ApiService<MatchesSettings> = {
   name: 'matches',
-  settings: NO_SETTINGS,
+  settings: matchesSettings,
   topics: [
     swipeEvents,
     locationUpdates,
@@ -27,8 +27,8 @@ export const matchesService: ApiService = {
   ],
   limitedPaths: ['/v1/*'],
   examples: () => [],
-  async open(kit) {
+  async open(kit, settings) {
     const { matchesHandlers } = await import('./handlers.ts')
-    return matchesHandlers(kit)
+    return matchesHandlers({ ...kit, ...settings })
   },
 }

@@ -5,11 +5,12 @@ import { swipeEvents } from '../../schemas/matches/topics.ts'
 import { swipeField } from '../../state/views/matches/recent.ts'
 import { isSevered } from '../../state/views/matches/users.ts'
 import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
-import { jsonAnswer } from '../kit/answer.ts'
+import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import { ApiError } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
+import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 import { matchesErrors } from './errors.ts'
 import type { Swipe } from './model.ts'
 import type { People } from './people.ts'
@@ -17,15 +18,17 @@ import { userOf } from './profile.ts'
 import { rewindRoute, swipeRoute } from './routes.ts'
 
 export interface SwipeDeps {
-  readonly facts: Facts
+  readonly facts: Facts & SpoolingFacts
   readonly people: People
+  /** How long after its arrival a swipe waits for Kafka. */
+  readonly swipeWaitMs: number
   /** Epoch ms. */
   now(): number
 }
 
 /** Creates the routes that record swipes and take them back. */
-export function swipeRoutes({ facts, people, now }: SwipeDeps) {
-  async function swipe(userId: string, body: Swipe, swipeId: string) {
+export function swipeRoutes({ facts, people, swipeWaitMs, now }: SwipeDeps) {
+  async function swipe(userId: string, body: Swipe, swipeId: string, elapsedMs: () => number): Promise<Answer> {
     const { target_user_id: targetId, direction } = body
     if (targetId === userId) throw new ApiError(matchesErrors.invalid_target)
     const [state, profiles] = await Promise.all([people.active(userId), people.shown([targetId])])
@@ -34,13 +37,16 @@ export function swipeRoutes({ facts, people, now }: SwipeDeps) {
     if (!profiles.has(targetId) || isHidden) throw new ApiError(matchesErrors.profile_not_found)
     const at = now()
     const details = { duration_ms: body.swipe_duration_ms ?? null, position: body.feed_position ?? null }
-    await facts.publish(swipeEvents, userId, { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction, ts: at, ...details })
+    const event = { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction, ts: at, ...details }
+    const withinMs = Math.max(0, swipeWaitMs - elapsedMs())
+    const published = await facts.publishOrSpool(swipeEvents, userId, event, { withinMs, isDurable: true })
     await people.tryToNote(userId, swipeField({ swipeId, targetId, direction, at }))
+    if (published === 'spooled') return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
     const isMutual = isPositive(direction) && (relation?.likedAt !== undefined || relation?.match !== undefined)
     const match = isMutual
       ? { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
       : null
-    return { swipe_id: swipeId, match }
+    return jsonAnswer(200, { swipe_id: swipeId, match }, PRIVATE)
   }
 
   async function rewind(userId: string, swipeId: string) {
@@ -70,9 +76,9 @@ export function swipeRoutes({ facts, people, now }: SwipeDeps) {
   }
 
   return [
-    bind(swipeRoute, async (input) => {
+    bind(swipeRoute, (input) => {
       const userId = userOf(input)
-      return jsonAnswer(200, await swipe(userId, input.body, idOf(userId, input.idempotencyKey)), PRIVATE)
+      return swipe(userId, input.body, idOf(userId, input.idempotencyKey), input.elapsedMs)
     }),
     bind(rewindRoute, async (input) => {
       const userId = userOf(input)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-export const LOCK_FILE = 'lock'
+const LOCK_FILE = 'lock'
 
 /**
  * Locks a folder for this process. Node has no file locks, so SQLite takes one on an empty database. The kernel

@@ -37,7 +37,7 @@ export class Journal {
   #active: Segment | undefined
   #segments = 0
   #isSyncing = false
-  /** Segments of which a sync has failed. Nobody knows which pages the disk has, and the next sync may succeed falsely. */
+  /** Segments of which a sync has failed. The disk may lack any of their pages, and the next sync may not report it. */
   readonly #broken = new WeakSet<Segment>()
   #writing: Promise<void> | undefined
   #syncing: Promise<void> | undefined

@@ -9,7 +9,7 @@ const MARKS_SUFFIX = '.sent'
 const MARK_BYTES = 8
 const NAME_DIGITS = 8
 
-export function segmentName(number: number): string {
+function segmentName(number: number): string {
   return `${String(number).padStart(NAME_DIGITS, '0')}${SEGMENT_SUFFIX}`
 }
 
@@ -19,7 +19,7 @@ export function isSegmentName(name: string): boolean {
 
 /**
  * A file of records and the file of marks beside it, which tells which of them need no sending any more. Marks are not
- * synced: whoever loses one only sends the record again.
+ * synced: without its mark, a record is only sent again.
  */
 export class Segment {
   readonly folder: string

@@ -34,7 +34,7 @@ export type Outcome =
 export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
 
 /** Thrown when the spool has no room, or the disk does not take the record. */
-export class SpoolError extends Error {
+class SpoolError extends Error {
   override readonly name = 'SpoolError'
 }
 

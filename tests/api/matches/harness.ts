@@ -24,7 +24,15 @@ export async function matchesApi() {
   })
   const { facts, bindings, channel, redis } = world
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
-  const service = matchesHandlers({ views: redis.reader, scripts: NO_SCRIPTS, facts, commands, log: createLogger('silent'), now })
+  const service = matchesHandlers({
+    views: redis.reader,
+    scripts: NO_SCRIPTS,
+    facts,
+    commands,
+    log: createLogger('silent'),
+    now,
+    swipeWaitMs: 25,
+  })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   return { ...api, ...world, service, clock }
 }

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { apiTransport } from '../../../api/kit/kafka.ts'
+import { createLogger } from '../../../api/kit/logging.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
-import { matchesSystem, type TestUser } from './system.ts'
+import { swipeEvents } from '../../../schemas/matches/topics.ts'
+import { readToEnd } from '../../kafka/client/harness.ts'
+import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 
+const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
 const SOON = { timeout: 60_000, interval: 50 }
 /** A user may read 60 feeds a minute, and an empty one is searched again after five seconds. */
 const NEXT_FEED_MS = 1_500
@@ -133,6 +138,50 @@ test('a deleted or switched-off user is hidden at once, and a new profile starts
   expect((await bob.ask('GET', 'me')).body.error).toBe('profile_not_found')
   expect(await foundBy(ann)).toEqual([])
   expect((await ann.ask('POST', 'swipe', like(bob))).body.error).toBe('profile_not_found')
+})
+
+/** Returns the swipe ids of a user in the topic, in the order of the log. */
+async function loggedSwipes(swiper: TestUser): Promise<string[]> {
+  const transport = apiTransport({ brokers: [system.env.KAFKA_BROKERS], log: createLogger('silent') })
+  try {
+    await transport.connect()
+    const records = await readToEnd(transport, { topic: swipeEvents.name, partition: 0 })
+    return records.filter(({ key }) => key === swiper.id).map(({ value }) => (value as string).match(UUID)?.[0] as string)
+  } finally {
+    await transport.close()
+  }
+}
+
+test('swipes while the broker is stopped are 202, survive kill -9 of the API, and reach the topic in order', async () => {
+  const town = nextTown++
+  const ann = await person(town, 0, { gender: 'f', seeking_gender: ['m'] })
+  const bobs = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => person(town, index / 100, { gender: 'm' }, { api: 1 })))
+  await expect.poll(() => foundBy(ann).then(({ length }) => length), SOON).toBe(6)
+  const ids: string[] = []
+  async function queued(target: TestUser): Promise<number> {
+    const startedAt = performance.now()
+    const { status, body } = await ann.ask('POST', 'swipe', like(target))
+    expect([status, body]).toEqual([202, { swipe_id: expect.stringMatching(UUID), match: null, queued: true }])
+    ids.push(body.swipe_id)
+    return performance.now() - startedAt
+  }
+  const pid = system.kafka.pid as number
+  process.kill(pid, 'SIGSTOP')
+  try {
+    for (const bob of bobs.slice(0, 4)) await queued(bob)
+    // Later swipes of the same user do not wait for Kafka again.
+    expect(await queued(bobs[4])).toBeLessThan(SWIPE_WAIT_MS)
+    await system.restartApi(0)
+    await queued(bobs[5])
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+  await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(6)
+  // A swipe that was on its way to the broker when the API was killed may be there twice.
+  const logged = await loggedSwipes(ann)
+  const last = ids.map((id) => logged.lastIndexOf(id))
+  expect(last).toEqual(last.toSorted((a, b) => a - b))
+  expect(await foundBy(ann)).toEqual([])
 })
 
 test('the place of a feed request is an update, and half a place is refused', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
 import { provisionTopics } from '../../../deploy/local/provision.ts'
@@ -12,6 +13,9 @@ import { startWorkerProcess } from '../worker-process.ts'
 
 /** How long a dozen processes may take to start on a busy machine. */
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
+
+/** How long a swipe waits for Kafka. */
+export const SWIPE_WAIT_MS = 1_000
 
 export interface Asked {
   readonly status: number
@@ -49,6 +53,8 @@ export async function matchesSystem() {
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
+    // On a busy machine acknowledgements take longer than 25 ms, and most tests are not about that.
+    SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
     PIPELINES: 'matches,match-users',
   }
   const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
@@ -83,5 +89,14 @@ export async function matchesSystem() {
     }
   }
 
-  return { folder, kafka, redis, env, worker, apis, user, rowsOf }
+  /** Kills an API process with SIGKILL and starts another one in its place. */
+  async function restartApi(index: number): Promise<void> {
+    const exited = once(apis[index].child, 'close')
+    apis[index].child.kill('SIGKILL')
+    await exited
+    apis[index] = await startApiProcess(folder.path, env)
+    await waitUntil(async () => (await fetch(`${apis[index].url}/readyz`)).ok, { what: 'the API', ...READY })
+  }
+
+  return { folder, kafka, redis, env, worker, apis, user, rowsOf, restartApi }
 }

@@ -2,6 +2,7 @@ import { type Bindings, redisBindings } from '../../../../api/kit/commands/idemp
 import type { ResultChannel } from '../../../../api/kit/commands/result-channel.ts'
 import { ApiError, errors } from '../../../../api/kit/errors.ts'
 import type { Facts } from '../../../../api/kit/facts.ts'
+import type { SpoolingFacts } from '../../../../api/kit/spool/spooling-publisher.ts'
 import { partitionFor } from '../../../../kafka/partitioner.ts'
 import type { AnyTopic, Topology } from '../../../../pipelines/engine/index.ts'
 import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
@@ -20,7 +21,7 @@ const OTHER_PARTITIONS = 4
 export interface DecidedWorld {
   readonly driver: TestDriver
   readonly redis: ReturnType<typeof fakeRedis>
-  readonly facts: Facts
+  readonly facts: Facts & SpoolingFacts
   readonly bindings: Bindings
   readonly channel: ResultChannel & { isOpen: boolean; reopen(): void }
   /** Published commands and facts, in order. */
@@ -111,13 +112,18 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
     takeDecisions()
   }
 
-  const facts: Facts = {
+  const facts: Facts & SpoolingFacts = {
     async publish(topic, key, value) {
       if (faults.kafkaDown) throw new ApiError(errors.unavailable)
       published.push({ topic: topic.name, key, value })
       if (!commands.some((known) => known.name === topic.name)) return
       waiting.push(() => driver.pipe(topic, key, value))
       if (!faults.deciderDown) decide()
+    },
+    async publishOrSpool(topic, key, value) {
+      if (faults.kafkaDown) return 'spooled'
+      await facts.publish(topic, key, value)
+      return 'acknowledged'
     },
     partitionOf(topic, key) {
       const out = byteWriter()

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { SOON, spoolFolder, spoolWorld } from './spool-world.ts'
 
-const PROGRAM = join(import.meta.dirname, 'spooling-process.ts')
+const PROGRAM = join(import.meta.dirname, 'children/spooling-process.ts')
 const SLOW = 60_000
 
 function startProcess(folder: string, ...name: string[]): { readonly child: ChildProcess; readonly lines: string[] } {

@@ -1,6 +1,6 @@
-import { diskFiles } from '../../../../api/kit/spool/files.ts'
-import { Spool } from '../../../../api/kit/spool/spool.ts'
-import { systemRuntime } from '../../../../runtime/system.ts'
+import { diskFiles } from '../../../../../api/kit/spool/files.ts'
+import { Spool } from '../../../../../api/kit/spool/spool.ts'
+import { systemRuntime } from '../../../../../runtime/system.ts'
 
 /**
  * A process that spools records without end, and reports each one on a line of its own once the spool has it. It
