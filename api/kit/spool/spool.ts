@@ -97,6 +97,8 @@ export class Spool {
   /** Records that were read from a file, given to the publisher and are not settled. */
   #delivering = 0
   #draining: Promise<void> | undefined
+  /** True when there may be something to send that the current round does not see. */
+  #hasNews = false
   /** Why sending last stopped, so that the log says it once. */
   #trouble: string | undefined
   /** True when a record must be sent again. Nothing else is sent until the outcome of all others is known. */
@@ -170,9 +172,8 @@ export class Spool {
       }
     }
     const stored = store()
-    stored.catch((error: Error) => {
+    stored.catch(() => {
       this.#counts.refused++
-      this.#options.runtime.log.warn({ reason: error.message }, 'spool_refused_record')
     })
     return { stored, settle }
   }
@@ -244,7 +245,9 @@ export class Spool {
   }
 
   #drain(): void {
+    this.#hasNews = true
     if (this.#draining !== undefined || this.#deliver === undefined) return
+    this.#hasNews = false
     this.#draining = this.#sendAll(this.#deliver)
       .catch((error: Error) => {
         this.#isBehind = true
@@ -253,6 +256,7 @@ export class Spool {
       })
       .finally(() => {
         this.#draining = undefined
+        if (this.#hasNews && !this.#isClosed) this.#drain()
       })
   }
 
@@ -261,7 +265,11 @@ export class Spool {
       const reader = this.#current()
       if (reader === undefined) return
       const { segment, frames } = reader
-      const found = await frames.next(segment.end)
+      const found = await frames.next(segment.end).catch((error: Error) => {
+        if (this.#segments.includes(segment)) throw error
+      })
+      // Late acknowledgements may have settled the rest of the file, so that it was deleted meanwhile.
+      if (!this.#segments.includes(segment)) continue
       if (found === undefined) {
         if (frames.position < segment.end) throw new Error(`a spool file is damaged at byte ${frames.position}`)
         if (!segment.isSealed) return
