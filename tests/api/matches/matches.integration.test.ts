@@ -156,7 +156,8 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
   const town = nextTown++
   const ann = await person(town, 0, { gender: 'f', seeking_gender: ['m'] })
   const bobs = await Promise.all([1, 2, 3, 4, 5, 6].map((index) => person(town, index / 100, { gender: 'm' }, { api: 1 })))
-  await expect.poll(() => foundBy(ann).then(({ length }) => length), SOON).toBe(6)
+  // Seldom enough for the limit of feeds a minute.
+  await expect.poll(() => foundBy(ann).then(({ length }) => length), { ...SOON, interval: 1_500 }).toBe(6)
   const ids: string[] = []
   async function queued(target: TestUser): Promise<number> {
     const startedAt = performance.now()
