@@ -95,7 +95,6 @@ export async function matchesSystem() {
     apis[index].child.kill('SIGKILL')
     await exited
     apis[index] = await startApiProcess(folder.path, env)
-    await waitUntil(async () => (await fetch(`${apis[index].url}/readyz`)).ok, { what: 'the API', ...READY })
   }
 
   return { folder, kafka, redis, env, worker, apis, user, rowsOf, restartApi }
