@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isPositive } from '../../schemas/matches/directions.ts'
 import { conversationIdOf, matchIdOf, swipeIdOf } from '../../schemas/matches/pair.ts'
 import { swipeEvents } from '../../schemas/matches/topics.ts'
-import { swipeField } from '../../state/views/matches/recent.ts'
+import { matchedField, swipeField } from '../../state/views/matches/recent.ts'
 import { isSevered } from '../../state/views/matches/users.ts'
 import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
@@ -16,6 +16,9 @@ import type { Swipe } from './model.ts'
 import type { People } from './people.ts'
 import { userOf } from './profile.ts'
 import { rewindRoute, swipeRoute } from './routes.ts'
+
+/** How long an answered match counts before the view must have it. The answer is a forecast, so not for longer. */
+const FORECAST_MS = 60_000
 
 export interface SwipeDeps {
   readonly facts: Facts & SpoolingFacts
@@ -43,6 +46,9 @@ export function swipeRoutes({ facts, people, swipeWaitMs, now }: SwipeDeps) {
     await people.tryToNote(userId, swipeField({ swipeId, targetId, direction, at }))
     if (published === 'spooled') return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
     const isMutual = isPositive(direction) && (relation?.likedAt !== undefined || relation?.match !== undefined)
+    // Neither side may take the like back before the view has the match.
+    if (isMutual)
+      await Promise.all([people.tryToNote(userId, matchedField(targetId, at)), people.tryToNote(targetId, matchedField(userId, at))])
     const match = isMutual
       ? { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
       : null
@@ -54,7 +60,9 @@ export function swipeRoutes({ facts, people, swipeWaitMs, now }: SwipeDeps) {
     const last = lastSwipeOf(state)
     if (last === undefined || last.direction === 'REWIND') throw new ApiError(matchesErrors.nothing_to_rewind)
     const { targetId, direction } = last
-    if (state.relations.get(targetId)?.match !== undefined) throw new ApiError(matchesErrors.already_matched)
+    const answeredAt = state.recent.matched.get(targetId) ?? Number.NEGATIVE_INFINITY
+    if (state.relations.get(targetId)?.match !== undefined || now() - answeredAt < FORECAST_MS)
+      throw new ApiError(matchesErrors.already_matched)
     // The clocks of two APIs differ, and the rewind must come after the swipe.
     const at = Math.max(now(), last.at + 1)
     const details = { duration_ms: null, position: null }

@@ -9,6 +9,7 @@ import { recentSwipe } from './users.ts'
  * |---|---|
  * | `s:<swipe_id>` | target, direction and time of a swipe, with spaces between |
  * | `x:<user_id>` | the other user may not be seen: a block, or the end of a match |
+ * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
  *
  * A sink removes the swipes that the view includes. The whole hash goes two days after its last change, because that is
@@ -18,6 +19,8 @@ export interface Recent {
   readonly swipes: readonly RecentSwipe[]
   /** Users who may not be seen. */
   readonly severed: ReadonlySet<string>
+  /** Times of answered matches, epoch ms, by the other user. */
+  readonly matched: ReadonlyMap<string, number>
   readonly place: { readonly lat: number; readonly lon: number; readonly at: number } | undefined
 }
 
@@ -34,6 +37,7 @@ const KEPT_MS = 48 * 3_600_000
 /** Beyond this many fields, further ones are not stored: docs/services/matches.md#recent */
 const MAX_FIELDS = 10_000
 const SEVERED = 'x:'
+const MATCHED = 'm:'
 const PLACE = 'place'
 const SWIPE = recentSwipe('')
 
@@ -67,6 +71,10 @@ export function severedField(otherId: string): string {
   return SEVERED + otherId
 }
 
+export function matchedField(otherId: string, at: number): Record<string, string> {
+  return { [MATCHED + otherId]: String(at) }
+}
+
 export function placeField({ lat, lon }: { readonly lat: number; readonly lon: number }, at: number): Record<string, string> {
   return { [PLACE]: `${lat} ${lon} ${at}` }
 }
@@ -74,16 +82,18 @@ export function placeField({ lat, lon }: { readonly lat: number; readonly lon: n
 export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
   const swipes: RecentSwipe[] = []
   const severed = new Set<string>()
+  const matched = new Map<string, number>()
   let place: Recent['place']
   for (const [field, value] of Object.entries(fields)) {
     if (field.startsWith(SWIPE)) {
       const [targetId, direction, at] = value.split(' ')
       swipes.push({ swipeId: field.slice(SWIPE.length), targetId, direction, at: Number(at) })
     } else if (field.startsWith(SEVERED)) severed.add(field.slice(SEVERED.length))
+    else if (field.startsWith(MATCHED)) matched.set(field.slice(MATCHED.length), Number(value))
     else if (field === PLACE) {
       const [lat, lon, at] = value.split(' ').map(Number)
       place = { lat, lon, at }
     }
   }
-  return { swipes: swipes.sort((a, b) => a.at - b.at), severed, place }
+  return { swipes: swipes.sort((a, b) => a.at - b.at), severed, matched, place }
 }

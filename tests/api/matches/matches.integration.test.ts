@@ -83,6 +83,7 @@ describe('two users who like each other', () => {
     const second = await bob.ask('POST', 'swipe', like(ann, 'SUPER_LIKE'))
     const match = { match_id: matchIdOf(ann.id, bob.id), conversation_id: conversationIdOf(ann.id, bob.id) }
     expect([second.status, second.body.match]).toEqual([200, { matched: true, ...match }])
+    expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('already_matched')
     for (const [user, other] of [
       [ann, bob],
       [bob, ann],
