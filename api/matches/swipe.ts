@@ -20,6 +20,9 @@ import { rewindRoute, swipeRoute } from './routes.ts'
 /** How long an answered match counts before the view must have it. The answer is a forecast, so not for longer. */
 const FORECAST_MS = 60_000
 
+/** A stack that is not valid for any feed. */
+const NO_STACK = { builtAt: 0, basis: '', candidates: [] }
+
 export interface SwipeDeps {
   readonly facts: Facts & SpoolingFacts
   readonly people: People
@@ -75,6 +78,8 @@ export function swipeRoutes({ facts, people, swipeWaitMs, now }: SwipeDeps) {
       ...details,
     })
     await people.tryToNote(userId, swipeField({ swipeId, targetId, direction: 'REWIND', at }))
+    // The kept candidates may have been found without the target, so the next feed searches again.
+    await people.keepStack(userId, NO_STACK)
     return { swipe_id: swipeId, target_user_id: targetId, direction }
   }
 
