@@ -76,6 +76,7 @@ const START_RETRY_MS = 1_000
 /** Connects in the background and retries until it succeeds. Until then, calls throw `not_ready`. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
+  const runtime = systemRuntime(options.log)
   // A caller waits for each of these facts, so no request is delayed to collect more of them.
   const acknowledged = transport.publisher({
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
@@ -104,43 +105,46 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       publisher: spoolable,
       spool: options.spool,
       registry: options.registry,
-      runtime: systemRuntime(options.log),
+      runtime,
       codecOf: (topic) => (known.has(topic.name) ? serdes?.codecFor(topic) : undefined),
       partitionsOf: (topic) => partitions?.get(topic),
-      askPartitions,
+      askPartitions: async (topic) => (await askPartitions([topic])).get(topic)!,
     })
   const started = Promise.all([start(), recall()])
 
+  /** The registry may answer before Kafka does, so that facts can be encoded as soon as Kafka takes them. */
   async function start(): Promise<void> {
+    await Promise.all([untilDone(learnPartitions), untilDone(learnSchemas)])
+    if (!stopping.signal.aborted) options.log.info({ topics: Object.fromEntries(partitions ?? []) }, 'kafka_ready')
+  }
+
+  async function learnPartitions(): Promise<void> {
+    partitions = await askPartitions(options.topics.map((topic) => topic.name))
+    asked = true
+    await remember(partitions)
+  }
+
+  async function learnSchemas(): Promise<void> {
+    serdes = await openSerdes(options.registry, options.topics)
+  }
+
+  async function untilDone(step: () => Promise<void>): Promise<void> {
+    let logged = ''
     while (!stopping.signal.aborted) {
       try {
-        if (!asked) {
-          partitions = await askAllPartitions()
-          asked = true
-          await remember(partitions)
-        }
-        serdes ??= await openSerdes(options.registry, options.topics)
-        options.log.info({ topics: Object.fromEntries(partitions ?? []) }, 'kafka_ready')
+        await step()
         return
       } catch (error) {
         if (stopping.signal.aborted) return
-        const reason = (error as Error).message
-        if (reason !== missing) options.log.warn({ reason }, 'kafka_not_ready')
-        missing = reason
-        await pause(START_RETRY_MS, stopping.signal)
+        missing = (error as Error).message
+        if (missing !== logged) options.log.warn({ reason: missing }, 'kafka_not_ready')
+        logged = missing
+        await runtime.sleep(START_RETRY_MS, stopping.signal)
       }
     }
   }
 
-  async function askPartitions(topic: string): Promise<number> {
-    await transport.connect()
-    const count = (await transport.partitionCounts([topic])).get(topic)
-    if (count === undefined) throw new Error(`no such topic: ${topic}`)
-    return count
-  }
-
-  async function askAllPartitions(): Promise<Map<string, number>> {
-    const names = options.topics.map((topic) => topic.name)
+  async function askPartitions(names: readonly string[]): Promise<Map<string, number>> {
     await transport.connect()
     const counts = await transport.partitionCounts(names)
     const absent = names.filter((name) => !counts.has(name))
@@ -165,7 +169,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {
       const counts = await remembered()
       if (!asked) partitions = counts
-      if (partitions === undefined) await pause(START_RETRY_MS, stopping.signal)
+      if (partitions === undefined) await runtime.sleep(START_RETRY_MS, stopping.signal)
     }
   }
 
@@ -239,7 +243,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       name: 'kafka',
       optional: true,
       async check() {
-        if (serdes === undefined) return missing
+        if (!asked || serdes === undefined) return missing
         await transport.partitionCounts(options.topics.map((topic) => topic.name))
         return undefined
       },
@@ -250,14 +254,4 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       await Promise.all([acknowledged.close(), buffered.close(), spoolable.close()])
     },
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

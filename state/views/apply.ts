@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { isPassingError } from '../redis/passing-errors.ts'
+import { type RedisScript, runScript } from '../redis/run-script.ts'
 import { TargetUnavailableError } from '../unavailable.ts'
 import { APPLY_SCRIPT } from './apply-script.ts'
 import { BEGIN_CLEARING, CLEARING_FIELD, END_CLEARING, REMOVE_WHILE_CLEARING } from './clearing-scripts.ts'
@@ -70,16 +71,16 @@ export interface ViewStore {
   finishClearing(view: string, partition: number): Promise<void>
 }
 
-interface Script {
-  readonly text: string
-  readonly sha: string
+const APPLY: RedisScript = { name: 'apply-view-batch', source: APPLY_SCRIPT }
+const CLEARING_SCRIPTS: Readonly<Record<'begin' | 'remove' | 'end', RedisScript>> = {
+  begin: { name: 'begin-clearing', source: BEGIN_CLEARING },
+  remove: { name: 'remove-while-clearing', source: REMOVE_WHILE_CLEARING },
+  end: { name: 'end-clearing', source: END_CLEARING },
 }
-
-const APPLY = script(APPLY_SCRIPT)
-const CLEARING_SCRIPTS = { begin: script(BEGIN_CLEARING), remove: script(REMOVE_WHILE_CLEARING), end: script(END_CLEARING) }
 const NONE = ''
 /** Number of keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
+
 /** @param redis a dedicated connection of the sink that fails commands immediately while Redis is unavailable */
 export function viewStore(redis: Redis | Cluster): ViewStore {
   // Redis and Cluster share these commands, but their overloads cannot be called through the union type.
@@ -92,14 +93,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
     return { applied: false, position: position === undefined ? undefined : Number(position) }
   }
 
-  async function run({ text, sha }: Script, keys: readonly string[], args: readonly ViewValue[]): Promise<unknown> {
-    try {
-      return await commands.evalsha(sha, keys.length, ...keys, ...args)
-    } catch (error) {
-      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
-      return await commands.eval(text, keys.length, ...keys, ...args)
-    }
-  }
+  const run = (script: RedisScript, keys: readonly string[], args: readonly ViewValue[]) => runScript(commands, script, keys, args)
 
   async function position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined> {
     const [next, at] = await asking(() => commands.hmget(positionsKey(view, partition), topic, `${topic}:at`))
@@ -191,10 +185,6 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
       args.push('publish', '0', operation.channel, operation.message)
       return
   }
-}
-
-function script(text: string): Script {
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
 }
 
 async function forMatching(node: Redis, pattern: string, visit: (keys: string[]) => Promise<void>): Promise<void> {

@@ -7,6 +7,7 @@ import { createLogger } from '../../../api/kit/logging.ts'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import { utf8 } from '../../../schemas/keys.ts'
+import { swipeEvents } from '../../../schemas/matches/topics.ts'
 import { rawValue } from '../../../schemas/raw.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { type BrokerProxy, brokerProxy } from '../../kafka/client/broker-proxy.ts'
@@ -52,6 +53,19 @@ async function opened(): Promise<Opened> {
   }
   return { proxy, transport, facts, topic, values }
 }
+
+test('an API that starts while Kafka is away gets its schemas at once, and names what it waits for', async () => {
+  const transport = apiTransport({ brokers: ['127.0.0.1:1'], log })
+  const registered: string[] = []
+  const registry = { register: async (subject: string) => registered.push(subject) } as unknown as SchemaRegistry
+  const facts = kafkaFacts({ transport, registry, topics: [swipeEvents], log })
+  onTestFinished(async () => {
+    await facts.close()
+    await transport.close()
+  })
+  await expect.poll(() => registered, SOON).toEqual([`${swipeEvents.name}-value`])
+  await expect.poll(() => facts.probe.check(), SOON).toContain('127.0.0.1:1')
+})
 
 test('acknowledged facts are written once and in order per key, even if responses are lost', AT_FIRST_TRY, async () => {
   const { proxy, facts, topic, values } = await opened()

@@ -188,6 +188,12 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
   expect(await foundBy(ann)).toEqual([])
+  // The restarted process may still be reconnecting, and further tests use it.
+  await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
+    what: 'the API',
+    timeoutMs: SOON.timeout,
+    intervalMs: SOON.interval,
+  })
 })
 
 test('the place of a feed request is an update, and half a place is refused', async () => {

@@ -32,7 +32,10 @@ test('a page that fits is read as it was written', () => {
   fc.assert(
     fc.property(sampleArbitrary, ({ bits, page }) => {
       const bytes = encodePage(page, bits)
-      if (bytes === undefined) return expect(entriesOf(page)).toBeGreaterThan(100)
+      if (bytes === undefined) {
+        expect(entriesOf(page)).toBeGreaterThan(100)
+        return
+      }
       expect(bytes.length).toBeLessThanOrEqual(MAX_PAGE_BYTES)
       expect(decodePage(bytes, bits)).toEqual(page)
       for (const { fingerprints } of page) {
