@@ -31,6 +31,7 @@ process.env.NODE_COMPILE_CACHE ??= `${process.env.MILLRACE_HOME ?? fileURLToPath
 export default defineConfig({
   test: {
     pool: 'forks',
+    setupFiles: 'tests/property-limit.ts',
     // `groupOrder`: from the lowest number up; 0 would come last.
     projects: [
       {

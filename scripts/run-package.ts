@@ -14,12 +14,15 @@ export type Output = 'through' | 'lines' | 'at-end'
 
 /**
  * Runs a package's program with the current Node.
+ * @param timeoutMs the program is killed after this time
  * @returns its exit code
  */
-export async function runPackage(command: string, args: readonly string[], output: Output): Promise<number> {
+export async function runPackage(command: string, args: readonly string[], output: Output, timeoutMs?: number): Promise<number> {
   const child = spawn(process.execPath, [join(BIN, command), ...args], {
     cwd: ROOT,
     stdio: output === 'through' ? 'inherit' : ['ignore', 'pipe', 'pipe'],
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
   })
   const kept: string[] = []
   for (const stream of [child.stdout, child.stderr]) {

@@ -1,11 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Output, runPackage } from './run-package.ts'
-import type { TestTotals } from './verify-reporter.ts'
+import { runningFile, type TestTotals } from './verify-reporter.ts'
 
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
+/**
+ * A lane takes ten minutes on an idle machine. No limit of vitest ends a test that never leaves its loop, so a run that
+ * takes longer is killed, and names the files that were running.
+ */
+const LANE_TIMEOUT_MS = 45 * 60_000
 const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }
 
 /**
@@ -37,7 +42,8 @@ export async function runTests(projects: readonly string[], files: readonly stri
       ...(process.stdout.isTTY ? ['--color'] : []),
       ...files,
     ]
-    const code = await runPackage('vitest', args, output)
+    const code = await runPackage('vitest', args, output, LANE_TIMEOUT_MS)
+    if (!existsSync(totalsFile)) throw new Error(`these files were running: ${unfinished(totalsFile)}`)
     const totals = JSON.parse(readFileSync(totalsFile, 'utf8')) as TestTotals
     // Vitest also reports failures that belong to no test, such as those of a global teardown.
     return code !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals
@@ -47,4 +53,9 @@ export async function runTests(projects: readonly string[], files: readonly stri
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function unfinished(totalsFile: string): string {
+  const file = runningFile(totalsFile)
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]).join(', ') : 'none'
 }

@@ -15,8 +15,24 @@ export interface TestTotals {
 /** This project runs files again in order to skip tests that need public data, so its skips are not reported. */
 const SKIPS_ON_PURPOSE = 'without-data'
 
+/** Returns the path of the file that names the running test files, for a run that does not finish. */
+export function runningFile(totals: string): string {
+  return `${totals}.running`
+}
+
 /** A vitest reporter that writes the totals of a run to a file. The command line names it and passes `outputFile`. */
 export default class VerifyReporter implements Reporter {
+  readonly #running = new Set<string>()
+
+  onTestModuleStart({ relativeModuleId }: TestModule): void {
+    this.#running.add(relativeModuleId)
+    writeFileSync(runningFile(totalsFile()), JSON.stringify([...this.#running]))
+  }
+
+  onTestModuleEnd({ relativeModuleId }: TestModule): void {
+    this.#running.delete(relativeModuleId)
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[], reason: TestRunEndReason): void {
     let passed = 0
     // Errors outside tests and files that cannot be loaded count as failures.

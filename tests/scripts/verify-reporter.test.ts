@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { TestModule, TestRunEndReason } from 'vitest/node'
-import VerifyReporter, { type TestTotals } from '../../scripts/verify-reporter.ts'
+import VerifyReporter, { runningFile, type TestTotals } from '../../scripts/verify-reporter.ts'
 
 interface FakeTest {
   readonly fullName: string
@@ -38,16 +38,23 @@ function asModule({ file, project = 'unit', duration, errors = 0, tests }: FakeM
   return module as unknown as TestModule
 }
 
-function totalsOf(modules: readonly FakeModule[], unhandled: readonly unknown[] = [], reason: TestRunEndReason = 'passed'): TestTotals {
+/** Passes the reporter a path, as the command line does. */
+function totalsFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
-  const argument = `--outputFile.totals=${join(folder, 'totals.json')}`
+  const path = join(folder, 'totals.json')
+  const argument = `--outputFile.totals=${path}`
   process.argv.push(argument)
   onTestFinished(() => {
     process.argv.splice(process.argv.indexOf(argument), 1)
     rmSync(folder, { recursive: true })
   })
+  return path
+}
+
+function totalsOf(modules: readonly FakeModule[], unhandled: readonly unknown[] = [], reason: TestRunEndReason = 'passed'): TestTotals {
+  const path = totalsFile()
   new VerifyReporter().onTestRunEnd(modules.map(asModule), unhandled, reason)
-  return JSON.parse(readFileSync(join(folder, 'totals.json'), 'utf8')) as TestTotals
+  return JSON.parse(readFileSync(path, 'utf8')) as TestTotals
 }
 
 test('counts passed and failed tests and errors outside of tests, and names tests that needed a retry', () => {
@@ -102,4 +109,15 @@ test('reports how long each test took, and the time that a file spends around it
     { name: 'a.test.ts: two', ms: 20 },
     { name: 'a.test.ts: before and after its tests', ms: 30 },
   ])
+})
+
+test('names the files that were running when a run was killed', () => {
+  const path = totalsFile()
+  const reporter = new VerifyReporter()
+  const [a, b, c] = ['a', 'b', 'c'].map((file) => asModule({ file, duration: 0, tests: [] }))
+  reporter.onTestModuleStart(a)
+  reporter.onTestModuleStart(b)
+  reporter.onTestModuleEnd(a)
+  reporter.onTestModuleStart(c)
+  expect(JSON.parse(readFileSync(runningFile(path), 'utf8'))).toEqual(['b', 'c'])
 })
