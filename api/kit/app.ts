@@ -186,8 +186,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm): Promise<Caller | undefined> {
     const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, isUserId)
-    // If the request is answered before its token is checked, nobody awaits this promise. Its rejection must not crash
-    // the process.
+    // If the request is answered before its token is checked, this promise is never awaited. Its rejection must not
+    // crash the process.
     authorizing.catch(() => undefined)
     return authorizing
   }

@@ -59,7 +59,7 @@ export class FetchPosition implements TopicPartition {
     const from = this.fetchOffset
     const nextOffset = records.length === 0 ? from : offsetAfter(records, from)
     const last = this.queue.at(-1)
-    // Of several empty responses, only the newest matters.
+    // A newer response replaces an empty one that waits, because an empty response only reports offsets.
     if (last !== undefined && last.records.length === 0) this.queue.pop()
     this.queue.push({ from, nextOffset, records, aborted, highWatermark, lastStableOffset, fetchedAt })
     this.bufferedBytes += records.length

@@ -61,7 +61,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     for (const { hash, since } of found) {
       const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, at.before))
       swept += Number(isRemoved)
-      // A blob that nobody refers to any more, and that is still not removed after twice the time, is gone already.
+      // An unreferenced blob that could not be removed after twice the time has already been removed.
       if (isRemoved || kept.has(hash) || since < at.before - times.untouchedMs) await forgetUnreferenced(reader, at.partition, hash)
     }
   }

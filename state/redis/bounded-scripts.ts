@@ -118,7 +118,7 @@ export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: Bounded
       const state = circuitOf(first)
       const admitted = state.admit()
       if (admitted === 'send') return await send(state, script, keys, args, timeoutMs)
-      // The circuit notes how the probe ends, and nobody else needs to know.
+      // The circuit records how the probe ends; no caller waits for it.
       if (admitted === 'probe') send(state, PROBE, [first], [], timeoutMs).catch(() => undefined)
       throw new ScriptUnavailableError(script.name, 'circuit_open')
     },

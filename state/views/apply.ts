@@ -58,7 +58,7 @@ export interface ViewStore {
    */
   read(keys: readonly string[]): Promise<(string | null)[]>
   /**
-   * Deletes one partition of a view. Until all its keys are gone, nobody can apply a batch to it.
+   * Deletes one partition of a view. Until all its keys are gone, no batch can be applied to it.
    * @throws TargetUnavailableError when retrying may help. The clearing is unfinished then: see `finishClearing`.
    */
   clear(view: string, partition: number): Promise<void>

@@ -51,7 +51,7 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
   redis.on('ready', () => {
     onReady(isLost)
     isLost = false
-    // If this user may not read the server's memory, somebody else operates it and knows its policy.
+    // If this user may not read the server's memory settings, the server's operator is responsible for its policy.
     readRedisMemory(redis).then(
       (servers) => onEviction(evictionFault(servers)),
       () => undefined,

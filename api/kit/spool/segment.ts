@@ -18,8 +18,8 @@ export function isSegmentName(name: string): boolean {
 }
 
 /**
- * A file of records and the file of marks beside it, which tells which of them need no sending any more. Marks are not
- * synced: without its mark, a record is only sent again.
+ * A file of records, and a file that marks the records that Kafka has acknowledged. Marks are not synced, because a
+ * record without its mark is merely sent again.
  */
 export class Segment {
   readonly folder: string

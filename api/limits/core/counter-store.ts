@@ -89,8 +89,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   }
 
   /**
-   * Handles an answer that came too late. Its requests were decided without it and stay counted. Slices that it grants
-   * belong to nobody, so they are given back.
+   * Handles an answer that came too late. Its requests were decided without it and stay counted. No entry takes the
+   * slices that it grants, so they are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {

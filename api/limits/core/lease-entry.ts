@@ -74,8 +74,8 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
 }
 
 /**
- * Records a slice whose answer was lost. It may have been taken, and nobody can return it, so it counts as held until
- * its window has ended.
+ * Records a slice whose answer was lost. Redis may have granted it, and it cannot be returned, so it counts as held
+ * until its window has ended.
  */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units

@@ -58,7 +58,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   }
 
   /**
-   * If somebody else writes the view between this reading and the script call, the view is at another position then, so
+   * Another process may write the view between this read and the script call. The view is then at another position, so
    * the call changes nothing.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
