@@ -10,6 +10,10 @@ const DEGREES = 360
 /** Near the poles, degrees of longitude have almost no width. */
 const LEAST_WIDTH = 0.05
 
+/** A label leaves free space around itself. */
+const LABEL_CHARACTERS = 5
+const LABEL_LINES = 3
+
 /** @typedef {{ x: number, y: number, width: number, height: number }} Box */
 
 /**
@@ -22,8 +26,6 @@ export function drawMap(cells, onChoose) {
   svg.setAttribute('role', 'img')
   svg.setAttribute('aria-label', 'Map of the searched cells. The table has the same content.')
   const boxes = boxesOf(cells)
-  /** @type {Map<SearchedCell, SVGRectElement>} */
-  const drawn = new Map()
   const [home] = homeFirst(cells)
   for (const cell of [...cells].sort((a, b) => a.geohash.length - b.geohash.length)) {
     const rect = rectOf(/** @type {Box} */ (boxes.get(cell)))
@@ -35,13 +37,22 @@ export function drawMap(cells, onChoose) {
       rect.dataset.people = String(cell.examined)
       rect.addEventListener('click', () => onChoose(cell))
     }
-    drawn.set(cell, rect)
     svg.append(rect)
+    const hasInner = cells.some(({ geohash }) => geohash !== cell.geohash && geohash.startsWith(cell.geohash))
+    if (cell.examined > 0 && !hasInner) svg.append(labelOf(cell, /** @type {Box} */ (boxes.get(cell))))
   }
-  if (home !== undefined) {
-    const here = rectOf(/** @type {Box} */ (boxes.get(home)))
-    here.setAttribute('class', 'here')
-    svg.append(here)
+  if (home !== undefined) mark('here', home)
+
+  /**
+   * Outlines a cell above all others.
+   * @param {string} className
+   * @param {SearchedCell} cell
+   */
+  function mark(className, cell) {
+    svg.querySelector(`.${className}`)?.remove()
+    const outline = rectOf(/** @type {Box} */ (boxes.get(cell)))
+    outline.setAttribute('class', className)
+    svg.append(outline)
   }
 
   return {
@@ -58,7 +69,7 @@ export function drawMap(cells, onChoose) {
     },
     /** @param {SearchedCell} cell */
     choose(cell) {
-      for (const [one, rect] of drawn) rect.classList.toggle('chosen', one === cell)
+      mark('chosen', cell)
     },
   }
 }
@@ -121,4 +132,17 @@ function rectOf(box) {
   const rect = document.createElementNS(SVG, 'rect')
   for (const [name, value] of Object.entries(box)) rect.setAttribute(name, String(value))
   return rect
+}
+
+/**
+ * @param {SearchedCell} cell
+ * @param {Box} box
+ */
+function labelOf({ passed, examined }, { x, y, width, height }) {
+  const label = document.createElementNS(SVG, 'text')
+  label.textContent = `${passed}/${examined}`
+  label.setAttribute('x', String(x + width / 2))
+  label.setAttribute('y', String(y + height / 2))
+  label.setAttribute('font-size', String(Math.min(width / LABEL_CHARACTERS, height / LABEL_LINES)))
+  return label
 }

@@ -176,7 +176,7 @@ function counted(count, noun) {
 
 function legend() {
   const entries = [
-    ['found', 'somebody passed'],
+    ['found', 'passed/examined: somebody passed'],
     ['excluded', 'all were excluded'],
     ['', 'nobody new'],
     ['here', 'the user’s own cell'],
