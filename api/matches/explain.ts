@@ -46,7 +46,7 @@ export function explainRoutes({ views, people, now }: ExplainDeps) {
     return { user, candidate: candidateId, passed: all.every((verdict) => verdict.passed), verdicts: all }
   }
 
-  /** Searches as the user, and sorts everybody whom the search finds by the first reason to exclude them. */
+  /** Searches as the user, and sorts everybody else whom the search finds by the first reason to exclude them. */
   async function explainSearch(user: string) {
     const state = await people.own(user)
     const viewer = viewerAt(state, requiredPlace(state))
@@ -59,6 +59,7 @@ export function explainRoutes({ views, people, now }: ExplainDeps) {
       const cell = { geohash: geohashOf(place), bounds: boundsOf(place), examined: 0, passed: 0, excluded: {}, people: [] }
       cells.push(cell)
       for (const member of members) {
+        if (member.userId === user) continue
         const before = found.get(member.userId)
         if (before === undefined || before.member.version < member.version) found.set(member.userId, { member, cell })
       }

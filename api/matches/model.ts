@@ -201,7 +201,7 @@ export const SearchExplanationSchema = z
         z.object({
           geohash: z.string(),
           bounds: z.object({ south: latitude, west: longitude, north: latitude, east: longitude }),
-          examined: z.int().openapi({ description: 'Users whom the search found first in this cell.' }),
+          examined: z.int().openapi({ description: 'Other users whom the search found first in this cell.' }),
           passed: z.int(),
           excluded: z.record(z.string(), z.int()).openapi({ description: 'Number of users by the first filter that excludes them.' }),
           people: z

@@ -17,7 +17,6 @@ const BY_CODE = {
 /** Shown for each filter and exclusion that a search applies. */
 /** @type {Readonly<Record<string, string>>} */
 const REASONS = {
-  self: 'is the searching user',
   gender: 'has a gender that the user does not seek',
   gender_of_viewer: 'seeks other genders',
   age: 'is outside the age limits of the user',

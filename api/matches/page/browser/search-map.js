@@ -92,7 +92,7 @@ export function searchMap({ onFailure, onSuccess }) {
     })
     const name = make('th', '', open)
     name.scope = 'row'
-    const reasons = Object.entries(cell.excluded).map(([reason, count]) => `${count} ${reason}`)
+    const reasons = Object.entries(cell.excluded).map(([reason, count]) => `${count} ${reason.replaceAll('_', ' ')}`)
     return make(
       'tr',
       '',
