@@ -72,10 +72,14 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
       candidate(1, { display_name: HOSTILE, bio: `${HOSTILE}\n`, photo_urls }),
       ...[2, 3, 4, 5, 6].map((index) => candidate(index)),
     ]
+    const gone: unknown[] = []
     const { page, complaints, asked } = await opened({
-      'GET feed': () => feed(people),
-      'POST swipe': () => swiped,
-      'POST swipe/rewind': () => ({ body: { swipe_id: SWIPE_ID, target_user_id: people[0].user_id, direction: 'RIGHT' } }),
+      'GET feed': () => feed(people.filter(({ user_id }) => !gone.includes(user_id))),
+      'POST swipe': ({ target_user_id }) => {
+        gone.push(target_user_id)
+        return swiped
+      },
+      'POST swipe/rewind': () => ({ body: { swipe_id: SWIPE_ID, target_user_id: gone.pop(), direction: 'SUPER_LIKE' } }),
       'GET matches': () => ({
         body: {
           matches: [{ ...candidate(9, { display_name: HOSTILE }), match_id: SWIPE_ID, matched_at: '2026-01-01T00:00:00.000Z' }],
@@ -96,6 +100,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await expect.poll(() => top(page).textContent()).toBe('Person 4, 24')
     await page.keyboard.press('Backspace')
     await page.getByText('Your last swipe is taken back.').waitFor()
+    await expect.poll(() => top(page).textContent()).toBe('Person 3, 23')
     await page.getByRole('button', { name: 'Like', exact: true }).click()
     await expect
       .poll(() => asked.filter((name) => name.startsWith('POST')))

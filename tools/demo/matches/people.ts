@@ -3,7 +3,7 @@ import { weightedPick } from '../../random/weighted.ts'
 
 /** Number of users that the demo invents. */
 export const POPULATION = 400
-/** The year for which ages are drawn. Birth dates must not depend on the day, because the same seed plays the same users. */
+/** The year for which ages are drawn. If birth dates depended on today, the same seed would not play the same users. */
 const REFERENCE_YEAR = 2026
 const YOUNGEST = 20
 /** Ages are the youngest plus the mean of two draws below this, so that middle ages are frequent. */

@@ -104,7 +104,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       try {
         const answer = await ask('POST', 'swipe', body)
         if (!isCurrent()) return
-        onSuccess()
+        settle()
         if (answer.queued === true)
           news.textContent = 'The service is busy. It has stored your swipe and will process it as soon as it can.'
         if (answer.match?.matched === true) onMatch(candidate)
@@ -131,7 +131,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       try {
         await ask('POST', 'swipe/rewind')
         if (!isCurrent()) return
-        onSuccess()
+        settle()
         news.textContent = 'Your last swipe is taken back.'
         await load(isCurrent)
       } catch (error) {
@@ -147,7 +147,13 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   function inOrder(step) {
     const mine = run
     const isCurrent = () => isRunning && run === mine
-    sent = sent.then(() => (isCurrent() ? step(isCurrent) : undefined))
+    // A bug in one step must not stop the later ones.
+    sent = sent.then(() => (isCurrent() ? step(isCurrent) : undefined)).catch(reportError)
+  }
+
+  /** Takes a complaint back, unless the user has to wait. */
+  function settle() {
+    if (Date.now() >= pausedUntil) onSuccess()
   }
 
   /** @param {Failure} failure */
@@ -156,7 +162,9 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     pausedUntil = Date.now() + retryAfterS * 1_000
     refreshButtons()
     setTimeout(() => {
-      if (Date.now() >= pausedUntil) news.textContent = 'You can go on.'
+      if (Date.now() < pausedUntil) return
+      if (isRunning) news.textContent = 'You can go on.'
+      settle()
       refreshButtons()
     }, retryAfterS * 1_000)
     news.textContent = `Paused for ${seconds(retryAfterS)}.`
@@ -185,7 +193,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       position = 0
       hasLoaded = true
       reloadAt = Date.now() + reloadMs(waiting.length, Date.parse(next_refill_hint))
-      onSuccess()
+      settle()
     } catch (error) {
       const failure = failureOf(error)
       if (!isCurrent() || onClosed(failure)) return
@@ -243,6 +251,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       clearInterval(clock)
       waiting = []
       hasLoaded = false
+      pausedUntil = 0
       reloadAt = Number.POSITIVE_INFINITY
       news.textContent = ''
       show()
@@ -251,7 +260,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
 }
 
 /**
- * Returns when the feed is worth reading again.
+ * Returns the ms after which the feed is worth reading again, if few candidates are left.
  * @param {number} left
  * @param {number} hintAt epoch ms
  */

@@ -30,6 +30,8 @@ function show(view) {
 
 /** @param {string} text */
 function complain(text) {
+  // Setting the same text again would make screen readers repeat it.
+  if (problem.textContent === text) return
   problem.textContent = text
   problem.hidden = text === ''
 }
