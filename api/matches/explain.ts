@@ -51,13 +51,14 @@ export function explainRoutes({ views, people, now }: ExplainDeps) {
     const state = await people.own(user)
     const viewer = viewerAt(state, requiredPlace(state))
     const exclusionOf = exclusionsOf(state, now())
-    const cells: ExplainedCell[] = []
+    const cells = new Map<string, ExplainedCell>()
     /** The newest version of each user, with the cell that contains it. */
     const found = new Map<string, { readonly member: IndexMember; readonly cell: ExplainedCell }>()
 
     function onSearched(place: Cell, members: readonly IndexMember[]): void {
-      const cell = { geohash: geohashOf(place), bounds: boundsOf(place), examined: 0, passed: 0, excluded: {}, people: [] }
-      cells.push(cell)
+      const geohash = geohashOf(place)
+      const cell = cells.get(geohash) ?? { geohash, bounds: boundsOf(place), examined: 0, passed: 0, excluded: {}, people: [] }
+      cells.set(geohash, cell)
       for (const member of members) {
         if (member.userId === user) continue
         const before = found.get(member.userId)
@@ -84,7 +85,7 @@ export function explainRoutes({ views, people, now }: ExplainDeps) {
       }
       if (cell.people.length < MAX_NAMED) cell.people.push({ user_id: member.userId, excluded_by: reason ?? null })
     }
-    return { user, examined: found.size, passed, cells }
+    return { user, examined: found.size, passed, cells: [...cells.values()] }
   }
 
   return [

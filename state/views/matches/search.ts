@@ -21,7 +21,7 @@ export interface SearchDeps {
   /** Users whom the viewer has swiped or may not see. */
   isExcluded(userId: string): boolean
   interestOf(userId: string): Interest
-  /** Receives each searched cell, in the order of the search, with all members that were read from it. */
+  /** Receives the members of a cell when they have been read, cells in the order of the search. */
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
