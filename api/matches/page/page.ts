@@ -4,6 +4,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import { matchPageFileRoute, matchPageRoute } from './routes.ts'
 
+/** Browsers get these files as they are. They are therefore JavaScript, with types in comments, which tsc checks. */
 const FOLDER = new URL('./browser/', import.meta.url)
 const HTML = 'page.html'
 const TYPES = { html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' }
