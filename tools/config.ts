@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readRunFile } from '../deploy/local/run-file.ts'
+import { type PartKind, readRunFile } from '../deploy/local/run-file.ts'
 
 /** The servers that events are sent to. */
 export interface StreamTarget {
@@ -11,12 +11,21 @@ export interface StreamTarget {
 const DEFAULT_HOME = fileURLToPath(new URL('../.millrace', import.meta.url))
 const DEFAULT_BROKERS = '127.0.0.1:9092'
 const DEFAULT_REGISTRY_URL = 'http://127.0.0.1:8081'
+const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 
 /** Returns the addresses from the environment; otherwise those of the running stack; otherwise the default ones. */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
+  const brokers = env.KAFKA_BROKERS ?? runningAddress('kafka', env) ?? DEFAULT_BROKERS
+  const registryUrl = env.SCHEMA_REGISTRY_URL ?? runningAddress('registry', env) ?? DEFAULT_REGISTRY_URL
+  return { brokers: brokers.split(','), registryUrl }
+}
+
+/** Returns the base URL of the API, found in the same way. */
+export function apiTarget(env: NodeJS.ProcessEnv = process.env): string {
+  return (env.API_URL ?? runningAddress('api', env) ?? DEFAULT_API_URL).replace(/\/$/, '')
+}
+
+function runningAddress(kind: PartKind, env: NodeJS.ProcessEnv): string | undefined {
   const home = env.MILLRACE_HOME ?? DEFAULT_HOME
-  const parts = readRunFile({ run: join(home, 'run') })?.parts ?? []
-  const addressOf = (kind: string) => parts.find((part) => part.kind === kind)?.address
-  const brokers = env.KAFKA_BROKERS ?? addressOf('kafka') ?? DEFAULT_BROKERS
-  return { brokers: brokers.split(','), registryUrl: env.SCHEMA_REGISTRY_URL ?? addressOf('registry') ?? DEFAULT_REGISTRY_URL }
+  return readRunFile({ run: join(home, 'run') })?.parts.find((part) => part.kind === kind)?.address
 }

@@ -1,8 +1,6 @@
 import { locationUpdates } from '../../schemas/matches/topics.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
-import { verdicts } from '../../state/views/matches/candidates/filters.ts'
-import type { Candidate } from '../../state/views/matches/candidates/person.ts'
 import type { Ranked } from '../../state/views/matches/candidates/ranking.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
 import { findCandidates } from '../../state/views/matches/search.ts'
@@ -24,7 +22,7 @@ import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import { type People, personJson } from './people.ts'
-import { explainRoute, feedRoute } from './routes.ts'
+import { feedRoute } from './routes.ts'
 
 const MS_PER_SECOND = 1_000
 
@@ -111,20 +109,6 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
         location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
       }
       return jsonAnswer(200, body, PRIVATE)
-    }),
-    bind(explainRoute, async ({ query }) => {
-      const [state, other] = await Promise.all([people.own(query.user), people.own(query.candidate)])
-      const [place, otherPlace] = [placeOf(state), placeOf(other)]
-      if (place === undefined || otherPlace === undefined) throw new ApiError(matchesErrors.location_required)
-      const candidate: Candidate = viewerAt(other, otherPlace)
-      const exclusion = exclusionsOf(state, now())(query.candidate) ?? 'none'
-      const all = [
-        ...verdicts(viewerAt(state, place), candidate, now()),
-        { filter: 'switched_on', passed: other.profile.is_active, value: other.profile.is_active, allowed: 'true' },
-        { filter: 'exclusion', passed: exclusion === 'none', value: exclusion, allowed: 'none' },
-      ]
-      const passed = all.every((verdict) => verdict.passed)
-      return jsonAnswer(200, { user: query.user, candidate: query.candidate, passed, verdicts: all }, PRIVATE)
     }),
   ]
 }

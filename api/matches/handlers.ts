@@ -7,8 +7,10 @@ import type { ServiceRoutes } from '../kit/service-routes.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 import type { ServiceKit } from '../service.ts'
 import { matchesErrors } from './errors.ts'
+import { explainRoutes } from './explain.ts'
 import { feedRoutes } from './feed.ts'
 import { isUuid } from './model.ts'
+import { pageRoutes } from './page/page.ts'
 import { pairRoutes } from './pairs.ts'
 import { people, usersTopic } from './people.ts'
 import { profileRoutes } from './profile.ts'
@@ -29,6 +31,13 @@ export function matchesHandlers(kit: MatchesDeps): ServiceRoutes {
     isUserId: isUuid,
     errors: Object.values(matchesErrors),
     probes: [viewProbe(views, facts, MATCH_USERS_VIEW, usersTopic), viewProbe(views, facts, MATCH_INDEX_VIEW, matchIndex), commands.probe],
-    routes: [...profileRoutes(deps), ...feedRoutes(deps), ...swipeRoutes(deps), ...pairRoutes(deps)],
+    routes: [
+      ...profileRoutes(deps),
+      ...feedRoutes(deps),
+      ...explainRoutes(deps),
+      ...swipeRoutes(deps),
+      ...pairRoutes(deps),
+      ...pageRoutes(),
+    ],
   }
 }

@@ -191,6 +191,28 @@ export const ExplanationSchema = z
   })
   .openapi('FeedExplanation')
 
+export const SearchExplanationSchema = z
+  .object({
+    user: userId,
+    examined: z.int(),
+    passed: z.int(),
+    cells: z
+      .array(
+        z.object({
+          geohash: z.string(),
+          bounds: z.object({ south: latitude, west: longitude, north: latitude, east: longitude }),
+          examined: z.int().openapi({ description: 'Other users whom the search found first in this cell.' }),
+          passed: z.int(),
+          excluded: z.record(z.string(), z.int()).openapi({ description: 'Number of users by the first filter that excludes them.' }),
+          people: z
+            .array(z.object({ user_id: userId, excluded_by: z.string().nullable() }))
+            .openapi({ description: 'The first ten of these users.' }),
+        }),
+      )
+      .openapi({ description: 'The cells in the order of the search, the narrow ones around the user first.' }),
+  })
+  .openapi('SearchExplanation')
+
 /** A number in the query, in decimal form. */
 const degrees = (most: number, description: string) =>
   z

@@ -18,6 +18,7 @@ import {
   ProfileSchema,
   QueuedSwipeSchema,
   RewindResultSchema,
+  SearchExplanationSchema,
   SwipeBody,
   SwipeResultSchema,
   userId,
@@ -236,10 +237,11 @@ export const explainRoute = defineRoute({
   method: 'get',
   path: '/v1/feed/explain',
   operationId: 'explainFeed',
-  summary: 'Explain why a user does or does not see a candidate',
-  description: "Returns every filter's verdict with the values that it compared.",
+  summary: 'Explain why a user does or does not see others',
+  description:
+    "With `candidate`, returns every filter's verdict on that user with the values that it compared. Without it, searches as the user and returns the visited cells with the number of users that each filter excludes there. A user is counted once, under the first filter that excludes them.",
   auth: { kind: 'scope', scope: 'admin' },
-  query: z.object({ user: userId, candidate: userId }),
-  answers: { 200: { description: 'The verdicts.', schema: ExplanationSchema } },
+  query: z.object({ user: userId, candidate: userId.optional() }),
+  answers: { 200: { description: 'The verdicts, or the cells.', schema: z.union([ExplanationSchema, SearchExplanationSchema]) } },
   errors: [matchesErrors.profile_not_found, matchesErrors.location_required, errors.not_ready],
 })

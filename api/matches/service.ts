@@ -26,7 +26,7 @@ export const matchesService: ApiService<MatchesSettings> = {
     matchPairDecisions,
   ],
   limitedPaths: ['/v1/*'],
-  examples: () => [],
+  examples: (api) => [{ what: 'the match feed', command: `open ${api}/match` }],
   async open(kit, settings) {
     const { matchesHandlers } = await import('./handlers.ts')
     return matchesHandlers({ ...kit, ...settings })

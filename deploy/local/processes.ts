@@ -115,8 +115,12 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
   })
 }
 
-/** Describes the process that produces the demo's small tweet stream: 1/300 of what one core of workers can process. */
-export function demoProcess(home: Home, servers: Addresses): Component {
+/**
+ * Describes the process that plays the demo's small streams. Its tweets are 1/300 of what one core of workers can
+ * process.
+ */
+export function demoProcess(config: LocalConfig, home: Home, servers: Addresses): Component {
+  const env = { ...serverEnv(servers), API_URL: `http://${LOOPBACK}:${config.apiPort}`, MILLRACE_HOME: home.path }
   return serverComponent({
     name: 'demo',
     address: '',
@@ -127,7 +131,7 @@ export function demoProcess(home: Home, servers: Addresses): Component {
     startTimeoutMs: START_TIMEOUT_MS,
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
-    prepare: async () => ({ command: process.execPath, args: [DEMO_MAIN], env: serverEnv(servers) }),
+    prepare: async () => ({ command: process.execPath, args: [DEMO_MAIN], env }),
     // It has no listener, so a running process counts as healthy.
     isHealthy: async () => true,
   })

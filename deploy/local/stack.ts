@@ -86,7 +86,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
       ...apis.map((api, index) => apiPart(api, apiOperationsUrl(index, config))),
     )
     if (config.demo) {
-      const demo = demoProcess(home, addresses)
+      const demo = demoProcess(config, home, addresses)
       await up([demo])
       parts.push(processPart(demo, 'demo'))
     }

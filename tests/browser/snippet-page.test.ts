@@ -1,48 +1,24 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { readFileSync } from 'node:fs'
+import type { BrowserContextOptions } from 'playwright-core'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RunningServer, startServer } from '../../api/kit/server.ts'
 import { threadHighlighter } from '../../api/snippets/page/highlighter.ts'
 import { snippetsApi } from '../api/snippets/harness.ts'
-
-const SETUP_TIMEOUT_MS = 120_000
-const PATH = (process.env.PATH ?? '').split(delimiter)
-const executablePath = PATH.map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
+import { background, useChromium } from './chromium.ts'
 
 describe('the snippet page in Chromium', () => {
   const highlighter = threadHighlighter()
-  let browser: Browser
+  const open = useChromium()
+  afterAll(() => highlighter.close())
 
-  beforeAll(async () => {
-    if (executablePath === undefined) return
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
-  }, SETUP_TIMEOUT_MS)
-  beforeEach(({ skip }) => skip(executablePath === undefined, 'Chromium is not installed: apt-get install chromium'))
-  afterAll(async () => {
-    await browser?.close()
-    await highlighter.close()
-  }, SETUP_TIMEOUT_MS)
-
-  /** Opens a page that records all console and page errors. */
-  async function opened(options: Parameters<Browser['newContext']>[0] = {}) {
+  /** Opens a page of an API with snippets on fakes. */
+  async function opened(options: BrowserContextOptions = {}) {
     const api = await snippetsApi({ highlighter })
     const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
     onTestFinished(async () => void (await server.close(0)))
-    const context = await browser.newContext({
-      permissions: ['clipboard-read', 'clipboard-write'],
-      baseURL: server.url,
-      ...options,
-    })
-    const page = await context.newPage()
-    const complaints: string[] = []
-    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
-    page.on('pageerror', (error) => void complaints.push(error.message))
-    page.on('dialog', (dialog) => void complaints.push(`dialog ${dialog.message()}`))
-    return { page, complaints, create: api.create }
+    const permissions = ['clipboard-read', 'clipboard-write']
+    return { ...(await open(server.url, { permissions, ...options })), create: api.create }
   }
-
-  const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
 
   test("creates and opens a snippet, copies it, links to a line, and follows the reader's dark mode", async () => {
     const content = 'def f(x):\n\t"""<script>alert(1)</script>\n\n  </code> &amp;"""\n\n    return "é😀"\n\n'

@@ -1,11 +1,12 @@
 import { command } from '../../scripts/command-line/command.ts'
-import { duration, integer, number } from '../../scripts/command-line/option.ts'
+import { duration, integer, number, text } from '../../scripts/command-line/option.ts'
 
 export default command({
   call: 'npm run demo --',
   description:
-    "Plays a live stream of generated events for every service that has one. Trends: tweets of users distributed by Zipf's law and by the population of places, with trending terms, bots, retweet storms, and late and malformed events. The same seed plays the same stream.",
+    "Plays a live stream of generated events for every service that has one. Trends: tweets of users distributed by Zipf's law and by the population of places, with trending terms, bots, retweet storms, and late and malformed events. Match feed: users around San Francisco who appear, move, swipe by popularity and answer likes, through the HTTP API, at most 10 events per second. The same seed plays the same stream.",
   options: {
+    services: text('Names of services to play, separated by commas. Default: all.', { placeholder: 'LIST' }),
     rate: number('Events per second and service.', { default: 40, min: 0.01 }),
     for: duration('Duration, such as 90s, 10m or 2h. Default: until Ctrl-C.'),
     seed: integer('Seed of the stream.', { default: 1 }),
@@ -13,6 +14,11 @@ export default command({
   environment: {
     KAFKA_BROKERS: 'Default: the broker of the running npm start.',
     SCHEMA_REGISTRY_URL: 'Default: the registry of the running npm start.',
+    API_URL: 'Base URL of the HTTP API. Default: that of the running npm start.',
+    MILLRACE_HOME: "Folder of the key that signs users' tokens. Default: .millrace.",
   },
-  examples: [['--rate 200 --for 10m --seed 7', 'Plays ten minutes of another stream.']],
+  examples: [
+    ['--rate 200 --for 10m --seed 7', 'Plays ten minutes of another stream.'],
+    ['--services matches', 'Plays only the match feed.'],
+  ],
 })

@@ -1,3 +1,4 @@
+import { matchesDemo } from './matches/play.ts'
 import type { DemoService } from './service.ts'
 import { trendsDemo } from './trends/play.ts'
 
@@ -5,4 +6,20 @@ import { trendsDemo } from './trends/play.ts'
 // biome-ignore format: one line per service
 export const demoServices: readonly DemoService[] = [
   trendsDemo,
+  matchesDemo,
 ]
+
+/**
+ * Returns the services with these names.
+ * @param names separated by commas; undefined chooses all
+ * @throws Error for a name that no service has
+ */
+export function chosenServices(all: readonly DemoService[], names: string | undefined): readonly DemoService[] {
+  if (names === undefined) return all
+  return names.split(',').map((name) => {
+    const found = all.find((service) => service.name === name)
+    if (found === undefined)
+      throw new Error(`--services: ${name} has no demo; choose from ${all.map((service) => service.name).join(', ')}`)
+    return found
+  })
+}

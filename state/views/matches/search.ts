@@ -21,6 +21,8 @@ export interface SearchDeps {
   /** Users whom the viewer has swiped or may not see. */
   isExcluded(userId: string): boolean
   interestOf(userId: string): Interest
+  /** Receives the members of a cell when they have been read, cells in the order of the search. */
+  onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
 }
@@ -30,7 +32,7 @@ export interface SearchDeps {
  * and then the cells at precision 4 within the viewer's distance, nearest first, as long as fewer than 50 pass.
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps): Promise<Ranked[]> {
-  const { reader, partitionOf, isExcluded, interestOf, now } = deps
+  const { reader, partitionOf, isExcluded, interestOf, onSearched, now } = deps
   /** The newest version of each user who was examined. */
   const known = new Map<string, IndexMember>()
   const visited = new Set<string>()
@@ -42,14 +44,21 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps): Promise<
     const most = Math.min(EXAMINED_PER_STEP, EXAMINED_IN_ALL - examined)
     const share = Math.ceil(most / Math.max(1, fresh.length))
     const found = await Promise.all(fresh.map((cell) => membersOf(cell, share)))
-    for (const text of found.flat().slice(0, most)) {
-      const member = parseMember(text)
-      const before = known.get(member.userId)
-      // Wider cells contain the narrower ones of earlier steps.
-      if (before !== undefined && before.version >= member.version) continue
-      examined++
-      known.set(member.userId, member)
+    let left = most
+    for (const [index, cell] of fresh.entries()) {
+      const members = found[index].slice(0, left).map(parseMember)
+      left -= members.length
+      members.forEach(keep)
+      onSearched?.(cell, members)
     }
+  }
+
+  function keep(member: IndexMember): void {
+    const before = known.get(member.userId)
+    // Wider cells contain the narrower ones of earlier steps.
+    if (before !== undefined && before.version >= member.version) return
+    examined++
+    known.set(member.userId, member)
   }
 
   function membersOf(cell: Cell, count: number): Promise<string[]> {

@@ -26,6 +26,7 @@ export interface Asked {
 /** A user with a token. */
 export interface TestUser {
   readonly id: string
+  readonly token: string
   ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Asked>
 }
 
@@ -77,6 +78,7 @@ export async function matchesSystem() {
     const token = await mintToken(key, claims)
     return {
       id,
+      token,
       async ask(method, path, body, headers) {
         const response = await fetch(`${apis[api].url}/v1/${path}`, {
           method,

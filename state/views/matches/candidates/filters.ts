@@ -87,6 +87,11 @@ export function passes(viewer: Viewer, candidate: Candidate, now: number): boole
   return FILTERS.every((filter) => filter.passes(viewer, candidate, now))
 }
 
+/** Returns the first filter that the candidate fails; undefined if the candidate passes all. */
+export function firstFailed(viewer: Viewer, candidate: Candidate, now: number): FilterName | undefined {
+  return FILTERS.find((filter) => !filter.passes(viewer, candidate, now))?.name
+}
+
 /** Returns the verdict of every filter, even after one has failed. */
 export function verdicts(viewer: Viewer, candidate: Candidate, now: number): Verdict[] {
   return FILTERS.map(({ name, passes: test, describe }) => ({

@@ -1,0 +1,103 @@
+import { type Bounds, boundsOf, type Cell, geohashOf, type Place } from '../../state/views/matches/candidates/cells.ts'
+import { firstFailed, verdicts } from '../../state/views/matches/candidates/filters.ts'
+import type { IndexMember } from '../../state/views/matches/candidates/index-member.ts'
+import type { Candidate } from '../../state/views/matches/candidates/person.ts'
+import { findCandidates } from '../../state/views/matches/search.ts'
+import { exclusionsOf, interestOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import type { ListReader } from '../../state/views/view.ts'
+import { jsonAnswer } from '../kit/answer.ts'
+import { ApiError } from '../kit/errors.ts'
+import { PRIVATE } from '../kit/headers.ts'
+import { bind } from '../kit/route.ts'
+import { matchesErrors } from './errors.ts'
+import type { People } from './people.ts'
+import { explainRoute } from './routes.ts'
+
+/** Users whom a cell names. The counts include all. */
+const MAX_NAMED = 10
+
+export interface ExplainDeps {
+  readonly views: ListReader
+  readonly people: People
+  /** Epoch ms. */
+  now(): number
+}
+
+interface ExplainedCell {
+  readonly geohash: string
+  readonly bounds: Bounds
+  examined: number
+  passed: number
+  readonly excluded: Record<string, number>
+  readonly people: { readonly user_id: string; readonly excluded_by: string | null }[]
+}
+
+/** Creates the route by which administrators learn why users do or do not see others. */
+export function explainRoutes({ views, people, now }: ExplainDeps) {
+  async function explainCandidate(user: string, candidateId: string) {
+    const [state, other] = await Promise.all([people.own(user), people.own(candidateId)])
+    const candidate: Candidate = viewerAt(other, requiredPlace(other))
+    const exclusion = exclusionsOf(state, now())(candidateId) ?? 'none'
+    const all = [
+      ...verdicts(viewerAt(state, requiredPlace(state)), candidate, now()),
+      { filter: 'switched_on', passed: other.profile.is_active, value: other.profile.is_active, allowed: 'true' },
+      { filter: 'exclusion', passed: exclusion === 'none', value: exclusion, allowed: 'none' },
+    ]
+    return { user, candidate: candidateId, passed: all.every((verdict) => verdict.passed), verdicts: all }
+  }
+
+  /** Searches as the user, and sorts everybody else whom the search finds by the first reason to exclude them. */
+  async function explainSearch(user: string) {
+    const state = await people.own(user)
+    const viewer = viewerAt(state, requiredPlace(state))
+    const exclusionOf = exclusionsOf(state, now())
+    const cells = new Map<string, ExplainedCell>()
+    /** The newest version of each user, with the cell that contains it. */
+    const found = new Map<string, { readonly member: IndexMember; readonly cell: ExplainedCell }>()
+
+    function onSearched(place: Cell, members: readonly IndexMember[]): void {
+      const geohash = geohashOf(place)
+      const cell = cells.get(geohash) ?? { geohash, bounds: boundsOf(place), examined: 0, passed: 0, excluded: {}, people: [] }
+      cells.set(geohash, cell)
+      for (const member of members) {
+        if (member.userId === user) continue
+        const before = found.get(member.userId)
+        if (before === undefined || before.member.version < member.version) found.set(member.userId, { member, cell })
+      }
+    }
+
+    await findCandidates(viewer, {
+      reader: views,
+      partitionOf: people.partitionOfCell,
+      isExcluded: (userId) => exclusionOf(userId) !== undefined,
+      interestOf: (userId) => interestOf(state.relations.get(userId)),
+      onSearched,
+      now: now(),
+    })
+    let passed = 0
+    for (const { member, cell } of found.values()) {
+      const reason = firstFailed(viewer, member, now()) ?? exclusionOf(member.userId)
+      cell.examined++
+      if (reason !== undefined) cell.excluded[reason] = (cell.excluded[reason] ?? 0) + 1
+      else {
+        cell.passed++
+        passed++
+      }
+      if (cell.people.length < MAX_NAMED) cell.people.push({ user_id: member.userId, excluded_by: reason ?? null })
+    }
+    return { user, examined: found.size, passed, cells: [...cells.values()] }
+  }
+
+  return [
+    bind(explainRoute, async ({ query: { user, candidate } }) => {
+      const explained = candidate === undefined ? await explainSearch(user) : await explainCandidate(user, candidate)
+      return jsonAnswer(200, explained, PRIVATE)
+    }),
+  ]
+}
+
+function requiredPlace(state: UserState): Place {
+  const place = placeOf(state)
+  if (place === undefined) throw new ApiError(matchesErrors.location_required)
+  return place
+}

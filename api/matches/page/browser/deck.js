@@ -1,0 +1,280 @@
+// @ts-check
+/** @import { Candidate } from './card.js' */
+/** @import { Failure } from './client.js' */
+import { cardOf } from './card.js'
+import { ask, RequestFailed } from './client.js'
+import { button, make, part } from './elements.js'
+import { seconds } from './messages.js'
+
+/** @typedef {'LEFT' | 'RIGHT' | 'SUPER_LIKE'} Direction */
+
+const FEED_LIMIT = 20
+/** The server keeps more candidates ready than it sends, so a short deck is filled up before it is empty. */
+const FILL_BELOW = 5
+/** The server searches an empty feed again after five seconds. */
+const LEAST_RELOAD_MS = 6_000
+const MOST_RELOAD_MS = 30_000
+const EMPTY_RELOAD_MS = 8_000
+const CLOCK_MS = 1_000
+/** As long as the transition in the style sheet. */
+const FLIGHT_MS = 250
+/** What a swipe may report as its duration. */
+const MAX_DURATION_MS = 86_400_000
+
+/** @type {Readonly<Record<string, Direction | 'REWIND'>>} */
+const KEYS = { ArrowLeft: 'LEFT', ArrowRight: 'RIGHT', ArrowUp: 'SUPER_LIKE', Backspace: 'REWIND', z: 'REWIND', Z: 'REWIND' }
+/** @type {Readonly<Record<Direction, string>>} */
+const FLIGHTS = { LEFT: 'left', RIGHT: 'right', SUPER_LIKE: 'up' }
+/** @type {Readonly<Record<Direction, string>>} */
+const PAST = { LEFT: 'You passed', RIGHT: 'You like', SUPER_LIKE: 'You super-like' }
+
+/**
+ * Shows candidates one by one and sends swipes in their order.
+ * @param {object} wiring
+ * @param {(failure: Failure) => void} wiring.onFailure
+ * @param {(failure: Failure) => boolean} wiring.onClosed returns whether the feed stays closed to this user
+ * @param {() => void} wiring.onSuccess
+ * @param {(candidate: Candidate) => void} wiring.onMatch
+ */
+export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
+  const cards = part('cards')
+  const news = part('deck-news')
+  /** @type {Readonly<Record<Direction | 'REWIND', HTMLButtonElement>>} */
+  const buttons = { LEFT: button('pass'), RIGHT: button('like'), SUPER_LIKE: button('super-like'), REWIND: button('rewind') }
+  /** @type {Candidate[]} */
+  let waiting = []
+  /** Users whose swipe is on its way. A feed that was read before it arrives may still contain them. */
+  const sending = new Set()
+  /** Swipes and rewinds reach the server one after the other, because a rewind takes back the last swipe. */
+  let sent = Promise.resolve()
+  let shownAt = 0
+  let position = 0
+  let reloadAt = Number.POSITIVE_INFINITY
+  let pausedUntil = 0
+  let hasLoaded = false
+  let isRunning = false
+  /** Grows with each start, so that answers to a user who has signed out change nothing. */
+  let run = 0
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let clock
+
+  function show() {
+    const [top, next] = waiting
+    const flying = [...cards.querySelectorAll('.left, .right, .up')]
+    const shown = cards.querySelector('.card:not(.next, .left, .right, .up)')
+    const isSame = shown instanceof HTMLElement && shown.dataset.user === top?.user_id
+    if (!isSame) shownAt = performance.now()
+    const pile = [next, top].flatMap((one) => {
+      if (one === undefined) return []
+      if (one === top && isSame) return [shown]
+      const card = cardOf(one)
+      if (one !== top) {
+        card.classList.add('next')
+        card.inert = true
+      }
+      return [card]
+    })
+    const empty = hasLoaded ? 'Nobody new nearby at the moment. This page looks again by itself.' : 'Looking for people nearby …'
+    cards.replaceChildren(...(pile.length === 0 ? [make('p', 'empty', empty)] : pile), ...flying)
+    refreshButtons()
+  }
+
+  function refreshButtons() {
+    const isPaused = Date.now() < pausedUntil
+    for (const [action, one] of Object.entries(buttons)) {
+      const isOff = isPaused || (action !== 'REWIND' && waiting.length === 0)
+      // A disabled button would lose the focus, and the next key with it.
+      one.setAttribute('aria-disabled', String(isOff))
+    }
+  }
+
+  /** @param {Direction} direction */
+  function swipe(direction) {
+    const candidate = waiting[0]
+    if (candidate === undefined || Date.now() < pausedUntil) return
+    const duration = Math.min(MAX_DURATION_MS, Math.round(performance.now() - shownAt))
+    const body = { target_user_id: candidate.user_id, direction, swipe_duration_ms: duration, feed_position: position++ }
+    fly(direction)
+    waiting.shift()
+    sending.add(candidate.user_id)
+    show()
+    const next = waiting[0]
+    news.textContent = `${PAST[direction]} ${candidate.display_name}.${next === undefined ? '' : ` Next: ${next.display_name}, ${next.age}.`}`
+    inOrder(async (isCurrent) => {
+      try {
+        const answer = await ask('POST', 'swipe', body)
+        if (!isCurrent()) return
+        settle()
+        if (answer.queued === true)
+          news.textContent = 'The service is busy. It has stored your swipe and will process it as soon as it can.'
+        if (answer.match?.matched === true) onMatch(candidate)
+      } catch (error) {
+        const failure = failureOf(error)
+        if (!isCurrent()) return
+        // A person who is gone stays gone; after other failures the card comes back.
+        if (failure.code !== 'profile_not_found') waiting.unshift(candidate)
+        pauseFor(failure)
+        onFailure(failure)
+      } finally {
+        if (isCurrent()) {
+          sending.delete(candidate.user_id)
+          show()
+        }
+      }
+    })
+    fillUp()
+  }
+
+  function rewind() {
+    if (Date.now() < pausedUntil) return
+    inOrder(async (isCurrent) => {
+      try {
+        await ask('POST', 'swipe/rewind')
+        if (!isCurrent()) return
+        settle()
+        news.textContent = 'Your last swipe is taken back.'
+        await load(isCurrent)
+      } catch (error) {
+        const failure = failureOf(error)
+        if (!isCurrent()) return
+        pauseFor(failure)
+        onFailure(failure)
+      }
+    })
+  }
+
+  /** @param {(isCurrent: () => boolean) => Promise<void>} step */
+  function inOrder(step) {
+    const mine = run
+    const isCurrent = () => isRunning && run === mine
+    // A bug in one step must not stop the later ones.
+    sent = sent.then(() => (isCurrent() ? step(isCurrent) : undefined)).catch(reportError)
+  }
+
+  /** Takes a complaint back, unless the user has to wait. */
+  function settle() {
+    if (Date.now() >= pausedUntil) onSuccess()
+  }
+
+  /** @param {Failure} failure */
+  function pauseFor({ status, retryAfterS }) {
+    if (status !== 429 && status !== 503) return
+    pausedUntil = Date.now() + retryAfterS * 1_000
+    refreshButtons()
+    setTimeout(() => {
+      if (Date.now() < pausedUntil) return
+      if (isRunning) news.textContent = 'You can go on.'
+      settle()
+      refreshButtons()
+    }, retryAfterS * 1_000)
+    news.textContent = `Paused for ${seconds(retryAfterS)}.`
+  }
+
+  /** @param {Direction} direction */
+  function fly(direction) {
+    const card = cards.querySelector('.card:not(.next, .left, .right, .up)')
+    if (!(card instanceof HTMLElement)) return
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return card.remove()
+    card.inert = true
+    card.classList.add(FLIGHTS[direction])
+    setTimeout(() => card.remove(), FLIGHT_MS)
+  }
+
+  /**
+   * Reads the feed and replaces the deck by it.
+   * @param {() => boolean} isCurrent
+   */
+  async function load(isCurrent) {
+    reloadAt = Number.POSITIVE_INFINITY
+    try {
+      const { candidates, next_refill_hint } = await ask('GET', `feed?limit=${FEED_LIMIT}`)
+      if (!isCurrent()) return
+      waiting = candidates.filter((/** @type {Candidate} */ { user_id }) => !sending.has(user_id))
+      position = 0
+      hasLoaded = true
+      reloadAt = Date.now() + reloadMs(waiting.length, Date.parse(next_refill_hint))
+      settle()
+    } catch (error) {
+      const failure = failureOf(error)
+      if (!isCurrent() || onClosed(failure)) return
+      reloadAt = Date.now() + Math.max(LEAST_RELOAD_MS, failure.retryAfterS * 1_000)
+      onFailure(failure)
+    } finally {
+      if (isCurrent()) show()
+    }
+  }
+
+  function fillUp() {
+    if (waiting.length >= FILL_BELOW || Date.now() < reloadAt) return
+    reloadAt = Number.POSITIVE_INFINITY
+    inOrder(load)
+  }
+
+  for (const [action, one] of Object.entries(buttons))
+    one.addEventListener('click', () => act(/** @type {Direction | 'REWIND'} */ (action)))
+
+  /** @param {Direction | 'REWIND'} action */
+  function act(action) {
+    if (action === 'REWIND') rewind()
+    else swipe(action)
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onKey(event) {
+    const action = KEYS[event.key]
+    if (action === undefined || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return
+    // Keys that type or move elsewhere on the page are not swipes.
+    const at = event.target instanceof Element ? event.target : document.body
+    if (at !== document.body && at.closest('#deck') === null) return
+    event.preventDefault()
+    act(action)
+  }
+
+  return {
+    /** Reads the feed and takes keys. */
+    start() {
+      if (isRunning) return
+      isRunning = true
+      run++
+      sending.clear()
+      show()
+      document.addEventListener('keydown', onKey)
+      clock = setInterval(() => {
+        if (document.visibilityState === 'visible' && Date.now() >= reloadAt) fillUp()
+      }, CLOCK_MS)
+      inOrder(load)
+    },
+    /** Forgets the deck of the user who signs out. */
+    stop() {
+      isRunning = false
+      document.removeEventListener('keydown', onKey)
+      clearInterval(clock)
+      waiting = []
+      hasLoaded = false
+      pausedUntil = 0
+      reloadAt = Number.POSITIVE_INFINITY
+      news.textContent = ''
+      show()
+    },
+  }
+}
+
+/**
+ * Returns the ms after which the feed is worth reading again, if few candidates are left.
+ * @param {number} left
+ * @param {number} hintAt epoch ms
+ */
+function reloadMs(left, hintAt) {
+  if (left === 0) return EMPTY_RELOAD_MS
+  if (left >= FILL_BELOW) return 0
+  return Math.min(MOST_RELOAD_MS, Math.max(LEAST_RELOAD_MS, hintAt - Date.now() || 0))
+}
+
+/**
+ * @param {unknown} error
+ * @returns {Failure}
+ */
+export function failureOf(error) {
+  if (error instanceof RequestFailed) return error.failure
+  throw error
+}

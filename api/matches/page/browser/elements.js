@@ -1,0 +1,44 @@
+// @ts-check
+
+/**
+ * Returns the element with an id.
+ * @template {Element} T
+ * @param {string} id
+ * @param {new () => T} kind its class
+ * @returns {T}
+ */
+export function byId(id, kind) {
+  const found = document.getElementById(id)
+  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
+  return found
+}
+
+/** @param {string} id */
+export const button = (id) => byId(id, HTMLButtonElement)
+/** @param {string} id */
+export const input = (id) => byId(id, HTMLInputElement)
+/** @param {string} id */
+export const part = (id) => byId(id, HTMLElement)
+
+/**
+ * Creates an element. Texts of users only ever become text nodes, never HTML.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {string} [className]
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function make(tag, className = '', ...children) {
+  const made = document.createElement(tag)
+  if (className !== '') made.className = className
+  made.append(...children)
+  return made
+}
+
+/**
+ * Isolates a user's text, so that characters that change the direction of writing end with it.
+ * @param {string} text
+ */
+export function isolated(text) {
+  return make('bdi', '', text)
+}

@@ -1,0 +1,47 @@
+// @ts-check
+/** @import { Failure } from './client.js' */
+import { ask } from './client.js'
+import { failureOf } from './deck.js'
+import { byId, input } from './elements.js'
+
+/**
+ * Calls `send` when a form is submitted. The form stays locked until it has succeeded or failed.
+ * @param {string} id
+ * @param {() => unknown} send
+ * @param {(failure: Failure) => void} onFailure
+ */
+export function onSubmit(id, send, onFailure) {
+  const form = byId(id, HTMLFormElement)
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    if (form.ariaBusy === 'true') return
+    form.ariaBusy = 'true'
+    try {
+      await send()
+    } catch (error) {
+      onFailure(failureOf(error))
+    } finally {
+      form.ariaBusy = 'false'
+    }
+  })
+}
+
+/** Creates the profile that the form describes. */
+export async function saveProfile() {
+  const gender = input('gender').value.trim()
+  const seeking = input('seeking')
+    .value.split(',')
+    .map((one) => one.trim())
+    .filter(Boolean)
+  await ask('PUT', 'me', {
+    display_name: input('name').value,
+    birth_date: input('birth-date').value,
+    gender: gender === '' ? null : gender,
+    seeking_gender: seeking,
+  })
+}
+
+/** Sends the place of the form. */
+export async function savePlace() {
+  await ask('POST', 'location', { lat: Number(input('lat').value || Number.NaN), lon: Number(input('lon').value || Number.NaN) })
+}

@@ -1,0 +1,148 @@
+// @ts-check
+/** @import { SearchedCell } from './search-map.js' */
+
+const SVG = 'http://www.w3.org/2000/svg'
+/** Units of the drawing per degree. Browsers draw large numbers more exactly than small ones. */
+const SCALE = 10_000
+/** Free space around the cells, as a share of their extent. */
+const MARGIN = 0.03
+const DEGREES = 360
+/** Near the poles, degrees of longitude have almost no width. */
+const LEAST_WIDTH = 0.05
+
+/** A label leaves free space around itself. */
+const LABEL_CHARACTERS = 5
+const LABEL_LINES = 3
+
+/** @typedef {{ x: number, y: number, width: number, height: number }} Box */
+
+/**
+ * Draws searched cells, each one above the larger ones that contain it.
+ * @param {readonly SearchedCell[]} cells in the order of the search, which begins around the user's own cell
+ * @param {(cell: SearchedCell) => void} onChoose
+ */
+export function drawMap(cells, onChoose) {
+  const svg = document.createElementNS(SVG, 'svg')
+  svg.setAttribute('role', 'img')
+  svg.setAttribute('aria-label', 'Map of the searched cells. The table has the same content.')
+  const boxes = boxesOf(cells)
+  const [home] = homeFirst(cells)
+  for (const cell of [...cells].sort((a, b) => a.geohash.length - b.geohash.length)) {
+    const rect = rectOf(/** @type {Box} */ (boxes.get(cell)))
+    rect.setAttribute('class', classOf(cell))
+    const title = document.createElementNS(SVG, 'title')
+    title.textContent = `${cell.geohash}: ${cell.examined} examined, ${cell.passed} passed`
+    rect.append(title)
+    if (cell.examined > 0) {
+      rect.dataset.people = String(cell.examined)
+      rect.addEventListener('click', () => onChoose(cell))
+    }
+    svg.append(rect)
+    const hasInner = cells.some(({ geohash }) => geohash !== cell.geohash && geohash.startsWith(cell.geohash))
+    if (cell.examined > 0 && !hasInner) svg.append(labelOf(cell, /** @type {Box} */ (boxes.get(cell))))
+  }
+  if (home !== undefined) mark('here', home)
+
+  /**
+   * Outlines a cell above all others.
+   * @param {string} className
+   * @param {SearchedCell} cell
+   */
+  function mark(className, cell) {
+    svg.querySelector(`.${className}`)?.remove()
+    const outline = rectOf(/** @type {Box} */ (boxes.get(cell)))
+    outline.setAttribute('class', className)
+    svg.append(outline)
+  }
+
+  return {
+    svg,
+    /**
+     * Shows all cells of a precision, and those inside.
+     * @param {number} precision
+     */
+    zoomTo(precision) {
+      const shown = cells.filter(({ geohash }) => geohash.length >= precision)
+      const { x, y, width, height } = extentOf(shown.flatMap((cell) => boxes.get(cell) ?? []))
+      const margin = Math.max(width, height) * MARGIN
+      svg.setAttribute('viewBox', [x - margin, y - margin, width + 2 * margin, height + 2 * margin].join(' '))
+    },
+    /** @param {SearchedCell} cell */
+    choose(cell) {
+      mark('chosen', cell)
+    },
+  }
+}
+
+/** @param {SearchedCell} cell */
+function classOf({ examined, passed }) {
+  if (passed > 0) return 'found'
+  return examined > 0 ? 'excluded' : ''
+}
+
+/**
+ * The home cell is the middle one of the smallest cells: the search begins with it and its neighbours.
+ * @param {readonly SearchedCell[]} cells
+ */
+function homeFirst(cells) {
+  const precision = Math.max(...cells.map(({ geohash }) => geohash.length))
+  const smallest = cells.filter(({ geohash }) => geohash.length === precision)
+  return smallest.slice(Math.floor(smallest.length / 2))
+}
+
+/**
+ * Places cells on a plane. Degrees of longitude shrink with the latitude, and cells beyond ±180° continue beside the
+ * others.
+ * @param {readonly SearchedCell[]} cells
+ * @returns {Map<SearchedCell, Box>}
+ */
+function boxesOf(cells) {
+  const [first] = cells
+  if (first === undefined) return new Map()
+  const middle = first.bounds
+  const shrink = Math.max(LEAST_WIDTH, Math.cos((((middle.south + middle.north) / 2) * Math.PI) / 180))
+  return new Map(
+    cells.map((cell) => {
+      const { south, west, north, east } = cell.bounds
+      const turns = Math.round((west - middle.west) / DEGREES)
+      const x = (west - turns * DEGREES - middle.west) * shrink * SCALE
+      const y = (middle.north - north) * SCALE
+      return [cell, { x, y, width: (east - west) * shrink * SCALE, height: (north - south) * SCALE }]
+    }),
+  )
+}
+
+/**
+ * @param {readonly Box[]} boxes
+ * @returns {Box}
+ */
+function extentOf(boxes) {
+  const x = Math.min(...boxes.map((box) => box.x))
+  const y = Math.min(...boxes.map((box) => box.y))
+  return {
+    x,
+    y,
+    width: Math.max(...boxes.map((box) => box.x + box.width)) - x,
+    height: Math.max(...boxes.map((box) => box.y + box.height)) - y,
+  }
+}
+
+/** @param {Box} box */
+function rectOf(box) {
+  const rect = document.createElementNS(SVG, 'rect')
+  for (const [name, value] of Object.entries(box)) rect.setAttribute(name, String(value))
+  return rect
+}
+
+/**
+ * @param {SearchedCell} cell
+ * @param {Box} box
+ */
+function labelOf({ passed, examined }, { x, y, width, height }) {
+  const label = document.createElementNS(SVG, 'text')
+  label.textContent = `${passed}/${examined}`
+  label.setAttribute('x', String(x + width / 2))
+  label.setAttribute('y', String(y + height / 2))
+  label.setAttribute('font-size', String(Math.min(width / LABEL_CHARACTERS, height / LABEL_LINES)))
+  return label
+}

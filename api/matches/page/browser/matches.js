@@ -1,0 +1,126 @@
+// @ts-check
+/** @import { Person } from './card.js' */
+import { portraitOf } from './card.js'
+import { ask } from './client.js'
+import { failureOf } from './deck.js'
+import { isolated, make, part } from './elements.js'
+
+/** @typedef {Person & { match_id: string, matched_at: string }} Match */
+
+const POLL_MS = 5_000
+/** After an answered match, the list has it within a second or two. */
+const SOON_MS = 1_000
+/** Failures double the pause up to this. */
+const MOST_POLL_MS = 60_000
+const SHOWN = 100
+
+/**
+ * Lists matches and announces new ones. Asks only while the page is visible.
+ * @param {object} wiring
+ * @param {(failure: import('./client.js').Failure) => void} wiring.onFailure
+ */
+export function matchList({ onFailure }) {
+  const list = part('match-list')
+  const news = part('match-news')
+  /** @type {Set<string> | undefined} undefined until the list was read once */
+  let known
+  /** Users whose match the answer to a swipe has announced already. */
+  const announced = new Set()
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  let pauseMs = POLL_MS
+  let isRunning = false
+  /** Grows with each start, so that answers to a user who has signed out change nothing. */
+  let run = 0
+
+  async function poll() {
+    clearTimeout(timer)
+    const mine = run
+    const isCurrent = () => isRunning && run === mine
+    if (isCurrent() && document.visibilityState === 'visible') {
+      try {
+        const { matches, total } = await ask('GET', `matches?limit=${SHOWN}`)
+        if (!isCurrent()) return
+        show(matches, total)
+        pauseMs = POLL_MS
+      } catch (error) {
+        const failure = failureOf(error)
+        if (!isCurrent()) return
+        pauseMs = Math.min(MOST_POLL_MS, Math.max(pauseMs * 2, failure.retryAfterS * 1_000))
+        if (failure.status === 401) onFailure(failure)
+      }
+    }
+    if (isCurrent()) schedule(pauseMs)
+  }
+
+  /** @param {number} ms */
+  function schedule(ms) {
+    clearTimeout(timer)
+    timer = setTimeout(poll, ms)
+  }
+
+  /**
+   * @param {Match[]} matches
+   * @param {number} total
+   */
+  function show(matches, total) {
+    const before = known
+    known = new Set(matches.map(({ match_id }) => match_id))
+    const isSame = before?.size === known.size && [...known].every((id) => before.has(id))
+    if (isSame) return
+    part('matches-count').textContent = total === 0 ? '' : `(${total})`
+    part('no-matches').hidden = total > 0
+    list.replaceChildren(...matches.map(entryOf))
+    const fresh = before === undefined ? [] : matches.filter(({ match_id, user_id }) => !before.has(match_id) && !announced.has(user_id))
+    if (fresh.length > 0) announce(fresh)
+  }
+
+  /** @param {readonly Pick<Person, 'user_id' | 'display_name'>[]} people */
+  function announce(people) {
+    for (const { user_id } of people) announced.add(user_id)
+    news.replaceChildren(
+      'It’s a match with ',
+      ...people.flatMap(({ display_name }, at) => [at === 0 ? '' : ', ', isolated(display_name)]),
+      '!',
+    )
+  }
+
+  document.addEventListener('visibilitychange', () => {
+    if (isRunning && document.visibilityState === 'visible') void poll()
+  })
+
+  return {
+    start() {
+      if (isRunning) return
+      isRunning = true
+      run++
+      void poll()
+    },
+    /** Forgets the matches of the user who signs out. */
+    stop() {
+      isRunning = false
+      clearTimeout(timer)
+      known = undefined
+      announced.clear()
+      list.replaceChildren()
+      news.replaceChildren()
+      part('matches-count').textContent = ''
+      part('no-matches').hidden = false
+    },
+    /**
+     * Announces a match that a swipe was answered with.
+     * @param {Person} person
+     */
+    expect(person) {
+      announce([person])
+      schedule(SOON_MS)
+    },
+  }
+}
+
+/** @param {Match} match */
+function entryOf(match) {
+  const time = make('time', 'soft', new Date(match.matched_at).toLocaleString())
+  time.dateTime = match.matched_at
+  return make('li', '', portraitOf(match), make('div', '', isolated(match.display_name), `, ${match.age}`, time))
+}

@@ -1,0 +1,56 @@
+// @ts-check
+/** @import { Failure } from './client.js' */
+
+/** @type {Readonly<Record<string, string>>} */
+const BY_CODE = {
+  unauthorized: 'This token is not valid or has expired. Sign in with a new one.',
+  already_matched: 'Your last swipe is a match already, so it cannot be taken back.',
+  nothing_to_rewind: 'There is no swipe to take back.',
+  profile_inactive: 'Your profile is switched off, so the feed is closed. Switch it on to see people again.',
+  profile_not_found: 'This person is no longer available.',
+  location_required: 'The service does not know a place of this user yet.',
+  under_age: 'You must be at least 18 years old.',
+  not_ready: 'The service is still loading its data.',
+  unavailable: 'The service is not available at the moment.',
+}
+
+/** Shown for each filter and exclusion that a search applies. */
+/** @type {Readonly<Record<string, string>>} */
+const REASONS = {
+  gender: 'has a gender that the user does not seek',
+  gender_of_viewer: 'seeks other genders',
+  age: 'is outside the age limits of the user',
+  age_of_viewer: 'seeks other ages',
+  active: 'has not been active for seven days',
+  distance: 'is too far away',
+  swiped: 'was swiped already',
+  matched: 'is a match already',
+  severed: 'is blocked or unmatched',
+  switched_on: 'is switched off',
+}
+
+/**
+ * Says what went wrong and what helps.
+ * @param {Failure} failure
+ * @returns {string}
+ */
+export function problemOf({ status, code, message, details, retryAfterS, requestId }) {
+  if (status === 0) return 'The server cannot be reached. Check your connection.'
+  if (status === 429) return `${code === 'rate_limit_exceeded' ? 'That was too fast.' : message} Wait ${seconds(retryAfterS)}.`
+  const known = BY_CODE[code]
+  if (status === 503) return `${known ?? message} Wait ${seconds(retryAfterS)} and try again.`
+  if (known !== undefined) return known
+  if (code === 'invalid_request' && details !== '') return `This is not valid: ${details}.`
+  return status >= 500 ? `${message} The request id is ${requestId}.` : message
+}
+
+/** @param {string} reason */
+export function reasonText(reason) {
+  return REASONS[reason] ?? reason
+}
+
+/** @param {number} count */
+export function seconds(count) {
+  if (count < 120) return count === 1 ? 'a second' : `${count} seconds`
+  return `${Math.ceil(count / 60)} minutes`
+}

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { explainRoutes } from '../../../api/matches/explain.ts'
+import type { MatchProfile } from '../../../schemas/matches/types.ts'
+import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
+import { parseRecent, severedField } from '../../../state/views/matches/recent.ts'
+import type { ListReader } from '../../../state/views/view.ts'
+import { START } from '../kit/harness.ts'
+
+const HERE = { lat: 37.77, lon: -122.42 }
+const idOf = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+const [ANN, TOO_OLD, BLOCKED, GOOD, FAR] = [0, 1, 2, 3, 4].map(idOf)
+
+const profile: MatchProfile = {
+  user_id: ANN,
+  display_name: 'Ann',
+  birth_date: '1990-05-01',
+  gender: 'f',
+  seeking_gender: [],
+  bio: null,
+  min_age_pref: 18,
+  max_age_pref: 50,
+  max_dist_km: 50,
+  is_active: true,
+  photo_urls: [],
+  created_at: START,
+  updated_at: START,
+  deleted_at: null,
+}
+
+function member(userId: string, more: object = {}): string {
+  return formatMember({
+    userId,
+    version: START,
+    place: HERE,
+    birthDate: '1990-05-01',
+    gender: 'm',
+    seekingGender: [],
+    minAge: 18,
+    maxAge: 99,
+    elo: 1_500,
+    lastActiveAt: START,
+    completeness: 1,
+    ...more,
+  })
+}
+
+/** Answers like a sorted set whose members all have the same score. */
+function indexOf(members: readonly string[]): Pick<ListReader, 'zrangebylex'> {
+  return {
+    async zrangebylex(_key, min, max, offset, count) {
+      const found = [...members].sort().filter((one) => one >= min.slice(1) && one < max.slice(1))
+      return found.slice(offset, offset + count)
+    },
+  }
+}
+
+async function explained(members: readonly string[]) {
+  const state = {
+    profile,
+    self: undefined,
+    relations: new Map(),
+    recent: parseRecent({ place: `${HERE.lat} ${HERE.lon} ${START}`, [severedField(BLOCKED)]: '1' }),
+    seenPages: {},
+    stack: undefined,
+  }
+  const people = { own: async () => state, partitionOfCell: () => 0 }
+  const deps = { views: indexOf(members), people, now: () => START } as unknown as Parameters<typeof explainRoutes>[0]
+  const [{ handler }] = explainRoutes(deps)
+  const answer = await handler({ query: { user: ANN } } as Parameters<typeof handler>[0])
+  return JSON.parse(answer.body as string)
+}
+
+test('a search is explained by cells, with every other user once, under the first reason', async () => {
+  const north = { lat: HERE.lat + 0.1, lon: HERE.lon }
+  const body = await explained([
+    member(ANN),
+    member(TOO_OLD, { birthDate: '1950-05-01' }),
+    member(BLOCKED),
+    member(GOOD),
+    // An older version of the same user in another cell, which the user has left.
+    member(GOOD, { place: north, version: START - 1 }),
+    member(FAR, { place: { lat: HERE.lat + 1, lon: HERE.lon } }),
+  ])
+  expect(body).toMatchObject({ user: ANN, passed: 1 })
+  const [found, ...others] = body.cells.filter(({ examined }: { examined: number }) => examined > 0)
+  expect(found).toMatchObject({ geohash: '9q8yy7', examined: 3, passed: 1, excluded: { age: 1, severed: 1 } })
+  expect(found.people).toEqual([
+    { user_id: TOO_OLD, excluded_by: 'age' },
+    { user_id: BLOCKED, excluded_by: 'severed' },
+    { user_id: GOOD, excluded_by: null },
+  ])
+  // Only the distance tells more, and it needs a cell that reaches into the circle.
+  expect(others.every(({ excluded }: { excluded: object }) => Object.keys(excluded).join() === 'distance')).toBe(true)
+  expect(body.cells.every(({ geohash }: { geohash: string }) => geohash.length >= 4 && geohash.length <= 6)).toBe(true)
+  expect(new Set(body.cells.map(({ geohash }: { geohash: string }) => geohash)).size).toBe(body.cells.length)
+})
+
+test('the counts include users beyond those that a cell names, and no coordinates of users', async () => {
+  const body = await explained(Array.from({ length: 60 }, (_, index) => member(idOf(index + 10))))
+  expect(body).toMatchObject({ examined: 60, passed: 60 })
+  expect(body.cells[4]).toMatchObject({ geohash: '9q8yy7', examined: 60, passed: 60, excluded: {} })
+  expect(body.cells[4].people).toHaveLength(10)
+  // A search that has found enough in the quarter visits no wider cells.
+  expect(body.cells).toHaveLength(9)
+  expect(Object.keys(body.cells[4]).sort()).toEqual(['bounds', 'examined', 'excluded', 'geohash', 'passed', 'people'])
+})

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
+
+const SETUP_TIMEOUT_MS = 120_000
+const PATH = (process.env.PATH ?? '').split(delimiter)
+const executablePath = PATH.map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
+
+/** A page in a context of its own. */
+export interface WatchedPage {
+  readonly page: Page
+  /** All console errors, exceptions and dialogs of the page, and its requests to other origins. */
+  readonly complaints: string[]
+}
+
+/** Starts a browser for the tests of a `describe`. If Chromium is not installed, they are skipped. */
+export function useChromium() {
+  let browser: Browser
+  beforeAll(async () => {
+    if (executablePath === undefined) return
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  }, SETUP_TIMEOUT_MS)
+  beforeEach(({ skip }) => skip(executablePath === undefined, 'Chromium is not installed: apt-get install chromium'))
+  afterAll(() => browser?.close(), SETUP_TIMEOUT_MS)
+
+  /** Opens an empty page. */
+  return async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+    const context = await browser.newContext({ baseURL: origin, ...options })
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
+    page.on('pageerror', (error) => void complaints.push(error.message))
+    page.on('dialog', (dialog) => void complaints.push(`dialog ${dialog.message()}`))
+    page.on('request', (request) => void (new URL(request.url()).origin !== origin && complaints.push(`request to ${request.url()}`)))
+    return { page, complaints }
+  }
+}
+
+export const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)

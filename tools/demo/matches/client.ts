@@ -1,0 +1,53 @@
+import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import type { DevelopmentAuth } from '../../token/config.ts'
+
+const TIMEOUT_MS = 10_000
+const TOKEN_SECONDS = 3_600
+const MS_PER_SECOND = 1_000
+
+export interface Reply {
+  /** 0 if the API did not answer. */
+  readonly status: number
+  /** The error code of a refusal. */
+  readonly code: string
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of several operations
+  readonly body: any
+}
+
+/** Calls the API as any user, with tokens of the development key. */
+export interface DemoClient {
+  ask(userId: string, method: string, path: string, body?: object): Promise<Reply>
+}
+
+export async function demoClient(url: string, { home, issuer, audience }: DevelopmentAuth): Promise<DemoClient> {
+  const key = await ensureDevelopmentKey(home)
+  const tokens = new Map<string, { readonly text: string; readonly until: number }>()
+
+  async function tokenOf(subject: string): Promise<string> {
+    const known = tokens.get(subject)
+    const now = Date.now()
+    if (known !== undefined && known.until > now) return known.text
+    const text = await mintToken(key, { subject, issuer, audience, lifetimeSeconds: TOKEN_SECONDS, now })
+    // Half of the lifetime is left for clocks that differ.
+    tokens.set(subject, { text, until: now + (TOKEN_SECONDS * MS_PER_SECOND) / 2 })
+    return text
+  }
+
+  return {
+    async ask(userId, method, path, body) {
+      const headers = {
+        authorization: `Bearer ${await tokenOf(userId)}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      }
+      const init = { method, headers, body: body === undefined ? null : JSON.stringify(body), signal: AbortSignal.timeout(TIMEOUT_MS) }
+      try {
+        const response = await fetch(`${url}/v1/${path}`, init)
+        const text = await response.text()
+        const answer = text === '' ? {} : JSON.parse(text)
+        return { status: response.status, code: response.ok ? '' : String(answer.error), body: answer }
+      } catch {
+        return { status: 0, code: 'unreachable', body: {} }
+      }
+    },
+  }
+}
