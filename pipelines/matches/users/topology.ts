@@ -11,7 +11,14 @@ import {
   pairSwipes,
   swipeEvents,
 } from '../../../schemas/matches/topics.ts'
-import type { DesirabilitySwipe, LocationUpdate, MatchProfile, MatchUser, SwipeEvent } from '../../../schemas/matches/types.ts'
+import type {
+  DesirabilitySwipe,
+  IncludedSwipe,
+  LocationUpdate,
+  MatchProfile,
+  MatchUser,
+  SwipeEvent,
+} from '../../../schemas/matches/types.ts'
 import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { indexCellOf } from '../../../state/views/matches/candidates/index-member.ts'
@@ -74,12 +81,12 @@ export const matchUsers = topology(
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
 
     /** Users whose record in `match-seen` is due with the next commit, and the swipes that it includes. */
-    const shown = new Map<string, string[]>()
+    const shown = new Map<string, IncludedSwipe[]>()
 
-    function show(userId: string, swipeId?: string): void {
-      const swipeIds = shown.get(userId) ?? []
-      if (swipeId !== undefined) swipeIds.push(swipeId)
-      shown.set(userId, swipeIds)
+    function show(userId: string, swipe?: SwipeEvent): void {
+      const swipes = shown.get(userId) ?? []
+      if (swipe !== undefined) swipes.push({ target_id: swipe.target_id, swipe_id: swipe.swipe_id, ts: swipe.ts })
+      shown.set(userId, swipes)
     }
 
     function userOf(userId: string): MatchUser {
@@ -135,14 +142,14 @@ export const matchUsers = topology(
       const effect = applySwipe(swipes.get(key), event)
       if (effect === undefined) {
         // The API may still wait for the view to include it.
-        show(swiper_id, event.swipe_id)
+        show(swiper_id, event)
         return drop('swipe_without_effect')
       }
       swipes.put(key, effect.row)
       const others = swiper.exceptions.filter((exception) => exception.target_id !== target_id && exception.rewound_at > ts - EXCEPTION_MS)
       const rewound = direction === 'REWIND' ? [...others, { target_id, rewound_at: ts }].slice(-MAX_EXCEPTIONS) : others
       if (direction !== 'REWIND') seen.add(swiper_id, target_id, ts)
-      show(swiper_id, event.swipe_id)
+      show(swiper_id, event)
       if (effect.concernsPair) {
         ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id: event.swipe_id, swiper_id, target_id, direction, ts })
       }
@@ -189,12 +196,12 @@ export const matchUsers = topology(
     /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
-        const value = bytes === undefined ? null : { page: bytes, swipe_ids: [], self: null }
+        const value = bytes === undefined ? null : { page: bytes, swipes: [], self: null }
         ctx.emit(matchSeen, pageKey(userId, page), value, { partitionBy: userId, timestamp: ctx.now })
       }
-      for (const [userId, swipe_ids] of shown) {
+      for (const [userId, swipes] of shown) {
         const user = userOf(userId)
-        const value = user.deleted_at === null ? { page: null, swipe_ids, self: selfOf(user) } : null
+        const value = user.deleted_at === null ? { page: null, swipes, self: selfOf(user) } : null
         ctx.emit(matchSeen, selfKey(userId), value, { partitionBy: userId, timestamp: ctx.now })
       }
       shown.clear()

@@ -11,7 +11,7 @@ const ELO_SCALE = 400
 export type Interest = 'none' | 'like' | 'super_like'
 
 export interface Ranked {
-  readonly candidate: Candidate
+  readonly candidate: Pick<Candidate, 'userId' | 'place'>
   /** From 0 to 1. */
   readonly score: number
   readonly interest: Interest
