@@ -48,10 +48,10 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
     for (;;) {
       const kept = served(state, place, deps.now())
       if (kept !== undefined) return kept
-      if (await lockBuild(deps, keys, token)) return await build(userId, token, state, place)
-      if (deps.now() >= until) return await build(userId, token, state, place)
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      const isLocked = await lockBuild(deps, keys, token)
+      if (!isLocked && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)
+      if (isLocked || deps.now() >= until) return await build(userId, token, state, place)
     }
   }
 }

@@ -48,7 +48,7 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
 /**
  * Searches candidates for a user and stores them.
  * @param token the one with which the caller has locked the search
- * @param state read after the search was locked
+ * @param state read after the search was locked: a rewind that came before would be missing
  */
 export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Stack> {
   const { reader, scripts, partitionOfCell, now } = deps
