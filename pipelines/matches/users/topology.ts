@@ -1,5 +1,5 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
-import { pageKey, selfKey } from '../../../schemas/matches/keys.ts'
+import { pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import {
@@ -115,13 +115,9 @@ export const matchUsers = topology(
       }
       show(view.user_id)
       const known = userOf(view.user_id)
-      const isNew = !known.has_profile && view.deleted_at === null
       const user = withProfile(known, view)
-      keep(
-        view.user_id,
-        isNew || view.deleted_at === null ? { ...user, last_active_at: Math.max(user.last_active_at, view.updated_at) } : user,
-        ctx,
-      )
+      const last_active_at = view.deleted_at === null ? Math.max(user.last_active_at, view.updated_at) : user.last_active_at
+      keep(view.user_id, { ...user, last_active_at }, ctx)
     }
 
     function takePlace({ user_id, lat, lon, ts }: LocationUpdate, ctx: RecordContext<string>) {
@@ -138,7 +134,7 @@ export const matchUsers = topology(
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) return drop('before_deletion')
-      const key = pairRow(swiper_id, target_id)
+      const key = relationKey(swiper_id, target_id)
       const effect = applySwipe(swipes.get(key), event)
       if (effect === undefined) {
         // The API may still wait for the view to include it.
@@ -186,7 +182,7 @@ export const matchUsers = topology(
       if (first === undefined) return
       const deletedAt = users.get(first.key)?.deleted_at ?? now
       const old: string[] = []
-      for (const [key, { ts }] of swipes.scan({ prefix: Buffer.from(pairRow(first.key, '')) })) {
+      for (const [key, { ts }] of swipes.scan({ prefix: Buffer.from(relationKey(first.key, '')) })) {
         if (ts <= deletedAt && old.push(key) === SWEPT_PER_TICK) break
       }
       for (const key of old) swipes.delete(key)
@@ -222,7 +218,7 @@ export const matchUsers = topology(
         {
           reads({ swiper_id, target_id }) {
             users.prefetch(swiper_id)
-            swipes.prefetch(pairRow(swiper_id, target_id))
+            swipes.prefetch(relationKey(swiper_id, target_id))
             seen.prefetch(swiper_id, target_id)
           },
           stores,
@@ -242,7 +238,3 @@ export const matchUsers = topology(
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )
-
-function pairRow(swiperId: string, targetId: string): string {
-  return `${swiperId}:${targetId}`
-}
