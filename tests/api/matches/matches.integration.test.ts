@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { apiTransport } from '../../../api/kit/kafka.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
 import { swipeEvents } from '../../../schemas/matches/topics.ts'
+import { parseStack } from '../../../state/views/matches/stack.ts'
+import { userKeys } from '../../../state/views/matches/users.ts'
 import { readToEnd } from '../../kafka/client/harness.ts'
 import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 
@@ -141,6 +144,11 @@ test('a deleted or switched-off user is hidden at once, and a new profile starts
   expect((await ann.ask('POST', 'swipe', like(bob))).body.error).toBe('profile_not_found')
 })
 
+async function readiness(api: number) {
+  const response = await fetch(`${system.apis[api].url}/readyz`)
+  return { status: response.status, body: await response.json() }
+}
+
 /** Returns the swipe ids of a user in the topic, in the order of the log. */
 async function loggedSwipes(swiper: TestUser): Promise<string[]> {
   const transport = apiTransport({ brokers: [system.env.KAFKA_BROKERS], log: createLogger('silent') })
@@ -175,11 +183,19 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     await system.restartApi(0)
     // Without Kafka the API learns from Redis how the view is partitioned.
     await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
+    // A load balancer sends it requests, although the rules of the rate limits are not known yet.
+    await expect
+      .poll(() => readiness(0), SOON)
+      .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
     await queued(bobs[5])
+    const { status, body } = await ann.ask('POST', 'swipe/rewind')
+    expect([status, body]).toEqual([202, { swipe_id: expect.any(String), target_user_id: bobs[5].id, direction: 'RIGHT', queued: true }])
+    ids.push(body.swipe_id)
+    expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('nothing_to_rewind')
   } finally {
     process.kill(pid, 'SIGCONT')
   }
-  await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(6)
+  await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(ids.length)
   // A swipe that was on its way to the broker when the API was killed may be there twice.
   const logged = await loggedSwipes(ann)
   let at = -1
@@ -187,13 +203,50 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     at = logged.indexOf(id, at + 1)
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
-  expect(await foundBy(ann)).toEqual([])
+  expect(await foundBy(ann)).toEqual([bobs[5].id])
   // The restarted process may still be reconnecting, and further tests use it.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,
     intervalMs: SOON.interval,
   })
+})
+
+test('swipes while Redis does not respond are accepted, and hide their targets when it is back', async () => {
+  const town = nextTown++
+  const ann = await person(town, 0)
+  const [bob, carl] = await Promise.all([1, 2].map((far) => person(town, far / 1_000, {}, { api: 1 })))
+  await expect.poll(async () => (await foundBy(ann)).length, { ...SOON, interval: NEXT_FEED_MS }).toBe(2)
+  const pid = system.redis.pid as number
+  process.kill(pid, 'SIGSTOP')
+  try {
+    const { status, body } = await ann.ask('POST', 'swipe', like(bob))
+    expect([status, body]).toEqual([200, { swipe_id: expect.stringMatching(UUID), match: null }])
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+  const feed = async () => (await ann.ask('GET', 'feed')).body.candidates?.map(({ user_id }: { user_id: string }) => user_id)
+  await expect.poll(feed, SOON).toBeDefined()
+  expect(await foundBy(ann)).toEqual([carl.id])
+  await expect.poll(async () => (await bob.ask('GET', 'likes')).body.likes, SOON).toMatchObject([{ user_id: ann.id }])
+})
+
+test('a swipe that leaves fewer than five candidates lets a worker find new ones', async () => {
+  const town = nextTown++
+  const ann = await person(town, 0)
+  const others = await Promise.all([1, 2, 3, 4, 5].map((far) => person(town, far / 1_000)))
+  await expect.poll(async () => (await foundBy(ann)).length, { ...SOON, interval: NEXT_FEED_MS }).toBe(others.length)
+  const redis = new Redis(system.redis.address)
+  onTestFinished(() => redis.disconnect())
+  const stack = async () => parseStack(await redis.hgetall(userKeys(0, ann.id).stack))
+  const before = await stack()
+  const newcomer = await person(town, 0.006, {}, { api: 1 })
+  // The newcomer is in the index once somebody else finds them.
+  await expect.poll(() => foundBy(others[4]), { ...SOON, interval: NEXT_FEED_MS }).toContain(newcomer.id)
+  await ann.ask('POST', 'swipe', like(others[0], 'LEFT'))
+  await expect.poll(async () => (await stack())?.builtAt, SOON).toBeGreaterThan(before?.builtAt as number)
+  const ids = (await stack())?.candidates.map(({ userId }) => userId)
+  expect(new Set(ids)).toEqual(new Set([newcomer.id, ...others.slice(1).map(({ id }) => id)]))
 })
 
 test('the place of a feed request is an update, and half a place is refused', async () => {
