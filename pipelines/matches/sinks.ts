@@ -7,6 +7,7 @@ import {
   matchSeen,
   matchSwipes,
 } from '../../schemas/matches/topics.ts'
+import { matchDeletionsTable } from '../../state/tables/matches/deletions.ts'
 import { matchesTable } from '../../state/tables/matches/matches.ts'
 import { matchSwipesTable } from '../../state/tables/matches/swipes.ts'
 import { matchIndexView } from '../../state/views/matches/index-cells.ts'
@@ -27,4 +28,5 @@ export const matchBulkSinks: readonly SinkDeclaration[] = [
   stackRefillSink,
   tableSink('match-swipes-table', matchSwipesTable, matchSwipes),
   tableSink('matches-table', matchesTable, matchEvents),
+  tableSink('match-deletions-table', matchDeletionsTable, matchProfiles),
 ]
