@@ -35,8 +35,8 @@ export interface GlobalTableOptions<K, V> {
   /** A table whose reading has failed for this long is not ready. Default 60 s. */
   readonly staleAfterMs?: number
   /**
-   * True if its readers have something to fall back on until the table is read. Then a process that starts while Kafka is
-   * unavailable is ready without it: no other process could replace it. Default false.
+   * True if its readers have something to fall back on until the table is read. Then a process that starts while Kafka
+   * is unavailable is ready without it: no other process could replace it. Default false.
    */
   readonly hasFallback?: boolean
   /** Called once, when the table becomes readable. */

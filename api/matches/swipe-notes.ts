@@ -41,7 +41,8 @@ export interface SwipeNotesDeps {
 }
 
 /**
- * Time limit of a note. The circuit of the scripts keeps all but the first requests from waiting for a Redis that hangs.
+ * Time limit of a note. The circuit of the scripts keeps all but the first requests from waiting for a Redis that
+ * hangs.
  */
 const NOTE_TIMEOUT_MS = 250
 const NOTHING_TAKEN: TakenSwipe = { isRefillClaimed: false, isLiked: false }

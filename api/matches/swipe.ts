@@ -33,8 +33,9 @@ export interface SwipeDeps extends MatchesSettings {
 /** Creates the routes that record swipes and take them back. */
 export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, now }: SwipeDeps) {
   /**
-   * Checks whether a user may swipe a target. @returns the user's last swipe; undefined if there is none, or if the view
-   * does not answer in time: swipes must not depend on it, and the pipeline discards invalid ones
+   * Checks whether a user may swipe a target.
+   * @returns the user's last swipe; undefined if there is none, or if the view does not answer in time: swipes must not
+   *   depend on it, and the pipeline discards invalid ones
    */
   async function checked(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
     try {

@@ -15,8 +15,8 @@ const LIMITS = { maxRecords: 16, maxBytes: 16 * 1_024, lingerMs: 0 }
 const WORTHLESS_AFTER_MS = 30_000
 
 /**
- * Builds the stacks that `stack-refill-requests` ask for. A request that fails is only logged, and old ones are skipped,
- * because a feed without a valid stack searches itself.
+ * Builds the stacks that `stack-refill-requests` ask for. A request that fails is only logged, and old ones are
+ * skipped, because a feed without a valid stack searches itself.
  */
 export function refillTarget({ refill, runtime }: RefillTargetDeps): SinkTarget {
   async function tryRefill(partition: number, userId: string): Promise<void> {

@@ -15,8 +15,8 @@ export type ViewOperation =
   | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, ViewValue>> }
   | { readonly op: 'hdel'; readonly key: string; readonly field: string }
   /**
-   * Removes a field if its value is not newer than `upTo`. The value begins with its version, a space between number and
-   * text; numbers are compared first.
+   * Removes a field if its value is not newer than `upTo`. The value begins with its version; numbers are compared
+   * first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
   /** A member of a sorted set, sorted by score and then by its bytes. */

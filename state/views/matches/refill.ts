@@ -12,7 +12,7 @@ export type Refill = 'built' | 'skipped'
  * @param token unique
  */
 export async function refillStack(deps: BuildDeps, partition: number, userId: string, token: string): Promise<Refill> {
-  // Whoever cannot be served must not hold up a feed by the lock.
+  // The lock of a user who cannot be served would only hold up the next feed.
   if ((await readyViewer()) === undefined) return 'skipped'
   const keys = userKeys(partition, userId)
   if (!(await lockBuild(deps, keys, token))) return 'skipped'

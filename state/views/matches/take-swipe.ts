@@ -74,8 +74,8 @@ export function takeSwipeKeys({ recent, stack, refill, likes, matches }: UserKey
 }
 
 /**
- * What follows from noting a swipe: its answer may announce a match, or it is queued, or there is none, because the note
- * is repeated. Only an answered swipe can claim a refill.
+ * What follows from noting a swipe: its answer may announce a match, or it is queued, or there is none, because the
+ * note is repeated. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 

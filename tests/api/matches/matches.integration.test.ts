@@ -6,6 +6,9 @@ import { createLogger } from '../../../api/kit/logging.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
 import { swipeEvents } from '../../../schemas/matches/topics.ts'
+import { cellOf, geohashOf } from '../../../state/views/matches/candidates/cells.ts'
+import { parseMember } from '../../../state/views/matches/candidates/index-member.ts'
+import { cellKey } from '../../../state/views/matches/index-cells.ts'
 import { parseStack } from '../../../state/views/matches/stack.ts'
 import { userKeys } from '../../../state/views/matches/users.ts'
 import { readToEnd } from '../../kafka/client/harness.ts'
@@ -32,12 +35,16 @@ interface Couple {
   readonly bob: TestUser
 }
 
+function townLatitude(town: number): number {
+  return -40 + town * 8
+}
+
 /** Creates a user with a profile near the centre of a town. */
 async function person(town: number, north: number, profile: object = {}, options: { api?: number; id?: string } = {}): Promise<TestUser> {
   const user = await system.user(options)
   const answer = await user.ask('PUT', 'me', { display_name: 'X', birth_date: '1990-05-01', ...profile })
   expect([answer.status, answer.body]).toEqual([201, expect.objectContaining({ user_id: user.id })])
-  const { status } = await user.ask('POST', 'location', { lat: -40 + town * 8 + north, lon: 10, accuracy_m: 20 })
+  const { status } = await user.ask('POST', 'location', { lat: townLatitude(town) + north, lon: 10, accuracy_m: 20 })
   expect(status).toBe(204)
   return user
 }
@@ -241,8 +248,9 @@ test('a swipe that leaves fewer than five candidates lets a worker find new ones
   const stack = async () => parseStack(await redis.hgetall(userKeys(0, ann.id).stack))
   const before = await stack()
   const newcomer = await person(town, 0.006, {}, { api: 1 })
-  // The newcomer is in the index once somebody else finds them.
-  await expect.poll(() => foundBy(others[4]), { ...SOON, interval: NEXT_FEED_MS }).toContain(newcomer.id)
+  const cell = geohashOf(cellOf({ lat: townLatitude(town), lon: 10 }, 4))
+  const indexed = async () => (await redis.zrange(cellKey(0, cell), '0', '-1')).map((member) => parseMember(member).userId)
+  await expect.poll(indexed, SOON).toContain(newcomer.id)
   await ann.ask('POST', 'swipe', like(others[0], 'LEFT'))
   await expect.poll(async () => (await stack())?.builtAt, SOON).toBeGreaterThan(before?.builtAt as number)
   const ids = (await stack())?.candidates.map(({ userId }) => userId)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { KeyedStore } from '../../../pipelines/engine/index.ts'
+import type { KeyedStore, SeenSetStore } from '../../../pipelines/engine/index.ts'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
@@ -191,6 +191,17 @@ test('swipes are forgotten after 90 days', () => {
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(1)
   daysPass(driver, 2)
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(0)
+})
+
+test('a swipe that arrives late is forgotten by its own time', () => {
+  const { swiped, driver } = usersDriver()
+  const seen = () => driver.store<SeenSetStore<string, string>>('seen')
+  swiped(swipe(ANN, BOB, 'LEFT', driver.now - 29 * DAY_MS))
+  swiped(swipe(CAT, BOB, 'LEFT', driver.now))
+  expect(seen().has(ANN, BOB, driver.now)).toBe(true)
+  daysPass(driver, 5)
+  expect(seen().pages(ANN)).toEqual([])
+  expect(seen().has(CAT, BOB, driver.now)).toBe(true)
 })
 
 test('state and output survive crashes at every commit step', () => {
