@@ -233,6 +233,9 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       if (spooling === undefined) throw new Error('the process has no spool')
       return await spooling.publishOrSpool(topic, key, value, how)
     },
+    async *spooled(topic) {
+      if (spooling !== undefined) yield* spooling.spooled(topic)
+    },
     partitionsOf,
     partitionOf(topic, key) {
       encoder.length = 0

@@ -34,6 +34,11 @@ export interface GlobalTableOptions<K, V> {
   monotonic?(): number
   /** A table whose reading has failed for this long is not ready. Default 60 s. */
   readonly staleAfterMs?: number
+  /**
+   * True if its readers have something to fall back on until the table is read. Then a process that starts while Kafka
+   * is unavailable is ready without it: no other process could replace it. Default false.
+   */
+  readonly hasFallback?: boolean
   /** Called once, when the table becomes readable. */
   onReady?(): void
   /** Called after every change, in log order. */
@@ -185,6 +190,12 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     }
   }
 
+  /** @returns why the table has not been read, unless its readers can do without it for as long as Kafka is away */
+  async function unread(): Promise<string | undefined> {
+    if (missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined
+    return missing
+  }
+
   function assertReady(): void {
     if (missing !== undefined) throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
   }
@@ -210,7 +221,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     get staleMs() {
       return staleMs()
     },
-    probe: { name: `table ${topic.name}`, check: async () => missing ?? (await stale()) },
+    probe: { name: `table ${topic.name}`, check: async () => (await unread()) ?? (await stale()) },
     async close() {
       stopping.abort()
       fetcher?.wake()

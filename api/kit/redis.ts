@@ -2,6 +2,7 @@ import { Command } from 'ioredis'
 import { type BoundedScripts, boundedScripts, ScriptUnavailableError } from '../../state/redis/bounded-scripts.ts'
 import { connectScriptRedis } from '../../state/redis/connect-scripts.ts'
 import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
+import { viewReader } from '../../state/views/reader.ts'
 import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
@@ -78,19 +79,7 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
 
   return {
     shared: sharedReads(readAll),
-    reader: {
-      get: (key) => ask(redis.get(key)),
-      hget: (key, field) => ask(redis.hget(key, field)),
-      hmget: (key, fields) => ask(redis.hmget(key, ...fields)),
-      zcard: (key) => ask(redis.zcard(key)),
-      zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
-      zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
-      zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
-      hgetall: (key) => ask(redis.hgetall(key)),
-      getBuffer: (key) => ask(redis.getBuffer(key)),
-      hmgetBuffer: (key, fields) => ask(redis.hmgetBuffer(key, ...fields)),
-      hgetallBuffer: (key) => ask(redis.hgetallBuffer(key)),
-    },
+    reader: viewReader(redis, ask),
     scripts: { run: (...call) => runOrUnavailable(scripts, call) },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
     partitions: {

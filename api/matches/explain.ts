@@ -19,6 +19,8 @@ const MAX_NAMED = 10
 export interface ExplainDeps {
   readonly views: ListReader
   readonly people: People
+  /** Returns the partition of the index that contains a geohash-4 cell. */
+  partitionOfCell(geohash4: string): number
   /** Epoch ms. */
   now(): number
 }
@@ -33,7 +35,7 @@ interface ExplainedCell {
 }
 
 /** Creates the route by which administrators learn why users do or do not see others. */
-export function explainRoutes({ views, people, now }: ExplainDeps) {
+export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDeps) {
   async function explainCandidate(user: string, candidateId: string) {
     const [state, other] = await Promise.all([people.own(user), people.own(candidateId)])
     const candidate: Candidate = viewerAt(other, requiredPlace(other))
@@ -68,7 +70,7 @@ export function explainRoutes({ views, people, now }: ExplainDeps) {
 
     await findCandidates(viewer, {
       reader: views,
-      partitionOf: people.partitionOfCell,
+      partitionOf: partitionOfCell,
       isExcluded: (userId) => exclusionOf(userId) !== undefined,
       interestOf: (userId) => interestOf(state.relations.get(userId)),
       onSearched,

@@ -1,52 +1,31 @@
 import { locationUpdates } from '../../schemas/matches/topics.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
-import type { Ranked } from '../../state/views/matches/candidates/ranking.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
-import { findCandidates } from '../../state/views/matches/search.ts'
-import {
-  basisOf,
-  isFresh,
-  nextRefillAt,
-  STACK_TTL_MS,
-  type Stack,
-  type StackedCandidate,
-  stackOf,
-} from '../../state/views/matches/stack.ts'
-import { exclusionsOf, interestOf, lastSwipeOf, placeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
-import type { ListReader } from '../../state/views/view.ts'
+import { nextRefillAt, STACK_TTL_MS } from '../../state/views/matches/stack.ts'
+import { placeOf, type UserState } from '../../state/views/matches/viewer.ts'
 import { jsonAnswer } from '../kit/answer.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
-import { type People, personJson } from './people.ts'
+import { type People, personJson, userOf } from './people.ts'
 import { feedRoute } from './routes.ts'
+import type { StackFor } from './stacks.ts'
 
 const MS_PER_SECOND = 1_000
 
 export interface FeedDeps {
-  readonly views: ListReader
   readonly facts: Facts
   readonly people: People
+  readonly stackFor: StackFor
   /** Epoch ms. */
   now(): number
 }
 
 /** Creates the routes that show candidates. They need only Redis. */
-export function feedRoutes({ views, facts, people, now }: FeedDeps) {
-  function search(state: UserState, place: Place): Promise<Ranked[]> {
-    const exclusion = exclusionsOf(state, now())
-    return findCandidates(viewerAt(state, place), {
-      reader: views,
-      partitionOf: people.partitionOfCell,
-      isExcluded: (userId) => exclusion(userId) !== undefined,
-      interestOf: (userId) => interestOf(state.relations.get(userId)),
-      now: now(),
-    })
-  }
-
+export function feedRoutes({ facts, people, stackFor, now }: FeedDeps) {
   /**
    * Returns the place to search around. A place in the request is an update, which is dropped if Kafka is unavailable.
    */
@@ -70,28 +49,10 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
     return known
   }
 
-  /** The kept stack without those who may not be seen any more, or a new one. */
-  async function stackFor(userId: string, state: UserState, place: Place): Promise<{ stack: Stack; left: readonly StackedCandidate[] }> {
-    const basis = basisOf(viewerAt(state, place))
-    const exclusion = exclusionsOf(state, now())
-    const allowed = (stack: Stack) =>
-      rewoundFirst(
-        state,
-        stack.candidates.filter((candidate) => exclusion(candidate.userId) === undefined),
-      )
-    const kept = state.stack
-    if (kept !== undefined) {
-      const left = allowed(kept)
-      if (isFresh(kept, left.length, basis, now())) return { stack: kept, left }
-    }
-    const stack = stackOf(await search(state, place), basis, now())
-    await people.keepStack(userId, stack)
-    return { stack, left: allowed(stack) }
-  }
-
   return [
-    bind(feedRoute, async ({ caller, query }) => {
-      const userId = caller!.subject.toLowerCase()
+    bind(feedRoute, async (input) => {
+      const { query } = input
+      const userId = userOf(input)
       const state = await people.active(userId)
       const place = await placeFor(userId, state, query)
       const { stack, left } = await stackFor(userId, state, place)
@@ -111,12 +72,4 @@ export function feedRoutes({ views, facts, people, now }: FeedDeps) {
       return jsonAnswer(200, body, PRIVATE)
     }),
   ]
-}
-
-/** The profile whose swipe was just taken back comes first again. */
-function rewoundFirst(state: UserState, candidates: readonly StackedCandidate[]): readonly StackedCandidate[] {
-  const last = lastSwipeOf(state)
-  if (last?.direction !== 'REWIND') return candidates
-  const isRewound = ({ userId }: StackedCandidate) => userId === last.targetId
-  return [...candidates.filter(isRewound), ...candidates.filter((candidate) => !isRewound(candidate))]
 }

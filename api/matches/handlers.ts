@@ -1,30 +1,34 @@
 import { matchIndex } from '../../schemas/matches/topics.ts'
 import { MATCH_INDEX_VIEW } from '../../state/views/matches/index-cells.ts'
-import { MATCH_USERS_VIEW } from '../../state/views/matches/users.ts'
+import { MATCH_USERS_VIEW, userKeys } from '../../state/views/matches/users.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
-import type { ServiceRoutes } from '../kit/service-routes.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
-import type { ServiceKit } from '../service.ts'
+import type { OpenService, ServiceKit } from '../service.ts'
 import { matchesErrors } from './errors.ts'
 import { explainRoutes } from './explain.ts'
 import { feedRoutes } from './feed.ts'
 import { isUuid } from './model.ts'
 import { pageRoutes } from './page/page.ts'
 import { pairRoutes } from './pairs.ts'
-import { people, usersTopic } from './people.ts'
+import { partitionOfCell, partitionOfUser, people, usersTopic } from './people.ts'
 import { profileRoutes } from './profile.ts'
 import type { MatchesSettings } from './settings.ts'
+import { stacks } from './stacks.ts'
 import { swipeRoutes } from './swipe.ts'
+import { swipeNotes } from './swipe-notes.ts'
 
 export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'commands' | 'log' | 'now'> & {
   readonly facts: Facts & SpoolingFacts
 } & MatchesSettings
 
 /** Creates the handlers of the match feed: docs/services/matches.md */
-export function matchesHandlers(kit: MatchesDeps): ServiceRoutes {
-  const { views, facts, commands } = kit
-  const deps = { ...kit, people: people(kit) }
+export function matchesHandlers(kit: MatchesDeps): OpenService {
+  const { views, scripts, facts, commands, log, now } = kit
+  const notes = swipeNotes({ scripts, facts, log, keysOf: (userId) => userKeys(partitionOfUser(facts, userId), userId) })
+  const known = people({ ...kit, notes })
+  const builds = { reader: views, scripts, partitionOfCell: (geohash4: string) => partitionOfCell(facts, geohash4), now }
+  const deps = { ...kit, notes, people: known, stackFor: stacks(known, builds) }
   return {
     name: 'matches',
     description: 'A feed of candidates nearby, swipes, and matches of two users who like each other.',
@@ -34,10 +38,13 @@ export function matchesHandlers(kit: MatchesDeps): ServiceRoutes {
     routes: [
       ...profileRoutes(deps),
       ...feedRoutes(deps),
-      ...explainRoutes(deps),
+      ...explainRoutes({ ...deps, partitionOfCell: builds.partitionOfCell }),
       ...swipeRoutes(deps),
       ...pairRoutes(deps),
       ...pageRoutes(),
     ],
+    async close() {
+      notes.close()
+    },
   }
 }

@@ -10,7 +10,7 @@ const MAX_AGE = 120
 const MAX_DISTANCE_KM = 500
 const MAX_PHOTOS = 9
 const MAX_PHOTO_URL = 2_048
-const MAX_CANDIDATES = 50
+export const MAX_CANDIDATES = 50
 const MAX_ACCURACY_M = 1_000_000
 const MAX_SWIPE_MS = 86_400_000
 const MAX_POSITION = 1_000_000
@@ -127,6 +127,8 @@ export const RewindResultSchema = z
   .object({ swipe_id: z.uuid(), target_user_id: userId, direction: z.enum(['LEFT', 'RIGHT', 'SUPER_LIKE']) })
   .openapi('RewindResult')
 
+export const QueuedRewindSchema = RewindResultSchema.extend({ queued: z.literal(true) }).openapi('QueuedRewind')
+
 const person = {
   user_id: userId,
   display_name: z.string(),
@@ -224,4 +226,3 @@ const degrees = (most: number, description: string) =>
     .openapi({ type: 'number', minimum: -most, maximum: most, description })
 
 export const feedPlace = { lat: degrees(90, 'Degrees north of the place to search around.'), lon: degrees(180, 'Degrees east.') }
-export { MAX_CANDIDATES }

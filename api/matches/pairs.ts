@@ -1,9 +1,9 @@
 import { pairFlow } from '../../schemas/matches/flow.ts'
 import { pairKey } from '../../schemas/matches/pair.ts'
-import type { PairCommand } from '../../schemas/matches/types.ts'
+import type { MatchProfile, PairCommand } from '../../schemas/matches/types.ts'
 import { passes } from '../../state/views/matches/candidates/filters.ts'
-import { severedField } from '../../state/views/matches/recent.ts'
-import { isSevered, userKeys } from '../../state/views/matches/users.ts'
+import { type Cause, severedField } from '../../state/views/matches/recent.ts'
+import { isSevered } from '../../state/views/matches/users.ts'
 import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
@@ -12,8 +12,7 @@ import { ApiError } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
-import { type People, personJson } from './people.ts'
-import { userOf } from './profile.ts'
+import { type People, personJson, userOf } from './people.ts'
 import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
 
 /** The list of likes has the newest ones only. */
@@ -38,8 +37,11 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
   }
 
   /** Hides the two users from each other from now on, even while the views of both lag behind. */
-  async function sever(userId: string, otherId: string): Promise<void> {
-    await Promise.all([people.note(userId, { [severedField(otherId)]: '1' }), people.note(otherId, { [severedField(userId)]: '1' })])
+  async function sever(userId: string, otherId: string, own: Cause, others: Cause): Promise<void> {
+    await Promise.all([
+      people.note(userId, { [severedField(otherId, own)]: '1' }),
+      people.note(otherId, { [severedField(userId, others)]: '1' }),
+    ])
   }
 
   async function matches(userId: string, page: number, limit: number) {
@@ -66,22 +68,17 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     liking.sort(([, a], [, b]) => b.likedAt! - a.likedAt!)
     const newest = liking.slice(0, MAX_LIKES)
     const profiles = await people.shown(newest.map(([otherId]) => otherId))
-    const place = placeOf(state)
+    // The place does not matter, because the other user has seen this one.
+    const here = placeOf(state) ?? { lat: 0, lon: 0 }
+    const viewer = viewerAt(state, here)
+    /** Returns whether age and gender suit both. */
+    const suits = (profile: MatchProfile) => passes(viewer, { ...viewerAt({ profile, self: undefined }, here), lastActiveAt: now() }, now())
     const list = newest.flatMap(([otherId, relation]) => {
       const profile = profiles.get(otherId)
       if (profile === undefined || !suits(profile)) return []
       return [{ ...personJson(profile, now()), liked_at: new Date(relation.likedAt!).toISOString(), super_like: relation.isSuperLike }]
     })
     return { count: list.length, more: liking.length > MAX_LIKES, likes: list }
-
-    /**
-     * Returns whether age and gender suit both. The place does not matter, because the other user has seen this one.
-     */
-    function suits(profile: Parameters<typeof personJson>[0]): boolean {
-      const here = place ?? { lat: 0, lon: 0 }
-      const other = viewerAt({ ...state, profile, self: undefined }, here)
-      return passes(viewerAt(state, here), { ...other, lastActiveAt: now() }, now())
-    }
   }
 
   return [
@@ -95,13 +92,13 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
       if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
       const { outcome } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
-      await sever(userId, found[0])
+      await sever(userId, found[0], 'ended', 'ended')
       return noContent()
     }),
     bind(blocksRoute, async (input) => {
       const userId = userOf(input)
       const { page, limit } = input.query
-      const key = userKeys(people.partitionOf(userId), userId).blocks
+      const key = people.keysOf(userId).blocks
       const from = (page - 1) * limit
       const [total, ids] = await Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
       return jsonAnswer(200, { blocks: ids.map((user_id) => ({ user_id })), total, page, limit }, PRIVATE)
@@ -109,14 +106,17 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     bind(blockRoute, async (input) => {
       const otherId = input.params.user_id
       await decide(input, otherId, { action: 'block' })
-      await sever(userOf(input), otherId)
+      await sever(userOf(input), otherId, 'blocks', 'blocked')
       return noContent()
     }),
     bind(unblockRoute, async (input) => {
       const userId = userOf(input)
       const otherId = input.params.user_id
       await decide(input, otherId, { action: 'unblock' })
-      await Promise.all([people.forget(userId, [severedField(otherId)]), people.forget(otherId, [severedField(userId)])])
+      await Promise.all([
+        people.forget(userId, [severedField(otherId, 'blocks')]),
+        people.forget(otherId, [severedField(userId, 'blocked')]),
+      ])
       return noContent()
     }),
     bind(notifyRoute, async (input) => {

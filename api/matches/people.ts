@@ -6,21 +6,23 @@ import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { COUNT_JUMP, JUMP_KM, jumpArguments, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
-import { FORGET_RECENT, NOTE_RECENT, noteArguments } from '../../state/views/matches/recent.ts'
-import { KEEP_STACK, STACK_TTL_MS, type Stack } from '../../state/views/matches/stack.ts'
-import { userKeys } from '../../state/views/matches/users.ts'
-import { placeOf, readUser, type UserState } from '../../state/views/matches/viewer.ts'
-import type { ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
+import { FORGET_RECENT, NOTE_RECENT, noteArguments, withSwipes } from '../../state/views/matches/recent.ts'
+import { type UserKeys, userKeys } from '../../state/views/matches/users.ts'
+import { type OwnState, type PairState, placeOf, readOwn, readPair, readUser, type UserState } from '../../state/views/matches/viewer.ts'
+import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
+import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import type { Logger } from '../kit/logging.ts'
 import { caughtUp } from '../kit/readiness.ts'
 import { matchesErrors } from './errors.ts'
+import type { SwipeNotes } from './swipe-notes.ts'
 
 export interface PeopleDeps {
-  readonly views: ViewReader & ListReader
+  readonly views: ViewReader & ListReader & BinaryReader
   readonly scripts: ViewScripts
-  readonly facts: Facts
+  readonly facts: Pick<Facts, 'partitionOf'>
+  readonly notes: Pick<SwipeNotes, 'pendingOf'>
   readonly log: Logger
   /** Epoch ms. */
   now(): number
@@ -28,83 +30,100 @@ export interface PeopleDeps {
 
 /** Reads users, and keeps what the view does not include yet. */
 export interface People {
-  /** Throws `profile_not_found`, `not_ready`. */
+  /** Returns all that is known of a user. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
-  /** Like `own`; undefined if the user has no profile. */
-  stateOf(userId: string): Promise<UserState | undefined>
   /** Like `own`, for what only active users may do. Throws `profile_inactive`, too. */
   active(userId: string): Promise<UserState>
+  /** Returns a user without others; undefined if the user has no profile. Throws `not_ready`. */
+  stateOf(userId: string): Promise<OwnState | undefined>
+  /** Like `stateOf`. Throws `profile_not_found`, too. */
+  self(userId: string): Promise<OwnState>
+  /** Returns what a user has to do with another one. */
+  pair(userId: string, otherId: string): Promise<PairState>
   /** Profiles by id; users without one, or who are switched off, are left out. */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   note(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /** Like `note` where a failure only means that the user may see something again until the view has caught up. */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
-  /** Keeps the candidates that a search found. A failure only means that the next feed searches again. */
-  keepStack(userId: string, stack: Stack): Promise<void>
-  /** Counts a move of more than a kilometre from the user's last place. Throws `rate_limit_exceeded`. */
-  checkJump(userId: string, state: UserState, place: Place): Promise<void>
   forget(userId: string, fields: readonly string[]): Promise<void>
-  /** Returns the partition of a cell of the candidate index. */
-  partitionOfCell(geohash4: string): number
-  partitionOf(userId: string): number
+  /** Counts a move of more than a kilometre from the user's last place. Throws `rate_limit_exceeded`. */
+  checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<void>
+  keysOf(userId: string): UserKeys
 }
 
-export function people({ views, scripts, facts, log, now }: PeopleDeps): People {
-  function partitionOf(userId: string): number {
-    return facts.partitionOf(matchRelations, userId)
-  }
-
-  async function stateOf(userId: string): Promise<UserState | undefined> {
-    return caughtUp(await readUser(views, partitionOf(userId), userId))
-  }
+export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): People {
+  const partitionOf = (userId: string) => partitionOfUser(facts, userId)
+  const keysOf = (userId: string) => userKeys(partitionOf(userId), userId)
 
   async function own(userId: string): Promise<UserState> {
-    const state = await stateOf(userId)
-    if (state === undefined)
-      throw new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
-    return state
+    const state = caughtUp(await readUser(views, partitionOf(userId), userId))
+    if (state === undefined) throw noProfile()
+    return { ...state, recent: withSwipes(state.recent, notes.pendingOf(userId)) }
+  }
+
+  async function stateOf(userId: string): Promise<OwnState | undefined> {
+    const state = caughtUp(await readOwn(views, partitionOf(userId), userId))
+    return state && { ...state, recent: withSwipes(state.recent, notes.pendingOf(userId)) }
   }
 
   async function note(userId: string, fields: Readonly<Record<string, string>>): Promise<void> {
-    await scripts.run(NOTE_RECENT, [userKeys(partitionOf(userId), userId).recent], noteArguments(fields))
+    await scripts.run(NOTE_RECENT, [keysOf(userId).recent], noteArguments(fields))
   }
 
   return {
     own,
     stateOf,
     note,
-    partitionOf,
+    keysOf,
     async active(userId) {
       const state = await own(userId)
       if (!state.profile.is_active) throw new ApiError(matchesErrors.profile_inactive)
       return state
     },
+    async self(userId) {
+      const state = await stateOf(userId)
+      if (state === undefined) throw noProfile()
+      return state
+    },
+    pair: (userId, otherId) => readPair(views, partitionOf(userId), userId, otherId),
     async shown(userIds) {
-      const texts = await Promise.all(userIds.map((id) => views.get(userKeys(partitionOf(id), id).profile)))
+      const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
       const profiles = texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as MatchProfile]))
       return new Map(profiles.filter(({ is_active }) => is_active).map((profile) => [profile.user_id, profile]))
     },
     async tryToNote(userId, fields) {
       await note(userId, fields).catch((error: Error) => log.warn({ reason: error.message }, 'recent_not_noted'))
     },
-    async keepStack(userId, stack) {
-      const key = userKeys(partitionOf(userId), userId).stack
-      await scripts.run(KEEP_STACK, [key], [JSON.stringify(stack), STACK_TTL_MS]).catch(() => undefined)
+    async forget(userId, fields) {
+      await scripts.run(FORGET_RECENT, [keysOf(userId).recent], fields)
     },
     async checkJump(userId, state, place) {
       const known = placeOf(state)
       if (known === undefined || distanceKm(known, place) <= JUMP_KM) return
-      const waitMs = Number(
-        await scripts.run(COUNT_JUMP, [userKeys(partitionOf(userId), userId).jumps], jumpArguments(now(), randomUUID())),
-      )
+      const waitMs = Number(await scripts.run(COUNT_JUMP, [keysOf(userId).jumps], jumpArguments(now(), randomUUID())))
       if (waitMs > 0)
         throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
     },
-    async forget(userId, fields) {
-      await scripts.run(FORGET_RECENT, [userKeys(partitionOf(userId), userId).recent], fields)
-    },
-    partitionOfCell: (geohash4) => facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4),
   }
+}
+
+function noProfile(): ApiError {
+  return new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
+}
+
+/** Returns the caller's id in the form that the service uses. */
+export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
+  return caller!.subject.toLowerCase()
+}
+
+/** Returns the partition of the view that has a user's keys. */
+export function partitionOfUser(facts: Pick<Facts, 'partitionOf'>, userId: string): number {
+  return facts.partitionOf(matchRelations, userId)
+}
+
+/** Returns the partition of a cell of the candidate index, given its geohash of 4 characters. */
+export function partitionOfCell(facts: Pick<Facts, 'partitionOf'>, geohash4: string): number {
+  return facts.partitionOf({ name: matchIndex.name, key: utf8 }, geohash4)
 }
 
 /** Returns what a user may see of another one. */

@@ -4,7 +4,7 @@ import type { MatchProfile, MatchProfileCommand } from '../../schemas/matches/ty
 import { cellOf, geohashOf } from '../../state/views/matches/candidates/cells.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
-import { placeOf } from '../../state/views/matches/viewer.ts'
+import { type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
@@ -12,7 +12,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
-import type { People } from './people.ts'
+import { type People, userOf } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
 const ADULT_YEARS = 18
@@ -61,12 +61,11 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
     if (answer.outcome === 'bad_ages') throw invalidRequest('body.min_age_pref', 'must not exceed max_age_pref')
     if (answer.outcome === 'deleted') throw new Error('a change of a profile was answered as a deletion')
-    return jsonAnswer(answer.outcome === 'created' ? 201 : 200, await shown(answer.profile), PRIVATE)
+    return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(answer.profile, await people.self(answer.profile.user_id)), PRIVATE)
   }
 
   /** Returns the profile for the response, with the place that the view has. */
-  async function shown(profile: MatchProfile) {
-    const state = await people.own(profile.user_id)
+  function shown(profile: MatchProfile, state: OwnState) {
     const place = placeOf(state)
     return {
       ...profileJson(profile),
@@ -82,8 +81,8 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     bind(putProfileRoute, (input) => change(input, 'put', input.body)),
     bind(patchProfileRoute, (input) => change(input, 'patch', input.body)),
     bind(readProfileRoute, async (input) => {
-      const { profile } = await people.own(userOf(input))
-      return jsonAnswer(200, await shown(profile), PRIVATE)
+      const state = await people.self(userOf(input))
+      return jsonAnswer(200, shown(state.profile, state), PRIVATE)
     }),
     bind(deleteProfileRoute, async (input) => {
       const answer = await decide(input, 'delete', {})
@@ -102,11 +101,6 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       return noContent()
     }),
   ]
-}
-
-/** Returns the caller's id in the form that the service uses. */
-export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
-  return caller!.subject.toLowerCase()
 }
 
 function profileJson({ deleted_at: _deleted, created_at, updated_at, ...fields }: MatchProfile) {

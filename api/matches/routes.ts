@@ -16,6 +16,7 @@ import {
   NotifyBody,
   ProfilePatchBody,
   ProfileSchema,
+  QueuedRewindSchema,
   QueuedSwipeSchema,
   RewindResultSchema,
   SearchExplanationSchema,
@@ -138,7 +139,10 @@ export const rewindRoute = defineRoute({
   description: 'The profile comes first in the feed again. Only the last swipe can be taken back, and only once.',
   auth: user,
   idempotent: true,
-  answers: { 200: { description: 'The swipe that was taken back.', schema: RewindResultSchema } },
+  answers: {
+    200: { description: 'The swipe that was taken back.', schema: RewindResultSchema },
+    202: { description: 'The event log is slow or away. The rewind is stored safely and will follow.', schema: QueuedRewindSchema },
+  },
   errors: [matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
 })
 

@@ -6,6 +6,7 @@ import {
   matchProfileCommands,
   matchProfiles,
   matchRelations,
+  stackRefillRequests,
   swipeEvents,
 } from '../../schemas/matches/topics.ts'
 import type { ApiService } from '../service.ts'
@@ -24,6 +25,7 @@ export const matchesService: ApiService<MatchesSettings> = {
     matchIndex,
     matchPairCommands,
     matchPairDecisions,
+    stackRefillRequests,
   ],
   limitedPaths: ['/v1/*'],
   examples: (api) => [{ what: 'the match feed', command: `open ${api}/match` }],

@@ -7,8 +7,12 @@ export const matchesSettings = settingsFragment({
       wholeNumber(0).prefault('25'),
       'how long after its arrival a swipe waits for Kafka before it is answered with 202 and sent later',
     ),
+    SWIPE_CHECK_MS: documented(
+      wholeNumber(0).prefault('5'),
+      'how long a swipe waits for the views to check its target, before it is accepted unchecked',
+    ),
   },
-  value: (env) => ({ swipeWaitMs: env.SWIPE_WAIT_MS }),
+  value: (env) => ({ swipeWaitMs: env.SWIPE_WAIT_MS, swipeCheckMs: env.SWIPE_CHECK_MS }),
 })
 
 export type MatchesSettings = ValueOf<typeof matchesSettings>

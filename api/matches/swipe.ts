@@ -1,86 +1,98 @@
 import { randomUUID } from 'node:crypto'
 import { isPositive } from '../../schemas/matches/directions.ts'
 import { conversationIdOf, matchIdOf, swipeIdOf } from '../../schemas/matches/pair.ts'
-import { swipeEvents } from '../../schemas/matches/topics.ts'
-import { matchedField, swipeField } from '../../state/views/matches/recent.ts'
-import { isSevered } from '../../state/views/matches/users.ts'
+import { stackRefillRequests, swipeEvents } from '../../schemas/matches/topics.ts'
+import type { SwipeEvent } from '../../schemas/matches/types.ts'
+import { matchedField, type RecentSwipe } from '../../state/views/matches/recent.ts'
 import { lastSwipeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'
-import { ApiError } from '../kit/errors.ts'
+import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
-import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
+import type { Published, SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 import { matchesErrors } from './errors.ts'
+import { inTime } from './in-time.ts'
 import type { Swipe } from './model.ts'
-import type { People } from './people.ts'
-import { userOf } from './profile.ts'
+import { type People, userOf } from './people.ts'
 import { rewindRoute, swipeRoute } from './routes.ts'
+import type { MatchesSettings } from './settings.ts'
+import type { SwipeNotes } from './swipe-notes.ts'
 
 /** How long an answered match counts before the view must have it. The answer is a forecast, so not for longer. */
 const FORECAST_MS = 60_000
 
-/** A stack that is not valid for any feed. */
-const NO_STACK = { builtAt: 0, basis: '', candidates: [] }
-
-export interface SwipeDeps {
+export interface SwipeDeps extends MatchesSettings {
   readonly facts: Facts & SpoolingFacts
   readonly people: People
-  /** How long after its arrival a swipe waits for Kafka. */
-  readonly swipeWaitMs: number
+  readonly notes: SwipeNotes
   /** Epoch ms. */
   now(): number
 }
 
 /** Creates the routes that record swipes and take them back. */
-export function swipeRoutes({ facts, people, swipeWaitMs, now }: SwipeDeps) {
+export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, now }: SwipeDeps) {
+  /**
+   * Checks whether a user may swipe a target.
+   * @returns the user's last swipe; undefined if there is none, or if the view does not answer in time: swipes must not
+   *   depend on it, and the pipeline discards invalid ones
+   */
+  async function checked(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
+    try {
+      return await inTime(check(userId, targetId), swipeCheckMs)
+    } catch (error) {
+      const code = error instanceof ApiError ? error.definition.code : undefined
+      if (code !== errors.unavailable.code && code !== errors.not_ready.code) throw error
+      return undefined
+    }
+  }
+
+  async function check(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
+    const [state, pair, profiles] = await Promise.all([people.self(userId), people.pair(userId, targetId), people.shown([targetId])])
+    if (!state.profile.is_active) throw new ApiError(matchesErrors.profile_inactive)
+    if (!profiles.has(targetId) || pair.isSevered) throw new ApiError(matchesErrors.profile_not_found)
+    return lastSwipeOf(state)
+  }
+
   async function swipe(userId: string, body: Swipe, swipeId: string, elapsedMs: () => number): Promise<Answer> {
     const { target_user_id: targetId, direction } = body
     if (targetId === userId) throw new ApiError(matchesErrors.invalid_target)
-    const [state, profiles] = await Promise.all([people.active(userId), people.shown([targetId])])
-    const relation = state.relations.get(targetId)
-    const isHidden = state.recent.severed.has(targetId) || (relation !== undefined && isSevered(relation))
-    if (!profiles.has(targetId) || isHidden) throw new ApiError(matchesErrors.profile_not_found)
-    const at = now()
+    const last = await checked(userId, targetId)
+    const made = { swipeId, targetId, direction, at: timeAfter(last) }
     const details = { duration_ms: body.swipe_duration_ms ?? null, position: body.feed_position ?? null }
-    const event = { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction, ts: at, ...details }
-    const withinMs = Math.max(0, swipeWaitMs - elapsedMs())
-    const published = await facts.publishOrSpool(swipeEvents, userId, event, { withinMs, isDurable: true })
-    await people.tryToNote(userId, swipeField({ swipeId, targetId, direction, at }))
-    if (published === 'spooled') return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
-    const isMutual = isPositive(direction) && (relation?.likedAt !== undefined || relation?.match !== undefined)
+    const published = await publish(userId, { ...eventOf(userId, made), ...details }, elapsedMs)
+    const isQueued = published === 'spooled'
+    const { isRefillClaimed, isLiked } = await notes.swiped(userId, made, isQueued || !isPositive(direction) ? 'queued' : 'match')
+    if (isRefillClaimed) void facts.publish(stackRefillRequests, userId, { user_id: userId, ts: now() }).catch(() => undefined)
+    if (isQueued) return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
+    if (!isLiked || !isPositive(direction)) return jsonAnswer(200, { swipe_id: swipeId, match: null }, PRIVATE)
     // Neither side may take the like back before the view has the match.
-    if (isMutual)
-      await Promise.all([people.tryToNote(userId, matchedField(targetId, at)), people.tryToNote(targetId, matchedField(userId, at))])
-    const match = isMutual
-      ? { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
-      : null
+    await people.tryToNote(targetId, matchedField(userId, made.at))
+    const match = { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
     return jsonAnswer(200, { swipe_id: swipeId, match }, PRIVATE)
   }
 
-  async function rewind(userId: string, swipeId: string) {
-    const state = await people.own(userId)
-    const last = lastSwipeOf(state)
+  async function rewind(userId: string, swipeId: string, elapsedMs: () => number): Promise<Answer> {
+    const last = lastSwipeOf(await people.self(userId))
     if (last === undefined || last.direction === 'REWIND') throw new ApiError(matchesErrors.nothing_to_rewind)
     const { targetId, direction } = last
-    const answeredAt = state.recent.matched.get(targetId) ?? Number.NEGATIVE_INFINITY
-    if (state.relations.get(targetId)?.match !== undefined || now() - answeredAt < FORECAST_MS)
+    const { relation, matchedAt } = await people.pair(userId, targetId)
+    if (relation?.match !== undefined || (matchedAt !== undefined && now() - matchedAt < FORECAST_MS))
       throw new ApiError(matchesErrors.already_matched)
-    // The clocks of two APIs differ, and the rewind must come after the swipe.
-    const at = Math.max(now(), last.at + 1)
-    const details = { duration_ms: null, position: null }
-    await facts.publish(swipeEvents, userId, {
-      swipe_id: swipeId,
-      swiper_id: userId,
-      target_id: targetId,
-      direction: 'REWIND',
-      ts: at,
-      ...details,
-    })
-    await people.tryToNote(userId, swipeField({ swipeId, targetId, direction: 'REWIND', at }))
-    // The kept candidates may have been found without the target, so the next feed searches again.
-    await people.keepStack(userId, NO_STACK)
-    return { swipe_id: swipeId, target_user_id: targetId, direction }
+    const made = { swipeId, targetId, direction: 'REWIND' as const, at: timeAfter(last) }
+    const published = await publish(userId, eventOf(userId, made), elapsedMs)
+    await notes.rewound(userId, made)
+    const body = { swipe_id: swipeId, target_user_id: targetId, direction }
+    return published === 'spooled' ? jsonAnswer(202, { ...body, queued: true }, PRIVATE) : jsonAnswer(200, body, PRIVATE)
+  }
+
+  function publish(userId: string, event: SwipeEvent, elapsedMs: () => number): Promise<Published> {
+    return facts.publishOrSpool(swipeEvents, userId, event, { withinMs: Math.max(0, swipeWaitMs - elapsedMs()), isDurable: true })
+  }
+
+  /** The newest swipe of a pair counts, and the clocks of two APIs differ. */
+  function timeAfter(last: RecentSwipe | undefined): number {
+    return Math.max(now(), (last?.at ?? 0) + 1)
   }
 
   /** Returns the id of a swipe, which is the same for a repeated request. */
@@ -93,9 +105,16 @@ export function swipeRoutes({ facts, people, swipeWaitMs, now }: SwipeDeps) {
       const userId = userOf(input)
       return swipe(userId, input.body, idOf(userId, input.idempotencyKey), input.elapsedMs)
     }),
-    bind(rewindRoute, async (input) => {
+    bind(rewindRoute, (input) => {
       const userId = userOf(input)
-      return jsonAnswer(200, await rewind(userId, idOf(userId, input.idempotencyKey)), PRIVATE)
+      return rewind(userId, idOf(userId, input.idempotencyKey), input.elapsedMs)
     }),
   ]
+}
+
+function eventOf(
+  userId: string,
+  { swipeId, targetId, direction, at }: RecentSwipe & { readonly direction: SwipeEvent['direction'] },
+): SwipeEvent {
+  return { swipe_id: swipeId, swiper_id: userId, target_id: targetId, direction, ts: at, duration_ms: null, position: null }
 }

@@ -7,12 +7,14 @@ import {
   matchSeen,
   matchSwipes,
 } from '../../schemas/matches/topics.ts'
+import { matchDeletionsTable } from '../../state/tables/matches/deletions.ts'
 import { matchesTable } from '../../state/tables/matches/matches.ts'
 import { matchSwipesTable } from '../../state/tables/matches/swipes.ts'
 import { matchIndexView } from '../../state/views/matches/index-cells.ts'
 import { matchPairsView } from '../../state/views/matches/pairs.ts'
 import { matchUsersView } from '../../state/views/matches/users.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
+import { stackRefillSink } from './refill-sink.ts'
 
 /** Sinks that a request may wait for. */
 export const matchSinks: readonly SinkDeclaration[] = [
@@ -23,6 +25,8 @@ export const matchSinks: readonly SinkDeclaration[] = [
 /** Sinks that no request waits for. */
 export const matchBulkSinks: readonly SinkDeclaration[] = [
   viewSink('match-index-view', matchIndexView, [matchIndex]),
+  stackRefillSink,
   tableSink('match-swipes-table', matchSwipesTable, matchSwipes),
   tableSink('matches-table', matchesTable, matchEvents),
+  tableSink('match-deletions-table', matchDeletionsTable, matchProfiles),
 ]

@@ -23,6 +23,12 @@ export function pairKey(one: string, other: string): string {
   return a + SEPARATOR + b
 }
 
+/** Returns the pair of a key that `pairKey` has made. */
+export function parsePairKey(key: string): Pair {
+  const [a, b] = key.split(SEPARATOR)
+  return { a, b }
+}
+
 /** Returns the id of the only match that two users can have. Both sides can compute it. */
 export function matchIdOf(one: string, other: string): string {
   return uuidV5(`match:${pairKey(one, other)}`)

@@ -61,7 +61,7 @@ export const matchEvents: Topic<string, MatchEvent> = {
 }
 
 /** Requests to build a user's stack again; key: user_id. They are worthless after a few minutes. */
-const stackRefillRequests: Topic<string, StackRefillRequest> = {
+export const stackRefillRequests: Topic<string, StackRefillRequest> = {
   name: 'stack-refill-requests',
   key: utf8,
   value: avro('matches/StackRefillRequest'),

@@ -133,10 +133,16 @@ export interface MatchRelation {
 export interface MatchSeen {
   /** the page; null in a record of the user */
   page: null | Buffer
-  /** the swipes that this and earlier records include */
-  swipe_ids: string[]
+  /** swipes that this and earlier records include, with all older ones of the same targets */
+  swipes: IncludedSwipe[]
   /** null in a record of a page */
   self: null | MatchSelf
+}
+
+export interface IncludedSwipe {
+  target_id: string
+  swipe_id: string
+  ts: number
 }
 
 export interface MatchSelf {
@@ -282,6 +288,8 @@ export interface SwipeRow {
   ts: number
   /** the direction that last changed the target's score */
   scored_direction: null | ScoredDirection
+  /** the swipe that the rewind has taken back */
+  rewound_id: null | string
 }
 
 export type SwipeRowDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'

@@ -48,6 +48,14 @@ while ARGV[at] do
   elseif code == 'hdel' then
     redis.call('HDEL', key, ARGV[at + 2])
     at = at + 3
+  elseif code == 'hdelupto' then
+    local held = redis.call('HGET', key, ARGV[at + 2])
+    local number, text = string.match(held or '', '^(%d+) (%S+)')
+    local upTo = tonumber(ARGV[at + 3])
+    if number and (tonumber(number) < upTo or (tonumber(number) == upTo and text <= ARGV[at + 4])) then
+      redis.call('HDEL', key, ARGV[at + 2])
+    end
+    at = at + 5
   elseif code == 'zadd' then
     redis.call('ZADD', key, ARGV[at + 2], ARGV[at + 3])
     at = at + 4

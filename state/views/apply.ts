@@ -172,6 +172,9 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
     case 'hdel':
       args.push('hdel', keyIndex(operation.key), operation.field)
       return
+    case 'hdelUpTo':
+      args.push('hdelupto', keyIndex(operation.key), operation.field, String(operation.upTo.number), operation.upTo.text)
+      return
     case 'zadd':
       args.push('zadd', keyIndex(operation.key), String(operation.score), operation.member)
       return

@@ -14,11 +14,24 @@ export type ViewOperation =
   | { readonly op: 'del'; readonly key: string }
   | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, ViewValue>> }
   | { readonly op: 'hdel'; readonly key: string; readonly field: string }
+  /**
+   * Removes a field if its value is not newer than `upTo`. The value begins with its version; numbers are compared
+   * first.
+   */
+  | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
   /** A member of a sorted set, sorted by score and then by its bytes. */
   | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
   | { readonly op: 'publish'; readonly channel: string; readonly message: string }
+
+/** The version of a field of a hash: the value begins with `<number> <text> `. */
+export interface FieldVersion {
+  /** A whole number. */
+  readonly number: number
+  /** Decides between equal numbers. It contains no space. */
+  readonly text: string
+}
 
 /** Text, or bytes, which take no more room in Redis than they have. */
 export type ViewValue = string | Buffer

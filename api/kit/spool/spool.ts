@@ -184,6 +184,23 @@ export class Spool {
     this.#drain()
   }
 
+  /** Reads the records that still have to reach Kafka, in the order of sending. New ones may be missing. */
+  async *unsent(): AsyncGenerator<SpooledRecord> {
+    for (const segment of [...this.#segments]) {
+      const frames = segment.reader()
+      const { end } = segment
+      for (;;) {
+        // The file goes as soon as all of it was sent.
+        if (this.#isClosed || segment.unsettled === 0 || !this.#segments.includes(segment)) break
+        const found = await frames.next(end).catch((error: Error) => {
+          if (this.#segments.includes(segment)) throw error
+        })
+        if (found === undefined) break
+        if (!segment.settled.has(found.offset)) yield found.record
+      }
+    }
+  }
+
   get bytes(): number {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, this.#journal.queuedBytes)
   }

@@ -3,7 +3,7 @@ import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { type PublishAppender, type Publisher, TransportError } from '../../../kafka/transport.ts'
 import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
-import type { SchemaLookup, Topic } from '../../../schemas/topic.ts'
+import type { AvroSchema, SchemaLookup, Topic } from '../../../schemas/topic.ts'
 import { ApiError, errors } from '../errors.ts'
 import { Absence } from './absence.ts'
 import type { SpooledRecord, SpooledTopic } from './frames.ts'
@@ -29,6 +29,11 @@ export interface SpoolingFacts {
    *   Kafka rejects it permanently
    */
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
+  /**
+   * Returns the records of a topic that wait in the spool, including those of dead processes, in the order of sending.
+   * Records that an older version has written are converted.
+   */
+  spooled<K, V>(topic: Topic<K, V>): AsyncIterable<{ readonly key: K; readonly value: V | null }>
 }
 
 export interface SpoolingDeps {
@@ -54,6 +59,8 @@ const REFUSED: ReadonlySet<string> = new Set([
 ])
 /** Position of the schema id in an Avro value. */
 const SCHEMA_ID_AT = 1
+/** An id that no schema has, so that each value is resolved from the schema with which it was written. */
+const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
 /** A record that the publisher has and somebody waits for. */
@@ -99,6 +106,20 @@ export class SpoolingPublisher implements SpoolingFacts {
       this.#spool(waiting, false)
     } else this.#publish(waiting, line, partition, withinMs)
     return promise
+  }
+
+  async *spooled<K, V>(topic: Topic<K, V>): AsyncGenerator<{ readonly key: K; readonly value: V | null }> {
+    const codecs = new Map<string, Codec<V>>()
+    for await (const { topic: written, key, value } of this.#deps.spool.unsent()) {
+      if (written.name !== topic.name) continue
+      let codec = codecs.get(written.schema)
+      if (codec === undefined) {
+        const schema = written.schema === '' ? undefined : (JSON.parse(written.schema) as AvroSchema)
+        codec = topic.value.open(UNREGISTERED, { get: () => schema })
+        codecs.set(written.schema, codec)
+      }
+      yield { key: topic.key.decode(key, 0, key.length), value: value && codec.decode(value, 0, value.length) }
+    }
   }
 
   #publish(waiting: Waiting, line: string, partition: number, withinMs: number): void {

@@ -10,13 +10,13 @@ import { type GlobalTable, globalTable } from '../../kit/global-table.ts'
 import type { Logger } from '../../kit/logging.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { ApiClients } from './caller.ts'
-import type { RuleTable } from './matching.ts'
+import { compileRules, type RuleTable } from './matching.ts'
 import { rulesInForce } from './rules-in-force.ts'
 
 /** Rules and API keys in memory, as the compacted topics contain them. */
 export interface LimitSettings {
-  /** Returns the rules; undefined until all of them have been read. */
-  rules(): RuleTable | undefined
+  /** Returns the rules. Until all of them have been read, only the seeded ones apply. */
+  rules(): RuleTable
   /** Returns whether requests are already decided by all rules that `rule` returns. */
   areRulesInForce(): boolean
   /** Returns all rules, including seeded and inactive ones. Throws ApiError `not_ready`. */
@@ -54,7 +54,10 @@ function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<Glob
   })
 }
 
-/** Reads the topics continuously until it is closed. */
+/**
+ * Reads the topics continuously until it is closed. An API that starts while Kafka is away serves without them: seeded
+ * rules apply, and no API key is refused.
+ */
 export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
 
@@ -65,6 +68,7 @@ export async function limitSettings({ transport, registry, log, metrics }: Limit
       values: topic.value.open(READ_ONLY_SCHEMA, schemas),
       loadSchema: schemas.load,
       log,
+      hasFallback: true,
       ...listeners,
     })
   }
@@ -87,8 +91,10 @@ export async function limitSettings({ transport, registry, log, metrics }: Limit
     },
   })
 
+  const seeded = compileRules(seededLimits)
+
   return {
-    rules: inForce.table,
+    rules: () => inForce.table() ?? seeded,
     areRulesInForce: () => inForce.isCurrent,
     allRules,
     rule: (ruleId) => rules.get(ruleId) ?? seededLimits.find(({ rule_id }) => rule_id === ruleId),

@@ -1,5 +1,5 @@
 import { isPositive } from '../../../schemas/matches/directions.ts'
-import { conversationIdOf, matchIdOf, pairOf } from '../../../schemas/matches/pair.ts'
+import { matchIdOf, pairOf } from '../../../schemas/matches/pair.ts'
 import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/types.ts'
 
 const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, was_notified: false }
@@ -76,8 +76,4 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
 
 function withoutLikes(row: PairRow, now: number): PairRow {
   return { ...row, counts_from: now, a: { ...row.a, direction: null }, b: { ...row.b, direction: null } }
-}
-
-export function conversationOf(userId: string, otherId: string): string {
-  return conversationIdOf(userId, otherId)
 }

@@ -1,5 +1,6 @@
+import { conversationIdOf } from '../../../schemas/matches/pair.ts'
 import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
-import { conversationOf, isMatched, likes, otherSide, sideOf } from './pair-state.ts'
+import { isMatched, likes, otherSide, sideOf } from './pair-state.ts'
 
 /**
  * Returns what a pair means to one of its users; null if it means nothing. It never reveals to a user that the other
@@ -17,7 +18,7 @@ export function relationOf(row: PairRow, userId: string, otherId: string, now: n
     liked_at: isLiked ? other.swiped_at : null,
     is_super_like: isLiked && other.direction === 'SUPER_LIKE',
     match_id: row.match_id,
-    conversation_id: row.match_id === null ? null : conversationOf(userId, otherId),
+    conversation_id: row.match_id === null ? null : conversationIdOf(userId, otherId),
     matched_at: row.matched_at,
     has_ended: row.match_id !== null && !isMatched(row),
     blocks: own.blocks,

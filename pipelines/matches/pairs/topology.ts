@@ -1,6 +1,6 @@
 import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
 import { relationKey } from '../../../schemas/matches/keys.ts'
-import { conversationIdOf, matchIdOf, pairKey, pairOf } from '../../../schemas/matches/pair.ts'
+import { conversationIdOf, matchIdOf, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
 import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
 import {
@@ -42,7 +42,7 @@ export const matchPairs = topology(
 
     /** Emits what a changed pair means to its users and, once per user and match, the push. */
     function follow(key: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
-      const [a, b] = key.split(':')
+      const { a, b } = parsePairKey(key)
       if (before === EMPTY_PAIR) {
         partners.put(relationKey(a, b), '')
         partners.put(relationKey(b, a), '')

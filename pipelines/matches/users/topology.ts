@@ -1,5 +1,5 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
-import { pageKey, selfKey } from '../../../schemas/matches/keys.ts'
+import { pageKey, relationKey, selfKey } from '../../../schemas/matches/keys.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import {
@@ -11,7 +11,14 @@ import {
   pairSwipes,
   swipeEvents,
 } from '../../../schemas/matches/topics.ts'
-import type { DesirabilitySwipe, LocationUpdate, MatchProfile, MatchUser, SwipeEvent } from '../../../schemas/matches/types.ts'
+import type {
+  DesirabilitySwipe,
+  IncludedSwipe,
+  LocationUpdate,
+  MatchProfile,
+  MatchUser,
+  SwipeEvent,
+} from '../../../schemas/matches/types.ts'
 import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
 import { ACTIVE_WITHIN_MS } from '../../../state/views/matches/candidates/filters.ts'
 import { indexCellOf } from '../../../state/views/matches/candidates/index-member.ts'
@@ -74,12 +81,12 @@ export const matchUsers = topology(
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
 
     /** Users whose record in `match-seen` is due with the next commit, and the swipes that it includes. */
-    const shown = new Map<string, string[]>()
+    const shown = new Map<string, IncludedSwipe[]>()
 
-    function show(userId: string, swipeId?: string): void {
-      const swipeIds = shown.get(userId) ?? []
-      if (swipeId !== undefined) swipeIds.push(swipeId)
-      shown.set(userId, swipeIds)
+    function show(userId: string, swipe?: SwipeEvent): void {
+      const swipes = shown.get(userId) ?? []
+      if (swipe !== undefined) swipes.push({ target_id: swipe.target_id, swipe_id: swipe.swipe_id, ts: swipe.ts })
+      shown.set(userId, swipes)
     }
 
     function userOf(userId: string): MatchUser {
@@ -108,13 +115,9 @@ export const matchUsers = topology(
       }
       show(view.user_id)
       const known = userOf(view.user_id)
-      const isNew = !known.has_profile && view.deleted_at === null
       const user = withProfile(known, view)
-      keep(
-        view.user_id,
-        isNew || view.deleted_at === null ? { ...user, last_active_at: Math.max(user.last_active_at, view.updated_at) } : user,
-        ctx,
-      )
+      const last_active_at = view.deleted_at === null ? Math.max(user.last_active_at, view.updated_at) : user.last_active_at
+      keep(view.user_id, { ...user, last_active_at }, ctx)
     }
 
     function takePlace({ user_id, lat, lon, ts }: LocationUpdate, ctx: RecordContext<string>) {
@@ -131,18 +134,18 @@ export const matchUsers = topology(
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) return drop('before_deletion')
-      const key = pairRow(swiper_id, target_id)
+      const key = relationKey(swiper_id, target_id)
       const effect = applySwipe(swipes.get(key), event)
       if (effect === undefined) {
         // The API may still wait for the view to include it.
-        show(swiper_id, event.swipe_id)
+        show(swiper_id, event)
         return drop('swipe_without_effect')
       }
       swipes.put(key, effect.row)
       const others = swiper.exceptions.filter((exception) => exception.target_id !== target_id && exception.rewound_at > ts - EXCEPTION_MS)
       const rewound = direction === 'REWIND' ? [...others, { target_id, rewound_at: ts }].slice(-MAX_EXCEPTIONS) : others
       if (direction !== 'REWIND') seen.add(swiper_id, target_id, ts)
-      show(swiper_id, event.swipe_id)
+      show(swiper_id, event)
       if (effect.concernsPair) {
         ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id: event.swipe_id, swiper_id, target_id, direction, ts })
       }
@@ -179,7 +182,7 @@ export const matchUsers = topology(
       if (first === undefined) return
       const deletedAt = users.get(first.key)?.deleted_at ?? now
       const old: string[] = []
-      for (const [key, { ts }] of swipes.scan({ prefix: Buffer.from(pairRow(first.key, '')) })) {
+      for (const [key, { ts }] of swipes.scan({ prefix: Buffer.from(relationKey(first.key, '')) })) {
         if (ts <= deletedAt && old.push(key) === SWEPT_PER_TICK) break
       }
       for (const key of old) swipes.delete(key)
@@ -189,12 +192,12 @@ export const matchUsers = topology(
     /** Emits one record per commit, user and changed page, regardless of how many swipes changed it. */
     function showChanges(ctx: Context): void {
       for (const { key: userId, page, bytes } of seen.takeChanges()) {
-        const value = bytes === undefined ? null : { page: bytes, swipe_ids: [], self: null }
+        const value = bytes === undefined ? null : { page: bytes, swipes: [], self: null }
         ctx.emit(matchSeen, pageKey(userId, page), value, { partitionBy: userId, timestamp: ctx.now })
       }
-      for (const [userId, swipe_ids] of shown) {
+      for (const [userId, swipes] of shown) {
         const user = userOf(userId)
-        const value = user.deleted_at === null ? { page: null, swipe_ids, self: selfOf(user) } : null
+        const value = user.deleted_at === null ? { page: null, swipes, self: selfOf(user) } : null
         ctx.emit(matchSeen, selfKey(userId), value, { partitionBy: userId, timestamp: ctx.now })
       }
       shown.clear()
@@ -215,7 +218,7 @@ export const matchUsers = topology(
         {
           reads({ swiper_id, target_id }) {
             users.prefetch(swiper_id)
-            swipes.prefetch(pairRow(swiper_id, target_id))
+            swipes.prefetch(relationKey(swiper_id, target_id))
             seen.prefetch(swiper_id, target_id)
           },
           stores,
@@ -235,7 +238,3 @@ export const matchUsers = topology(
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )
-
-function pairRow(swiperId: string, targetId: string): string {
-  return `${swiperId}:${targetId}`
-}

@@ -1,5 +1,4 @@
-import type { ViewScript } from '../view.ts'
-import { recentSwipe } from './users.ts'
+import type { FieldVersion, ViewScript } from '../view.ts'
 
 /**
  * What the API knows of a user and the view does not include yet: swipes, blocks, ended matches, and the place. Every
@@ -7,16 +6,21 @@ import { recentSwipe } from './users.ts'
  *
  * | field | value |
  * |---|---|
- * | `s:<swipe_id>` | target, direction and time of a swipe, with spaces between |
- * | `x:<user_id>` | the other user may not be seen: a block, or the end of a match |
+ * | `s:<user_id>` | newest swipe at another user: time, id and direction, with spaces between |
+ * | `last` | newest swipe of all: time, id, direction and target, with spaces between |
+ * | `x:<user_id>:<cause>` | the other user may not be seen, because of a block by either, or the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
  *
- * A sink removes the swipes that the view includes. The whole hash goes two days after its last change, because that is
- * longer than an outage.
+ * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so such a
+ * field can be older than the view. It does no harm, because fields of one target replace each other by time, and the
+ * sink removes whatever is not newer than what the view includes. The whole hash goes two days after its last change,
+ * because that is longer than an outage.
  */
 export interface Recent {
-  readonly swipes: readonly RecentSwipe[]
+  /** The newest swipe at each target. */
+  readonly swipes: ReadonlyMap<string, RecentSwipe>
+  readonly last: RecentSwipe | undefined
   /** Users who may not be seen. */
   readonly severed: ReadonlySet<string>
   /** Times of answered matches, epoch ms, by the other user. */
@@ -33,13 +37,18 @@ export interface RecentSwipe {
   readonly at: number
 }
 
-const KEPT_MS = 48 * 3_600_000
+/** Why two users may not see each other. Each cause goes on its own: lifting one block leaves the other one. */
+export type Cause = 'blocks' | 'blocked' | 'ended'
+
+export const RECENT_KEPT_MS = 48 * 3_600_000
 /** Beyond this many fields, further ones are not stored: docs/services/matches.md#recent */
-const MAX_FIELDS = 10_000
+export const MAX_RECENT_FIELDS = 10_000
+const SWIPE = 's:'
+export const LAST_SWIPE = 'last'
 const SEVERED = 'x:'
 const MATCHED = 'm:'
 const PLACE = 'place'
-const SWIPE = recentSwipe('')
+const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
 
 /** KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then fields and values. */
 export const NOTE_RECENT: ViewScript = {
@@ -60,40 +69,87 @@ export const FORGET_RECENT: ViewScript = { name: 'forget-recent', source: `retur
 
 /** Arguments of NOTE_RECENT. */
 export function noteArguments(fields: Readonly<Record<string, string>>): (string | number)[] {
-  return [KEPT_MS, MAX_FIELDS, ...Object.entries(fields).flat()]
+  return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]
 }
 
-export function swipeField({ swipeId, targetId, direction, at }: RecentSwipe): Record<string, string> {
-  return { [recentSwipe(swipeId)]: `${targetId} ${direction} ${at}` }
+/** Returns the field of the newest swipe at a user. */
+export function swipeField(targetId: string): string {
+  return SWIPE + targetId
 }
 
-export function severedField(otherId: string): string {
-  return SEVERED + otherId
+/** Returns the version of a swipe's field, for a sink that has applied the swipe. */
+export function swipeVersion(at: number, swipeId: string): FieldVersion {
+  return { number: at, text: swipeId }
+}
+
+export function severedField(otherId: string, cause: Cause): string {
+  return `${SEVERED}${otherId}:${cause}`
+}
+
+/** Returns all fields because of which a user may not be seen. */
+export function severedFields(otherId: string): string[] {
+  return CAUSES.map((cause) => severedField(otherId, cause))
 }
 
 export function matchedField(otherId: string, at: number): Record<string, string> {
   return { [MATCHED + otherId]: String(at) }
 }
 
+/** Returns the name of the field that `matchedField` sets. */
+export function matchedFieldName(otherId: string): string {
+  return MATCHED + otherId
+}
+
 export function placeField({ lat, lon }: { readonly lat: number; readonly lon: number }, at: number): Record<string, string> {
   return { [PLACE]: `${lat} ${lon} ${at}` }
 }
 
+/** The field of `placeField`. */
+export const PLACE_FIELD = PLACE
+
+/** @param value of the field `last` */
+export function parseLastSwipe(value: string): RecentSwipe {
+  const [at, swipeId, direction, targetId] = value.split(' ')
+  return { swipeId, targetId, direction, at: Number(at) }
+}
+
+/** @param value of the field `place` */
+export function parsePlace(value: string): Recent['place'] {
+  const [lat, lon, at] = value.split(' ').map(Number)
+  return { lat, lon, at }
+}
+
 export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
-  const swipes: RecentSwipe[] = []
+  const swipes = new Map<string, RecentSwipe>()
   const severed = new Set<string>()
   const matched = new Map<string, number>()
-  let place: Recent['place']
   for (const [field, value] of Object.entries(fields)) {
     if (field.startsWith(SWIPE)) {
-      const [targetId, direction, at] = value.split(' ')
-      swipes.push({ swipeId: field.slice(SWIPE.length), targetId, direction, at: Number(at) })
-    } else if (field.startsWith(SEVERED)) severed.add(field.slice(SEVERED.length))
+      const targetId = field.slice(SWIPE.length)
+      swipes.set(targetId, { ...parseLastSwipe(value), targetId })
+    } else if (field.startsWith(SEVERED)) severed.add(field.split(':')[1])
     else if (field.startsWith(MATCHED)) matched.set(field.slice(MATCHED.length), Number(value))
-    else if (field === PLACE) {
-      const [lat, lon, at] = value.split(' ').map(Number)
-      place = { lat, lon, at }
-    }
   }
-  return { swipes: swipes.sort((a, b) => a.at - b.at), severed, matched, place }
+  const last = fields[LAST_SWIPE] as string | undefined
+  const place = fields[PLACE] as string | undefined
+  return {
+    swipes,
+    last: last === undefined ? undefined : parseLastSwipe(last),
+    severed,
+    matched,
+    place: place === undefined ? undefined : parsePlace(place),
+  }
+}
+
+/** Adds swipes to what is stored, as if they were stored, too. */
+export function withSwipes<R extends Pick<Recent, 'last'> & Partial<Pick<Recent, 'swipes'>>>(recent: R, added: readonly RecentSwipe[]): R {
+  if (added.length === 0) return recent
+  const swipes = new Map(recent.swipes)
+  let { last } = recent
+  for (const swipe of added) {
+    const known = swipes.get(swipe.targetId)
+    if (known === undefined || known.at < swipe.at) swipes.set(swipe.targetId, swipe)
+    if (last === undefined || last.at < swipe.at) last = swipe
+  }
+  return { ...recent, last, ...(recent.swipes !== undefined && { swipes }) }
 }

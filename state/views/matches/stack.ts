@@ -2,16 +2,21 @@ import type { ViewScript } from '../view.ts'
 import { cellOf, geohashOf, type Place } from './candidates/cells.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Ranked } from './candidates/ranking.ts'
+import type { UserKeys } from './users.ts'
 
 /**
  * The candidates that a search found, kept so that the next feed need not search again. Every candidate is checked
  * again when it is served, so a kept stack shows nobody whom the viewer has swiped or may not see.
+ *
+ * It is a hash, so that a swipe removes its target without reading the others: `meta` has the JSON of time and basis,
+ * and each candidate's id has rank, score, latitude and longitude, with spaces between.
  */
 export interface Stack {
   /** Epoch ms. */
   readonly builtAt: number
   /** What the search depended on. */
   readonly basis: string
+  /** Best first. */
   readonly candidates: readonly StackedCandidate[]
 }
 
@@ -26,12 +31,58 @@ export const STACK_TTL_MS = 300_000
 /** An empty stack is worth another search after this time: the first user must not wait minutes for the second. */
 const EMPTY_TTL_MS = 5_000
 /** With fewer candidates left, a stack is built again, but only once in a while. */
-const REFILL_BELOW = 5
-const REFILL_EVERY_MS = 30_000
+export const REFILL_BELOW = 5
+export const REFILL_EVERY_MS = 30_000
 const BASIS_PRECISION = 6
+const META = 'meta'
 
-/** KEYS: 1 the stack. ARGV: 1 its JSON, 2 time to live in ms. */
-export const KEEP_STACK: ViewScript = { name: 'keep-stack', source: `return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])` }
+/**
+ * Stores a stack without those whom the user has swiped or severed since the search began.
+ *
+ * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search goes on. ARGV: 1
+ * the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
+ * then ids and values of candidates. Returns 0 and changes nothing if the lock has another owner: another search is
+ * newer, or a rewind has made this one useless.
+ */
+export const STORE_STACK: ViewScript = {
+  name: 'store-stack',
+  source: `
+if redis.call('GET', KEYS[3]) ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1], KEYS[3])
+redis.call('HSET', KEYS[1], '${META}', ARGV[3])
+for at = 6, #ARGV, 2 do
+  local id = ARGV[at]
+  local held = redis.call('HMGET', KEYS[2], 's:' .. id, 'x:' .. id .. ':blocks', 'x:' .. id .. ':blocked', 'x:' .. id .. ':ended')
+  local isSwiped = held[1] and not string.find(held[1], ' REWIND', 1, true)
+  if not (isSwiped or held[2] or held[3] or held[4]) then redis.call('HSET', KEYS[1], id, ARGV[at + 1]) end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if ARGV[4] == '' then redis.call('DEL', KEYS[4]) else redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) end
+return 1
+`,
+}
+
+export function storeStackKeys({ stack, recent, building, resume }: UserKeys): string[] {
+  return [stack, recent, building, resume]
+}
+
+/** The arguments of STORE_STACK that describe the stack. */
+export function stackFields({ builtAt, basis, candidates }: Stack): { readonly meta: string; readonly fields: string[] } {
+  const fields = candidates.flatMap(({ userId, score, place }, rank) => [userId, `${rank} ${score} ${place.lat} ${place.lon}`])
+  return { meta: JSON.stringify({ builtAt, basis }), fields }
+}
+
+/** @param fields of the hash. Returns undefined if there is none. */
+export function parseStack({ [META]: meta, ...fields }: Readonly<Record<string, string>>): Stack | undefined {
+  if (meta === undefined) return undefined
+  const { builtAt, basis } = JSON.parse(meta) as Pick<Stack, 'builtAt' | 'basis'>
+  const ranked = Object.entries(fields).map(([userId, value]) => {
+    const [rank, score, lat, lon] = value.split(' ').map(Number)
+    return { rank, candidate: { userId, score, place: { lat, lon } } }
+  })
+  ranked.sort((a, b) => a.rank - b.rank)
+  return { builtAt, basis, candidates: ranked.map(({ candidate }) => candidate) }
+}
 
 /** What a search depends on: preferences, what others look for, and the cell of the place. */
 export function basisOf({ place, maxDistanceKm, minAge, maxAge, seekingGender, gender, birthDate }: Viewer): string {

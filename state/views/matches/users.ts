@@ -3,6 +3,7 @@ import { parseUserKey } from '../../../schemas/matches/keys.ts'
 import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
 import { decisionView } from '../results.ts'
 import { type View, type ViewOperation, viewTag } from '../view.ts'
+import { swipeField, swipeVersion } from './recent.ts'
 
 /**
  * All that the API knows of a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are partitioned
@@ -13,13 +14,16 @@ import { type View, type ViewOperation, viewTag } from '../view.ts'
  * |---|---|
  * | `{match-profiles:<p>}:profile:<user>` | JSON of the profile; no key means that there is none |
  * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
- * | `{match-profiles:<p>}:seen:<user>` | hash: page of the seen-set by its number, in base64 |
+ * | `{match-profiles:<p>}:seen:<user>` | hash: bytes of a page of the seen-set by its number |
  * | `{match-profiles:<p>}:relations:<user>` | hash: JSON of a relation by the other user's id |
  * | `{match-profiles:<p>}:likes:<user>` | sorted set: users who like this one, by time |
  * | `{match-profiles:<p>}:matches:<user>` | sorted set: users matched with this one, by time |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom this one blocks, by time |
  * | `{match-profiles:<p>}:recent:<user>` | hash: what the API knows and the view does not include yet: see recent.ts |
- * | `{match-profiles:<p>}:stack:<user>` | JSON of the candidates found last: see stack.ts |
+ * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
+ * | `{match-profiles:<p>}:building:<user>` | token of the search that runs: see build.ts |
+ * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
+ * | `{match-profiles:<p>}:resume:<user>` | JSON of the place where the next search goes on: see build.ts |
  * | `{match-profiles:<p>}:jumps:<user>` | sorted set: times of moves over more than a kilometre: see jumps.ts |
  */
 export const MATCH_USERS_VIEW = 'match-profiles'
@@ -55,7 +59,12 @@ function operationsFor(partition: number, key: string, value: UserRecord | null)
 function profileOperations(partition: number, userId: string, profile: MatchProfile | null): ViewOperation[] {
   const keys = userKeys(partition, userId)
   if (profile !== null && profile.deleted_at === null) return [{ op: 'set', key: keys.profile, value: JSON.stringify(profile) }]
-  return [keys.profile, keys.self, keys.seen, keys.recent, keys.stack, keys.jumps].map((key) => ({ op: 'del', key }))
+  return [keys.profile, keys.self, keys.seen, ...notedKeys(keys)].map((key) => ({ op: 'del', key }))
+}
+
+/** Keys that the API writes. */
+function notedKeys({ recent, stack, building, refill, resume, jumps }: UserKeys): string[] {
+  return [recent, stack, building, refill, resume, jumps]
 }
 
 function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[] {
@@ -65,12 +74,14 @@ function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[
 
 function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): ViewOperation[] {
   if (value === null || value.page === null) return [{ op: 'hdel', key: keys.seen, field: String(page) }]
-  return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page).toString('base64') } }, ...included(keys, value)]
+  return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page) } }, ...included(keys, value)]
 }
 
 /** Removes the swipes that the record includes from the recent ones. */
-function included(keys: UserKeys, { swipe_ids }: MatchSeen): ViewOperation[] {
-  return swipe_ids.map((id) => ({ op: 'hdel', key: keys.recent, field: recentSwipe(id) }))
+function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
+  return swipes.map(({ target_id, swipe_id, ts }) => {
+    return { op: 'hdelUpTo', key: keys.recent, field: swipeField(target_id), upTo: swipeVersion(ts, swipe_id) }
+  })
 }
 
 function relationOperations(keys: UserKeys, otherId: string, relation: MatchRelation | null): ViewOperation[] {
@@ -151,6 +162,9 @@ export interface UserKeys {
   readonly blocks: string
   readonly recent: string
   readonly stack: string
+  readonly building: string
+  readonly refill: string
+  readonly resume: string
   readonly jumps: string
 }
 
@@ -168,11 +182,9 @@ export function userKeys(partition: number, userId: string): UserKeys {
     blocks: of('blocks'),
     recent: of('recent'),
     stack: of('stack'),
+    building: of('building'),
+    refill: of('refill'),
+    resume: of('resume'),
     jumps: of('jumps'),
   }
-}
-
-/** Returns the field of a swipe in the hash of recent events. */
-export function recentSwipe(swipeId: string): string {
-  return `s:${swipeId}`
 }

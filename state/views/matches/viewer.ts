@@ -2,13 +2,23 @@ import { utf8 } from '../../../schemas/keys.ts'
 import { SEEN_SHAPE } from '../../../schemas/matches/seen.ts'
 import type { MatchProfile, MatchSelf } from '../../../schemas/matches/types.ts'
 import { seenSetReader } from '../../stores/seen-set/reader.ts'
-import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
+import { type BinaryReader, caughtUpKey, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
 import type { Place } from './candidates/cells.ts'
 import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
-import { parseRecent, type Recent, type RecentSwipe } from './recent.ts'
-import type { Stack } from './stack.ts'
+import {
+  LAST_SWIPE,
+  matchedFieldName,
+  PLACE_FIELD,
+  parseLastSwipe,
+  parsePlace,
+  parseRecent,
+  type Recent,
+  type RecentSwipe,
+  severedFields,
+} from './recent.ts'
+import { parseStack, type Stack } from './stack.ts'
 import { isSevered, MATCH_USERS_VIEW, parseRelation, type Relation, userKeys } from './users.ts'
 
 /** All that is known of a user who asks for others. */
@@ -17,7 +27,7 @@ export interface UserState {
   readonly self: MatchSelf | undefined
   readonly relations: ReadonlyMap<string, Relation>
   readonly recent: Recent
-  readonly seenPages: Readonly<Record<string, string>>
+  readonly seenPages: Readonly<Record<string, Buffer>>
   readonly stack: Stack | undefined
 }
 
@@ -25,7 +35,7 @@ const seenSet = seenSetReader({ item: utf8, ...SEEN_SHAPE })
 
 /** @returns undefined if the user has no profile */
 export async function readUser(
-  reader: ViewReader & ListReader,
+  reader: ViewReader & ListReader & BinaryReader,
   partition: number,
   userId: string,
 ): Promise<UserState | undefined | typeof NOT_CAUGHT_UP> {
@@ -35,41 +45,98 @@ export async function readUser(
     reader.get(keys.self),
     reader.hgetall(keys.relations),
     reader.hgetall(keys.recent),
-    reader.hgetall(keys.seen),
-    reader.get(keys.stack),
+    reader.hgetallBuffer(keys.seen),
+    reader.hgetall(keys.stack),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
   if (profile === null) return undefined
   return {
     profile: JSON.parse(profile) as MatchProfile,
-    self: self === null ? undefined : (JSON.parse(self) as MatchSelf),
+    self: parsedSelf(self),
     relations: new Map(Object.entries(relations).map(([other, text]) => [other, parseRelation(text)])),
     recent: parseRecent(recent),
     seenPages,
-    stack: stack === null ? undefined : (JSON.parse(stack) as Stack),
+    stack: parseStack(stack),
+  }
+}
+
+function parsedSelf(text: string | null): MatchSelf | undefined {
+  return text === null ? undefined : (JSON.parse(text) as MatchSelf)
+}
+
+/** What is known of a user apart from others. */
+export interface OwnState {
+  readonly profile: MatchProfile
+  readonly self: MatchSelf | undefined
+  readonly recent: Pick<Recent, 'place' | 'last'>
+}
+
+/** Reads a user without relations and seen-set, which may be large. @returns undefined if the user has no profile */
+export async function readOwn(
+  reader: ViewReader & ListReader,
+  partition: number,
+  userId: string,
+): Promise<OwnState | undefined | typeof NOT_CAUGHT_UP> {
+  const keys = userKeys(partition, userId)
+  const [profile, self, [place, last], caughtUp] = await Promise.all([
+    reader.get(keys.profile),
+    reader.get(keys.self),
+    reader.hmget(keys.recent, [PLACE_FIELD, LAST_SWIPE]),
+    reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
+  ])
+  if (caughtUp === null) return NOT_CAUGHT_UP
+  if (profile === null) return undefined
+  const recent = { place: place === null ? undefined : parsePlace(place), last: last === null ? undefined : parseLastSwipe(last) }
+  return { profile: JSON.parse(profile) as MatchProfile, self: parsedSelf(self), recent }
+}
+
+/** What two users have to do with each other, as one of them may know it. */
+export interface PairState {
+  readonly relation: Relation | undefined
+  readonly isSevered: boolean
+  /** Time at which a swipe was answered with a match of the two, epoch ms. */
+  readonly matchedAt: number | undefined
+}
+
+/** Reads what a user has to do with one other user. */
+export async function readPair(reader: ViewReader & ListReader, partition: number, userId: string, otherId: string): Promise<PairState> {
+  const keys = userKeys(partition, userId)
+  const [text, [matchedAt, ...severed]] = await Promise.all([
+    reader.hget(keys.relations, otherId),
+    reader.hmget(keys.recent, [matchedFieldName(otherId), ...severedFields(otherId)]),
+  ])
+  const relation = text === null ? undefined : parseRelation(text)
+  return {
+    relation,
+    isSevered: severed.some((cause) => cause !== null) || (relation !== undefined && isSevered(relation)),
+    matchedAt: matchedAt === null ? undefined : Number(matchedAt),
   }
 }
 
 /** Returns the newest place that the user has reported. */
-export function placeOf({ self, recent }: UserState): (Place & { readonly at: number }) | undefined {
+export function placeOf({
+  self,
+  recent,
+}: Pick<OwnState, 'self'> & { recent: Pick<Recent, 'place'> }): (Place & { readonly at: number }) | undefined {
   const { lat, lon, location_updated_at: at } = self ?? { lat: null, lon: null, location_updated_at: null }
   const known = lat === null || lon === null || at === null ? undefined : { lat, lon, at }
   if (recent.place === undefined || (known !== undefined && known.at >= recent.place.at)) return known
   return recent.place
 }
 
-/** Returns the last swipe that was not taken back, by the time at which the API received it. */
-export function lastSwipeOf({ self, recent }: UserState): Omit<RecentSwipe, 'swipeId'> | undefined {
-  const known = self?.last_swipe ?? null
-  const swipes = [...recent.swipes, ...(known === null ? [] : [{ targetId: known.target_id, direction: known.direction, at: known.ts }])]
-  return swipes.reduce<Omit<RecentSwipe, 'swipeId'> | undefined>(
-    (last, one) => (last === undefined || one.at >= last.at ? one : last),
-    undefined,
-  )
+/** Returns the last swipe or rewind, by the time at which an API received it. */
+export function lastSwipeOf({
+  self,
+  recent: { last },
+}: Pick<OwnState, 'self'> & { recent: Pick<Recent, 'last'> }): RecentSwipe | undefined {
+  const stored = self?.last_swipe ?? null
+  const known = stored && { swipeId: stored.swipe_id, targetId: stored.target_id, direction: stored.direction, at: stored.ts }
+  if (last === undefined || known === null) return last ?? known ?? undefined
+  return last.at >= known.at ? last : known
 }
 
-export function viewerAt(state: UserState, place: Place): Viewer {
+export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Place): Viewer {
   const { profile, self } = state
   return {
     userId: profile.user_id,
@@ -91,16 +158,15 @@ export type Exclusion = 'swiped' | 'severed' | 'matched'
 
 /** Returns a test whether a user has already seen, swiped, blocked or matched another one. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
-  const seen = seenSet.open((page) => (seenPages[page] === undefined ? undefined : Buffer.from(seenPages[page], 'base64')), now)
-  /** The newest recent direction of each target: it overrules the view. */
-  const newest = new Map(recent.swipes.map(({ targetId, direction }) => [targetId, direction]))
+  const seen = seenSet.open((page) => seenPages[page], now)
   const exceptions = new Set(self?.exceptions ?? [])
 
   return function exclusionOf(otherId) {
     const relation = relations.get(otherId)
     if (recent.severed.has(otherId) || (relation !== undefined && isSevered(relation))) return 'severed'
     if (relation?.match !== undefined) return 'matched'
-    const direction = newest.get(otherId)
+    // A recent swipe overrules the view.
+    const direction = recent.swipes.get(otherId)?.direction
     if (direction !== undefined) return direction === 'REWIND' ? undefined : 'swiped'
     return !exceptions.has(otherId) && seen.has(otherId) ? 'swiped' : undefined
   }

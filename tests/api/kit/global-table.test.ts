@@ -215,3 +215,25 @@ test('skips a batch that cannot be unpacked, and continues after it', async () =
   expect(table.size).toBe(1)
   expect(asked).toEqual(['stand-in'])
 })
+
+test('a table that was never read is ready only if its readers have a fallback and Kafka is away', async () => {
+  const { broker, open, put } = await world()
+  put(1n, 5)
+  const state = { isKafkaAway: true }
+  const transport = memoryTransport(broker)
+  const flaky: Transport = {
+    ...transport,
+    async partitionCounts(topics) {
+      if (state.isKafkaAway) throw new Error('no brokers')
+      return await transport.partitionCounts(topics)
+    },
+  }
+  const [without, fallback] = [false, true].map((hasFallback) => open({ transport: flaky, hasFallback }))
+  await expect.poll(() => without.probe.check()).toBe('no brokers')
+  expect(await fallback.probe.check()).toBeUndefined()
+  expect(() => fallback.get(1n)).toThrow('still being loaded')
+  state.isKafkaAway = false
+  expect(await fallback.probe.check()).toBe('no brokers')
+  await expect.poll(() => fallback.probe.check(), { timeout: 5_000 }).toBeUndefined()
+  expect(fallback.get(1n)?.topic_weights.music).toBe(5)
+})

@@ -59,12 +59,14 @@ async function explained(members: readonly string[]) {
     profile,
     self: undefined,
     relations: new Map(),
-    recent: parseRecent({ place: `${HERE.lat} ${HERE.lon} ${START}`, [severedField(BLOCKED)]: '1' }),
+    recent: parseRecent({ place: `${HERE.lat} ${HERE.lon} ${START}`, [severedField(BLOCKED, 'blocked')]: '1' }),
     seenPages: {},
     stack: undefined,
   }
-  const people = { own: async () => state, partitionOfCell: () => 0 }
-  const deps = { views: indexOf(members), people, now: () => START } as unknown as Parameters<typeof explainRoutes>[0]
+  const people = { own: async () => state }
+  const deps = { views: indexOf(members), people, partitionOfCell: () => 0, now: () => START } as unknown as Parameters<
+    typeof explainRoutes
+  >[0]
   const [{ handler }] = explainRoutes(deps)
   const answer = await handler({ query: { user: ANN } } as Parameters<typeof handler>[0])
   return JSON.parse(answer.body as string)

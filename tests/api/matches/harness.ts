@@ -3,6 +3,7 @@ import { createLogger } from '../../../api/kit/logging.ts'
 import { matchesHandlers } from '../../../api/matches/handlers.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
+import { TAKE_SWIPE } from '../../../state/views/matches/take-swipe.ts'
 import { matchUsersView } from '../../../state/views/matches/users.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
@@ -10,7 +11,7 @@ import { START, testApp } from '../kit/harness.ts'
 
 const TIMEOUT_MS = 100
 /** What the API notes beside the view is covered by the tests on a real Redis. */
-const NO_SCRIPTS: ViewScripts = { run: async () => 1 }
+const NO_SCRIPTS: ViewScripts = { run: async ({ name }) => (name === TAKE_SWIPE.name ? [0, 0] : 1) }
 
 /** Opens the match feed on fakes. The real topology decides commands about profiles; nothing else runs. */
 export async function matchesApi() {
@@ -32,6 +33,7 @@ export async function matchesApi() {
     log: createLogger('silent'),
     now,
     swipeWaitMs: 25,
+    swipeCheckMs: 1_000,
   })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   return { ...api, ...world, service, clock }

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { apiTransport } from '../../../api/kit/kafka.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
 import { swipeEvents } from '../../../schemas/matches/topics.ts'
+import { cellOf, geohashOf } from '../../../state/views/matches/candidates/cells.ts'
+import { parseMember } from '../../../state/views/matches/candidates/index-member.ts'
+import { cellKey } from '../../../state/views/matches/index-cells.ts'
+import { parseStack } from '../../../state/views/matches/stack.ts'
+import { userKeys } from '../../../state/views/matches/users.ts'
 import { readToEnd } from '../../kafka/client/harness.ts'
 import { matchesSystem, SWIPE_WAIT_MS, type TestUser } from './system.ts'
 
@@ -29,12 +35,16 @@ interface Couple {
   readonly bob: TestUser
 }
 
+function townLatitude(town: number): number {
+  return -40 + town * 8
+}
+
 /** Creates a user with a profile near the centre of a town. */
 async function person(town: number, north: number, profile: object = {}, options: { api?: number; id?: string } = {}): Promise<TestUser> {
   const user = await system.user(options)
   const answer = await user.ask('PUT', 'me', { display_name: 'X', birth_date: '1990-05-01', ...profile })
   expect([answer.status, answer.body]).toEqual([201, expect.objectContaining({ user_id: user.id })])
-  const { status } = await user.ask('POST', 'location', { lat: -40 + town * 8 + north, lon: 10, accuracy_m: 20 })
+  const { status } = await user.ask('POST', 'location', { lat: townLatitude(town) + north, lon: 10, accuracy_m: 20 })
   expect(status).toBe(204)
   return user
 }
@@ -141,6 +151,11 @@ test('a deleted or switched-off user is hidden at once, and a new profile starts
   expect((await ann.ask('POST', 'swipe', like(bob))).body.error).toBe('profile_not_found')
 })
 
+async function readiness(api: number) {
+  const response = await fetch(`${system.apis[api].url}/readyz`)
+  return { status: response.status, body: await response.json() }
+}
+
 /** Returns the swipe ids of a user in the topic, in the order of the log. */
 async function loggedSwipes(swiper: TestUser): Promise<string[]> {
   const transport = apiTransport({ brokers: [system.env.KAFKA_BROKERS], log: createLogger('silent') })
@@ -175,11 +190,19 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     await system.restartApi(0)
     // Without Kafka the API learns from Redis how the view is partitioned.
     await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
+    // A load balancer sends it requests, although the rules of the rate limits are not known yet.
+    await expect
+      .poll(() => readiness(0), SOON)
+      .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
     await queued(bobs[5])
+    const { status, body } = await ann.ask('POST', 'swipe/rewind')
+    expect([status, body]).toEqual([202, { swipe_id: expect.any(String), target_user_id: bobs[5].id, direction: 'RIGHT', queued: true }])
+    ids.push(body.swipe_id)
+    expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('nothing_to_rewind')
   } finally {
     process.kill(pid, 'SIGCONT')
   }
-  await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(6)
+  await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(ids.length)
   // A swipe that was on its way to the broker when the API was killed may be there twice.
   const logged = await loggedSwipes(ann)
   let at = -1
@@ -187,13 +210,51 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     at = logged.indexOf(id, at + 1)
     expect([id, at, logged]).toEqual([id, expect.toSatisfy((index: number) => index >= 0), logged])
   }
-  expect(await foundBy(ann)).toEqual([])
+  expect(await foundBy(ann)).toEqual([bobs[5].id])
   // The restarted process may still be reconnecting, and further tests use it.
   await waitUntil(async () => (await fetch(`${system.apis[0].url}/readyz`)).ok, {
     what: 'the API',
     timeoutMs: SOON.timeout,
     intervalMs: SOON.interval,
   })
+})
+
+test('swipes while Redis does not respond are accepted, and hide their targets when it is back', async () => {
+  const town = nextTown++
+  const ann = await person(town, 0)
+  const [bob, carl] = await Promise.all([1, 2].map((far) => person(town, far / 1_000, {}, { api: 1 })))
+  await expect.poll(async () => (await foundBy(ann)).length, { ...SOON, interval: NEXT_FEED_MS }).toBe(2)
+  const pid = system.redis.pid as number
+  process.kill(pid, 'SIGSTOP')
+  try {
+    const { status, body } = await ann.ask('POST', 'swipe', like(bob))
+    expect([status, body]).toEqual([200, { swipe_id: expect.stringMatching(UUID), match: null }])
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+  const feed = async () => (await ann.ask('GET', 'feed')).body.candidates?.map(({ user_id }: { user_id: string }) => user_id)
+  await expect.poll(feed, SOON).toBeDefined()
+  expect(await foundBy(ann)).toEqual([carl.id])
+  await expect.poll(async () => (await bob.ask('GET', 'likes')).body.likes, SOON).toMatchObject([{ user_id: ann.id }])
+})
+
+test('a swipe that leaves fewer than five candidates lets a worker find new ones', async () => {
+  const town = nextTown++
+  const ann = await person(town, 0)
+  const others = await Promise.all([1, 2, 3, 4, 5].map((far) => person(town, far / 1_000)))
+  await expect.poll(async () => (await foundBy(ann)).length, { ...SOON, interval: NEXT_FEED_MS }).toBe(others.length)
+  const redis = new Redis(system.redis.address)
+  onTestFinished(() => redis.disconnect())
+  const stack = async () => parseStack(await redis.hgetall(userKeys(0, ann.id).stack))
+  const before = await stack()
+  const newcomer = await person(town, 0.006, {}, { api: 1 })
+  const cell = geohashOf(cellOf({ lat: townLatitude(town), lon: 10 }, 4))
+  const indexed = async () => (await redis.zrange(cellKey(0, cell), '0', '-1')).map((member) => parseMember(member).userId)
+  await expect.poll(indexed, SOON).toContain(newcomer.id)
+  await ann.ask('POST', 'swipe', like(others[0], 'LEFT'))
+  await expect.poll(async () => (await stack())?.builtAt, SOON).toBeGreaterThan(before?.builtAt as number)
+  const ids = (await stack())?.candidates.map(({ userId }) => userId)
+  expect(new Set(ids)).toEqual(new Set([newcomer.id, ...others.slice(1).map(({ id }) => id)]))
 })
 
 test('the place of a feed request is an update, and half a place is refused', async () => {
@@ -229,7 +290,10 @@ test('a rewound profile comes first again', async () => {
 test('an administrator learns why a user does not see another one', async () => {
   const { ann, bob } = await couple()
   const admin = await system.user({ scope: 'admin' })
-  await ann.ask('PATCH', 'me', { max_age_pref: 30 })
+  // A command that a busy worker does not decide in time is 503, and its repetition gets the first result. Once it is
+  // answered, every read has it.
+  const key = { 'idempotency-key': randomUUID() }
+  await expect.poll(async () => (await ann.ask('PATCH', 'me', { max_age_pref: 30 }, key)).status, SOON).toBe(200)
   const explained = async () => (await admin.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).body
   expect(await explained()).toMatchObject({
     passed: false,

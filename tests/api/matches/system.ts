@@ -56,6 +56,8 @@ export async function matchesSystem() {
     API_SERVICES: 'matches',
     // On a busy machine acknowledgements take longer than 25 ms, and most tests are not about that.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
+    // The same is true of Redis.
+    SWIPE_CHECK_MS: '1000',
     PIPELINES: 'matches,match-users',
   }
   const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))

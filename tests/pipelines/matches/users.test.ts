@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { KeyedStore } from '../../../pipelines/engine/index.ts'
+import type { KeyedStore, SeenSetStore } from '../../../pipelines/engine/index.ts'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
@@ -105,6 +105,33 @@ test('a swipe counts once, and of several swipes of a pair, including rewinds, t
   ])
 })
 
+test('a repeated request counts once although its time is later, even after a rewind', () => {
+  const { swiped, driver } = usersDriver()
+  const first = swipe(ANN, BOB, 'RIGHT', 1_000)
+  const rewind = swipe(ANN, BOB, 'REWIND', 2_000)
+  for (const event of [first, { ...first, ts: 1_001 }, rewind, { ...first, ts: 2_500 }, { ...rewind, ts: 2_600 }]) swiped(event)
+  expect(driver.metrics.dropped.get('swipe_without_effect')).toBe(3)
+  expect(driver.read(matchSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT', 'REWIND'])
+  swiped(swipe(ANN, BOB, 'RIGHT', 3_000))
+  expect(driver.read(matchSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT'])
+})
+
+test('a swipe that the API could not check is dropped if it is invalid, and changes nothing', () => {
+  const { profile, swiped, user, driver } = usersDriver()
+  profile(ANN)
+  swiped(swipe(ANN, ANN, 'RIGHT', driver.now))
+  expect(driver.metrics.dropped.get('swipe_at_oneself')).toBe(1)
+  expect(driver.read(pairSwipes)).toEqual([])
+  // The score of a target without a profile stays, and the like shows nobody to anybody.
+  swiped(swipe(ANN, CAT, 'RIGHT', driver.now))
+  expect(driver.metrics.dropped.get('no_such_target')).toBe(1)
+  profile(CAT)
+  expect(user(CAT)?.elo_score).toBe(1_500)
+  profile(ANN, {}, 'delete')
+  swiped(swipe(ANN, CAT, 'LEFT', driver.now))
+  expect(driver.metrics.dropped.get('before_deletion')).toBe(1)
+})
+
 test('the pair is notified of likes and of passes that take them back, but of no other passes', () => {
   const { swiped, driver } = usersDriver()
   swiped(swipe(ANN, BOB, 'LEFT', 1_000))
@@ -164,6 +191,17 @@ test('swipes are forgotten after 90 days', () => {
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(1)
   daysPass(driver, 2)
   expect([...driver.store<KeyedStore<string, unknown>>('swipes').scan()]).toHaveLength(0)
+})
+
+test('a swipe that arrives late is forgotten by its own time', () => {
+  const { swiped, driver } = usersDriver()
+  const seen = () => driver.store<SeenSetStore<string, string>>('seen')
+  swiped(swipe(ANN, BOB, 'LEFT', driver.now - 29 * DAY_MS))
+  swiped(swipe(CAT, BOB, 'LEFT', driver.now))
+  expect(seen().has(ANN, BOB, driver.now)).toBe(true)
+  daysPass(driver, 5)
+  expect(seen().pages(ANN)).toEqual([])
+  expect(seen().has(CAT, BOB, driver.now)).toBe(true)
 })
 
 test('state and output survive crashes at every commit step', () => {

@@ -55,6 +55,10 @@ test('operations are applied in order, together with the offset after them', asy
     { op: 'expire', key: `${tag}:h`, seconds: 100 },
     { op: 'hset', key: `${tag}:h`, fields: { z: 'gone' } },
     { op: 'hdel', key: `${tag}:h`, field: 'z' },
+    { op: 'hset', key: `${tag}:h`, fields: { older: '9 b x', same: '10 b x', newer: '10 c x', text: 'x' } },
+    ...['older', 'same', 'newer', 'text', 'none'].map(
+      (field): ViewOperation => ({ op: 'hdelUpTo', key: `${tag}:h`, field, upTo: { number: 10, text: 'b' } }),
+    ),
     { op: 'zadd', key: `${tag}:z`, score: 2, member: 'two' },
     { op: 'zadd', key: `${tag}:z`, score: 9, member: 'gone' },
     { op: 'zadd', key: `${tag}:z`, score: 1_700_000_000_000.5, member: 'one' },
@@ -64,7 +68,7 @@ test('operations are applied in order, together with the offset after them', asy
   expect(await store.apply(batch(undefined, 8, operations))).toEqual({ applied: true })
   expect(await redis.get(`${tag}:a`)).toBe('lä\n"st')
   expect(await redis.exists(`${tag}:b`)).toBe(0)
-  expect(await redis.hgetall(`${tag}:h`)).toEqual({ x: '1', y: '' })
+  expect(await redis.hgetall(`${tag}:h`)).toEqual({ x: '1', y: '', newer: '10 c x', text: 'x' })
   expect(await redis.ttl(`${tag}:h`)).toBeGreaterThan(90)
   expect(await redis.zrange(`${tag}:z`, '0', '-1', 'WITHSCORES')).toEqual(['two', '2', 'one', '1700000000000.5'])
   expect(await heard).toEqual([view, 'hello'])

@@ -52,6 +52,12 @@ export function fakeRedis() {
       case 'hdel':
         hash(operation.key).delete(operation.field)
         return
+      case 'hdelUpTo': {
+        const { key, field, upTo } = operation
+        const [number, text] = (hash(key).get(field) ?? '').split(' ')
+        if (Number(number) < upTo.number || (Number(number) === upTo.number && text <= upTo.text)) hash(key).delete(field)
+        return
+      }
       case 'zadd':
         sorted(operation.key).set(operation.member, operation.score)
         return

@@ -73,8 +73,17 @@ export function indexedPlace({ lat, lon }: Place): Place {
   return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }
 }
 
-/** Returns the least and greatest member of a cell, for a lexical range. */
-export function memberRange(cell: Cell): { readonly min: string; readonly max: string } {
+/** Returns the beginning of a member that is the same in all of its versions. */
+export function memberPrefix(member: string): string {
+  return member.slice(0, member.indexOf(SEPARATOR, GEOHASH_CHARACTERS + 1))
+}
+
+/**
+ * Returns the bounds of a cell's members, for a lexical range.
+ * @param after the prefix of the last member before the range; undefined for all members
+ */
+export function memberRange(cell: Cell, after?: string): { readonly min: string; readonly max: string } {
   const geohash = geohashOf(cell)
-  return { min: `[${geohash}`, max: `(${geohash}~` }
+  // The tilde follows all characters of members.
+  return { min: after === undefined ? `[${geohash}` : `(${after}~`, max: `(${geohash}~` }
 }

@@ -1,3 +1,4 @@
+import { ELO_SCALE } from './desirability.ts'
 import { distanceKm } from './distance.ts'
 import { ACTIVE_WITHIN_MS } from './filters.ts'
 import type { Candidate, Viewer } from './person.ts'
@@ -5,13 +6,10 @@ import type { Candidate, Viewer } from './person.ts'
 /** Weights of the parts of a score, version 1: docs/services/matches.md#ranking. They add up to 1. */
 const WEIGHTS = { distance: 0.35, desirability: 0.2, recency: 0.2, likesMe: 0.15, completeness: 0.1 }
 
-/** Difference of desirability at which the part is half: the scale of the update's logistic curve. */
-const ELO_SCALE = 400
-
 export type Interest = 'none' | 'like' | 'super_like'
 
 export interface Ranked {
-  readonly candidate: Candidate
+  readonly candidate: Pick<Candidate, 'userId' | 'place'>
   /** From 0 to 1. */
   readonly score: number
   readonly interest: Interest

@@ -125,6 +125,7 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
       await facts.publish(topic, key, value)
       return 'acknowledged'
     },
+    async *spooled() {},
     partitionOf(topic, key) {
       const out = byteWriter()
       topic.key.encode(key, out)

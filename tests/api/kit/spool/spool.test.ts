@@ -232,3 +232,33 @@ test('a record that is spooled before the registry has answered carries its sche
   const serdes = await openSerdes(registry, [swipeEvents])
   expect(serdes.codecFor(swipeEvents).decode(bytes, 0, bytes.length)).toMatchObject({ swipe_id: 's', target_id: 'b' })
 })
+
+test('what waits in the spool can be read, including records of a dead process, until it is sent', async () => {
+  const folder = await spoolFolder()
+  const broker = memoryBroker()
+  for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })
+  const registry = memoryRegistry()
+  const swipe = (swipe_id: string): SwipeEvent => {
+    return { swipe_id, swiper_id: 'a', target_id: 'b', direction: 'LEFT', ts: 1, duration_ms: null, position: null }
+  }
+  const topics = [plain, swipeEvents]
+  const dead = await spoolWorld({ folder, broker, registry, topics, isConnected: false })
+  await dead.facts.publishOrSpool(swipeEvents, 'a', swipe('1'), QUICK)
+  await dead.facts.publishOrSpool(plain, 'x', 'another topic', QUICK)
+  await dead.close()
+  const start = broker.publishGate
+  const { promise, resolve } = Promise.withResolvers<void>()
+  broker.publishGate = promise
+  const { facts, spool } = await spoolWorld({ folder, broker, registry, topics })
+  await facts.publishOrSpool(swipeEvents, 'a', swipe('2'), QUICK)
+  const waiting = async () => {
+    const ids: (string | undefined)[] = []
+    for await (const { key, value } of facts.spooled(swipeEvents)) ids.push(`${key} ${value?.swipe_id}`)
+    return ids
+  }
+  expect(await waiting()).toEqual(['a 1', 'a 2'])
+  broker.publishGate = start
+  resolve()
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  expect(await waiting()).toEqual([])
+})

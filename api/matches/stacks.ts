@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+import { BUILD_LOCK_MS, type BuildDeps, buildStack, lockBuild } from '../../state/views/matches/build.ts'
+import type { Place } from '../../state/views/matches/candidates/cells.ts'
+import { basisOf, isFresh, type Stack, type StackedCandidate } from '../../state/views/matches/stack.ts'
+import { exclusionsOf, lastSwipeOf, type UserState, viewerAt } from '../../state/views/matches/viewer.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { People } from './people.ts'
+
+export interface Served {
+  readonly stack: Stack
+  /** The candidates of the stack whom the user may still see, in the order in which to show them. */
+  readonly left: readonly StackedCandidate[]
+}
+
+/** Returns the candidates to show to a user. Throws `unavailable` if too many searches run. */
+export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
+
+/** A Redis that was emptied makes every feed search. More searches at once would only make all of them slow. */
+const MAX_BUILDS = 32
+/** How often a feed looks whether another search of the same user has ended. */
+const LOOK_EVERY_MS = 20
+/** A search that takes longer has lost its lock, so the feed searches itself. */
+const WAIT_MS = BUILD_LOCK_MS + 500
+const RETRY_AFTER_SECONDS = 1
+
+/** Serves kept candidates, or searches while the request waits. Only one search of a user runs at a time. */
+export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps): StackFor {
+  let running = 0
+
+  async function build(userId: string, token: string, state: UserState, place: Place): Promise<Served> {
+    if (running >= MAX_BUILDS) {
+      throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
+    }
+    running++
+    try {
+      const stack = await buildStack(deps, people.keysOf(userId), token, state, place)
+      return { stack, left: allowed(state, stack, deps.now()) }
+    } finally {
+      running--
+    }
+  }
+
+  return async function stackFor(userId, first, place) {
+    const keys = people.keysOf(userId)
+    const token = randomUUID()
+    const until = deps.now() + WAIT_MS
+    let state = first
+    for (;;) {
+      const kept = served(state, place, deps.now())
+      if (kept !== undefined) return kept
+      const isLocked = await lockBuild(deps, keys, token)
+      if (!isLocked && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      state = await people.own(userId)
+      if (isLocked || deps.now() >= until) return await build(userId, token, state, place)
+    }
+  }
+}
+
+/** Returns the kept candidates if they are fresh. */
+function served(state: UserState, place: Place, now: number): Served | undefined {
+  const { stack } = state
+  if (stack === undefined) return undefined
+  const left = allowed(state, stack, now)
+  return isFresh(stack, left.length, basisOf(viewerAt(state, place)), now) ? { stack, left } : undefined
+}
+
+/** Returns the candidates whom the user may see now. The profile whose swipe was just taken back comes first again. */
+function allowed(state: UserState, { candidates }: Stack, now: number): StackedCandidate[] {
+  const exclusion = exclusionsOf(state, now)
+  const left = candidates.filter(({ userId }) => exclusion(userId) === undefined)
+  const last = lastSwipeOf(state)
+  if (last?.direction !== 'REWIND') return left
+  const isRewound = ({ userId }: StackedCandidate) => userId === last.targetId
+  return [...left.filter(isRewound), ...left.filter((candidate) => !isRewound(candidate))]
+}

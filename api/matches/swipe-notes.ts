@@ -1,0 +1,142 @@
+import { swipeEvents } from '../../schemas/matches/topics.ts'
+import type { RecentSwipe } from '../../state/views/matches/recent.ts'
+import {
+  noteSwipeArguments,
+  type SwipeAnswer,
+  TAKE_REWIND,
+  TAKE_SWIPE,
+  type TakenSwipe,
+  takenSwipe,
+  takeRewindKeys,
+  takeSwipeArguments,
+  takeSwipeKeys,
+} from '../../state/views/matches/take-swipe.ts'
+import type { UserKeys } from '../../state/views/matches/users.ts'
+import type { ViewScripts } from '../../state/views/view.ts'
+import type { Logger } from '../kit/logging.ts'
+import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
+
+/**
+ * Notes swipes beside the view, so that feeds leave their targets out before the view does. Redis may be away when a
+ * swipe is answered, or be emptied afterwards, so notes are repeated.
+ */
+export interface SwipeNotes {
+  /**
+   * Notes a swipe that was accepted. Never throws: if Redis does not take the note, it follows.
+   */
+  swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
+  /** Notes a rewind that was accepted. Never throws. */
+  rewound(userId: string, swipe: RecentSwipe): Promise<void>
+  /** Returns the swipes of a user that this process could not note yet, oldest first. */
+  pendingOf(userId: string): readonly RecentSwipe[]
+  close(): void
+}
+
+export interface SwipeNotesDeps {
+  readonly scripts: ViewScripts
+  readonly facts: Pick<SpoolingFacts, 'spooled'>
+  readonly log: Logger
+  /** Throws before the number of partitions is known. */
+  keysOf(userId: string): UserKeys
+}
+
+/**
+ * Time limit of a note. The circuit of the scripts keeps all but the first requests from waiting for a Redis that
+ * hangs.
+ */
+const NOTE_TIMEOUT_MS = 250
+const NOTHING_TAKEN: TakenSwipe = { isRefillClaimed: false, isLiked: false }
+const RETRY_MS = 1_000
+/** Redis may have been emptied. Swipes in the spool are nowhere else. */
+const REPEAT_SPOOLED_MS = 60_000
+/** Beyond this many, notes that Redis does not take are dropped. They take some 3 MB. */
+const MAX_PENDING = 10_000
+const NOTES_AT_ONCE = 100
+
+interface Note {
+  readonly userId: string
+  readonly swipe: RecentSwipe
+}
+
+export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): SwipeNotes {
+  const pending = new Map<string, RecentSwipe[]>()
+  let count = 0
+  const timers = [every(RETRY_MS, retry), every(REPEAT_SPOOLED_MS, repeatSpooled)]
+
+  /** Runs `work` regularly, but not while it still runs. */
+  function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
+    let isRunning = false
+    async function run(): Promise<void> {
+      if (isRunning) return
+      isRunning = true
+      await work().catch((error: Error) => log.warn({ reason: error.message }, 'swipe_notes_wait'))
+      isRunning = false
+    }
+    return setInterval(() => void run(), ms).unref()
+  }
+
+  async function note({ userId, swipe }: Note, answer: SwipeAnswer): Promise<TakenSwipe> {
+    const keys = keysOf(userId)
+    const options = { timeoutMs: NOTE_TIMEOUT_MS }
+    if (swipe.direction === 'REWIND') {
+      await scripts.run(TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe), options)
+      return NOTHING_TAKEN
+    }
+    return takenSwipe(await scripts.run(TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, answer), options))
+  }
+
+  async function noteOrKeep(one: Note, answer: SwipeAnswer): Promise<TakenSwipe> {
+    try {
+      return await note(one, answer)
+    } catch (error) {
+      const isKept = keep(one)
+      log.warn({ reason: (error as Error).message, kept: isKept }, 'swipe_not_noted')
+      return NOTHING_TAKEN
+    }
+  }
+
+  function keep({ userId, swipe }: Note): boolean {
+    if (count >= MAX_PENDING) return false
+    pending.set(userId, [...(pending.get(userId) ?? []), swipe])
+    count++
+    return true
+  }
+
+  function drop({ userId, swipe }: Note): void {
+    const others = (pending.get(userId) ?? []).filter((one) => one !== swipe)
+    if (others.length === 0) pending.delete(userId)
+    else pending.set(userId, others)
+    count--
+  }
+
+  async function retry(): Promise<void> {
+    const notes = [...pending].flatMap(([userId, swipes]) => swipes.map((swipe) => ({ userId, swipe })))
+    for (const one of notes) {
+      await note(one, 'none')
+      drop(one)
+    }
+  }
+
+  async function repeatSpooled(): Promise<void> {
+    let batch: Note[] = []
+    for await (const { key, value } of facts.spooled(swipeEvents)) {
+      if (value === null) continue
+      const { swipe_id: swipeId, target_id: targetId, direction, ts: at } = value
+      if (batch.push({ userId: key, swipe: { swipeId, targetId, direction, at } }) < NOTES_AT_ONCE) continue
+      await Promise.all(batch.map((one) => note(one, 'none')))
+      batch = []
+    }
+    await Promise.all(batch.map((one) => note(one, 'none')))
+  }
+
+  return {
+    swiped: (userId, swipe, answer) => noteOrKeep({ userId, swipe }, answer),
+    async rewound(userId, swipe) {
+      await noteOrKeep({ userId, swipe }, 'queued')
+    },
+    pendingOf: (userId) => pending.get(userId) ?? [],
+    close() {
+      for (const timer of timers) clearInterval(timer)
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { type ClusterOptions, ddlParts } from '../table.ts'
+import { matchDeletionsTable } from './deletions.ts'
+import { matchesTable } from './matches.ts'
+import { matchSwipesTable } from './swipes.ts'
+
+/** Columns with users, and the time of a row. A new profile with the same id keeps its rows, which are newer. */
+const ERASED = [
+  { table: matchSwipesTable.name, users: ['swiper_id', 'target_id'], time: 'ts' },
+  { table: matchesTable.name, users: ['user_a', 'user_b'], time: 'matched_at' },
+]
+/** Users per statement, so that its parameters remain short. */
+const USERS_AT_ONCE = 1_000
+/** Rows may arrive late, because their sink was behind. */
+const LATE_MS = 24 * 3_600_000
+/** The first run repeats what an earlier process may have left: the topics keep events for seven days. */
+const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
+
+/** Removes the rows of deleted users. */
+export interface UserEraser {
+  /**
+   * @param now epoch ms
+   * @returns the number of removed rows
+   */
+  run(now: number): Promise<number>
+}
+
+export function userEraser(client: ClickHouseClient, cluster: ClusterOptions): UserEraser {
+  const { onCluster } = ddlParts(cluster)
+  let lateMs = LATE_AT_FIRST_MS
+
+  async function rowsOf<Row>(query: string, params: Record<string, unknown>): Promise<Row[]> {
+    const settings = { output_format_json_quote_64bit_integers: 0 } as const
+    const answer = await client.query({ query, query_params: params, format: 'JSONCompactEachRow', clickhouse_settings: settings })
+    return await answer.json<Row>()
+  }
+
+  async function erase(deletions: readonly (readonly [string, number])[]): Promise<number> {
+    const params = { ids: deletions.map(([id]) => id), times: deletions.map(([, time]) => time) }
+    let removed = 0
+    for (const { table, users, time } of ERASED) {
+      const condition = users.map((column) => isOlder(column, time)).join(' OR ')
+      const [[found]] = await rowsOf<[number]>(`SELECT toUInt32(count()) FROM ${table} WHERE ${condition}`, params)
+      if (found === 0) continue
+      await client.command({
+        query: `ALTER TABLE ${table}${onCluster} DELETE WHERE ${condition}`,
+        query_params: params,
+        clickhouse_settings: { mutations_sync: '2' },
+      })
+      removed += found
+    }
+    return removed
+  }
+
+  return {
+    async run(now) {
+      const deletions = await rowsOf<[string, number]>(
+        `SELECT toString(user_id), toUnixTimestamp64Milli(max(deleted_at)) FROM ${matchDeletionsTable.name}
+WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
+        { since: now - lateMs },
+      )
+      let removed = 0
+      for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) removed += await erase(deletions.slice(from, from + USERS_AT_ONCE))
+      lateMs = LATE_MS
+      return removed
+    },
+  }
+}
+
+/** Returns the condition that a row concerns a deleted user and is from before the deletion. */
+function isOlder(column: string, time: string): string {
+  const deletedAt = `transform(toString(${column}), {ids:Array(String)}, {times:Array(Int64)}, toInt64(0))`
+  return `(${column} IN ({ids:Array(UUID)}) AND toUnixTimestamp64Milli(${time}) <= ${deletedAt})`
+}

@@ -1,0 +1,99 @@
+import type { BinaryReader, ListReader, ViewReader, ViewScript, ViewScripts } from '../view.ts'
+import type { Place } from './candidates/cells.ts'
+import { inOrder, type Ranked } from './candidates/ranking.ts'
+import { findCandidates, type SearchPlace, STACK_SIZE } from './search.ts'
+import { basisOf, REFILL_BELOW, STACK_TTL_MS, STORE_STACK, type Stack, stackFields, stackOf, storeStackKeys } from './stack.ts'
+import type { UserKeys } from './users.ts'
+import { exclusionsOf, interestOf, type UserState, viewerAt } from './viewer.ts'
+
+export interface BuildDeps {
+  readonly reader: ViewReader & ListReader & BinaryReader
+  readonly scripts: ViewScripts
+  /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
+  partitionOfCell(geohash4: string): number
+  /** Epoch ms. */
+  now(): number
+}
+
+/**
+ * Where the searches of a user stand who has more candidates nearby than one search may examine. A search goes on where
+ * the last one stopped, but only once the user has dealt with what that one found: otherwise those would be missing
+ * until the search comes round again.
+ */
+interface Resume {
+  /** The searches are comparable only while this stays the same: see `basisOf`. */
+  readonly basis: string
+  readonly from: SearchPlace
+  readonly next: SearchPlace
+  /** Users whom the search that began at `from` has found. */
+  readonly found: readonly string[]
+}
+
+/** A search takes milliseconds. If its process ends, others wait for this time. */
+export const BUILD_LOCK_MS = 2_000
+/** Somebody who returns later begins again with the nearest cells. */
+const RESUME_TTL_MS = 3_600_000
+
+/** KEYS: 1 the lock. ARGV: 1 a unique token, 2 time to live in ms. Returns 1 if the caller may search. */
+const LOCK_BUILD: ViewScript = {
+  name: 'lock-build',
+  source: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
+}
+
+/** Claims the only search of a user. Returns false while another one runs. */
+export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, token: string): Promise<boolean> {
+  return (await scripts.run(LOCK_BUILD, [building], [token, BUILD_LOCK_MS])) === 1
+}
+
+/**
+ * Searches candidates for a user and stores them.
+ * @param token the one with which the caller has locked the search
+ * @param state read after the search was locked: a rewind that came before would be missing
+ */
+export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Stack> {
+  const { reader, scripts, partitionOfCell, now } = deps
+  const builtAt = now()
+  const viewer = viewerAt(state, place)
+  const basis = basisOf(viewer)
+  const exclusion = exclusionsOf(state, builtAt)
+  const isExcluded = (userId: string) => exclusion(userId) !== undefined
+  const known = parseResume(await reader.get(keys.resume), basis)
+  const isOpen = known !== undefined && known.found.filter((id) => !isExcluded(id)).length >= REFILL_BELOW
+  const from = (isOpen ? known.from : known?.next) ?? {}
+  const { ranked, stoppedAt } = await findCandidates(
+    viewer,
+    {
+      reader,
+      partitionOf: partitionOfCell,
+      isExcluded,
+      interestOf: (userId) => interestOf(state.relations.get(userId)),
+      now: builtAt,
+    },
+    from,
+  )
+  const stack = stackOf([...ranked, ...leftOver(ranked)].sort(inOrder).slice(0, STACK_SIZE), basis, builtAt)
+  const next = stoppedAt ?? (ranked.length < STACK_SIZE ? undefined : from)
+  const resume = next === undefined || Object.keys(next).length === 0 ? undefined : { basis, from, next, found: idsOf(ranked) }
+  const { meta, fields } = stackFields(stack)
+  const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
+  await scripts.run(STORE_STACK, storeStackKeys(keys), args)
+  return stack
+
+  /** Candidates of the last search that this one does not come to, because it began where that one stopped. */
+  function leftOver(found: readonly Ranked[]): Ranked[] {
+    if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []
+    const ids = new Set(idsOf(found))
+    return state.stack.candidates
+      .filter(({ userId }) => !ids.has(userId) && !isExcluded(userId))
+      .map(({ score, ...candidate }) => ({ candidate, score, interest: interestOf(state.relations.get(candidate.userId)) }))
+  }
+}
+
+function parseResume(text: string | null, basis: string): Resume | undefined {
+  const resume = text === null ? undefined : (JSON.parse(text) as Resume)
+  return resume?.basis === basis ? resume : undefined
+}
+
+function idsOf(ranked: readonly Ranked[]): string[] {
+  return ranked.map(({ candidate }) => candidate.userId)
+}

@@ -1,0 +1,99 @@
+import type { ViewScript } from '../view.ts'
+import { MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
+import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
+import type { UserKeys } from './users.ts'
+
+/**
+ * Adds a swipe to the recent ones: see recent.ts. KEYS: 1 the recent events. ARGV: 1 time to live in ms, 2 maximum
+ * number of fields, 3 time, 4 swipe id, 5 target, 6 direction.
+ *
+ * A rewind that is older than the user's newest swipe is not noted: a note that comes late must not show anybody whom
+ * the user has swiped meanwhile, whereas a late note of a swipe only hides somebody for longer.
+ */
+const NOTE_SWIPE = `
+local at, id, target, direction = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local function isOlder(held)
+  if not held then return true end
+  local number, text = string.match(held, '^(%d+) (%S+)')
+  return tonumber(number) < at or (tonumber(number) == at and text < id)
+end
+local field = 's:' .. target
+local held = redis.call('HGET', KEYS[1], field)
+local isLast = isOlder(redis.call('HGET', KEYS[1], 'last'))
+local hasRoom = held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2])
+local swipe = ARGV[3] .. ' ' .. id .. ' ' .. direction
+if hasRoom and isOlder(held) and (isLast or direction ~= 'REWIND') then redis.call('HSET', KEYS[1], field, swipe) end
+if isLast then redis.call('HSET', KEYS[1], 'last', swipe .. ' ' .. target) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+`
+
+/**
+ * Notes a swipe, removes its target from the kept candidates, claims a refill if few are left, and looks for the target
+ * among those who like the user.
+ *
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 who likes the user, 5 the user's matches. ARGV: as
+ * in NOTE_SWIPE, then 7 `1` if the answer may announce a match, 8 the number of candidates below which a refill is due,
+ * 9 ms until the next refill. Returns two flags: the refill is claimed, the target likes the user.
+ */
+export const TAKE_SWIPE: ViewScript = {
+  name: 'take-swipe',
+  source: `${NOTE_SWIPE}
+redis.call('HDEL', KEYS[2], target)
+local claimed = 0
+if redis.call('HEXISTS', KEYS[2], 'meta') == 1 and redis.call('HLEN', KEYS[2]) - 1 < tonumber(ARGV[8]) then
+  if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[9]) then claimed = 1 end
+end
+local likes = 0
+if redis.call('ZSCORE', KEYS[4], target) or redis.call('ZSCORE', KEYS[5], target) then likes = 1 end
+if likes == 1 and ARGV[7] == '1' then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
+return {claimed, likes}
+`,
+}
+
+/**
+ * Notes a rewind. The kept candidates may have been found without its target, so they go, and a search that runs does
+ * not store what it finds. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
+ */
+export const TAKE_REWIND: ViewScript = {
+  name: 'take-rewind',
+  source: `${NOTE_SWIPE}
+redis.call('DEL', KEYS[2], KEYS[3])
+return 1
+`,
+}
+
+export interface TakenSwipe {
+  /** The caller must request a refill. */
+  readonly isRefillClaimed: boolean
+  /** The target likes the user, or is matched with them. */
+  readonly isLiked: boolean
+}
+
+export function takeSwipeKeys({ recent, stack, refill, likes, matches }: UserKeys): string[] {
+  return [recent, stack, refill, likes, matches]
+}
+
+/**
+ * What follows from noting a swipe: its answer may announce a match, or it is queued, or there is none, because the
+ * note is repeated. Only an answered swipe can claim a refill.
+ */
+export type SwipeAnswer = 'match' | 'queued' | 'none'
+
+/** Arguments of TAKE_SWIPE. */
+export function takeSwipeArguments(swipe: RecentSwipe, answer: SwipeAnswer): (string | number)[] {
+  return [...noteSwipeArguments(swipe), answer === 'match' ? '1' : '0', answer === 'none' ? 0 : REFILL_BELOW, REFILL_EVERY_MS]
+}
+
+export function takenSwipe(answer: unknown): TakenSwipe {
+  const [claimed, likes] = answer as [number, number]
+  return { isRefillClaimed: claimed === 1, isLiked: likes === 1 }
+}
+
+export function takeRewindKeys({ recent, stack, building }: UserKeys): string[] {
+  return [recent, stack, building]
+}
+
+/** Arguments of TAKE_REWIND. */
+export function noteSwipeArguments({ at, swipeId, targetId, direction }: RecentSwipe): (string | number)[] {
+  return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, at, swipeId, targetId, direction]
+}

@@ -1,0 +1,24 @@
+import type { Cluster, Redis } from 'ioredis'
+import type { BinaryReader, ListReader, ViewReader } from './view.ts'
+
+/** @param ask awaits each answer, for instance to convert its error */
+export function viewReader(
+  client: Redis | Cluster,
+  ask: <T>(answer: Promise<T>) => Promise<T> = (answer) => answer,
+): ViewReader & ListReader & BinaryReader {
+  // Redis and Cluster share these commands, but their overloads cannot be called through the union type.
+  const redis = client as Redis
+  return {
+    get: (key) => ask(redis.get(key)),
+    hget: (key, field) => ask(redis.hget(key, field)),
+    hmget: (key, fields) => ask(redis.hmget(key, ...fields)),
+    zcard: (key) => ask(redis.zcard(key)),
+    zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
+    zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
+    zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
+    hgetall: (key) => ask(redis.hgetall(key)),
+    getBuffer: (key) => ask(redis.getBuffer(key)),
+    hmgetBuffer: (key, fields) => ask(redis.hmgetBuffer(key, ...fields)),
+    hgetallBuffer: (key) => ask(redis.hgetallBuffer(key)),
+  }
+}

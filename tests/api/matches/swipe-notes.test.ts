@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { createLogger } from '../../../api/kit/logging.ts'
+import { type SwipeNotes, swipeNotes } from '../../../api/matches/swipe-notes.ts'
+import type { SwipeEvent } from '../../../schemas/matches/types.ts'
+import { TAKE_REWIND, TAKE_SWIPE } from '../../../state/views/matches/take-swipe.ts'
+import { userKeys } from '../../../state/views/matches/users.ts'
+import type { ViewScripts } from '../../../state/views/view.ts'
+import { ANN, BOB, CAT, swipe } from '../../pipelines/matches/swipes.ts'
+
+const MINUTE_MS = 60_000
+const SECOND_MS = 1_000
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** Notes on a Redis that may be away, beside a spool that holds some swipes. */
+function world(spooled: readonly SwipeEvent[] = []) {
+  const state = { isDown: false }
+  const run: { script: string; key: string; target: unknown; below: unknown }[] = []
+  const scripts: ViewScripts = {
+    async run({ name }, [key], args) {
+      if (state.isDown) throw new Error('Redis is away')
+      run.push({ script: name, key, target: args[4], below: args[7] })
+      return name === TAKE_SWIPE.name ? [1, 1] : 1
+    },
+  }
+  const facts = {
+    async *spooled() {
+      for (const value of spooled) yield { key: value.swiper_id as never, value: value as never }
+    },
+  }
+  const notes: SwipeNotes = swipeNotes({ scripts, facts, log: createLogger('silent'), keysOf: (userId) => userKeys(0, userId) })
+  onTestFinished(() => notes.close())
+  return { state, run, notes }
+}
+
+const at = 1_700_000_000_000
+const made = (targetId: string, direction = 'LEFT', later = 0) => ({ swipeId: `${targetId}-${later}`, targetId, direction, at: at + later })
+
+test('a swipe that Redis does not take counts in this process, and is noted as soon as Redis is back', async () => {
+  const { state, run, notes } = world()
+  state.isDown = true
+  expect(await notes.swiped(ANN, made(BOB), 'match')).toEqual({ isRefillClaimed: false, isLiked: false })
+  await notes.rewound(ANN, made(BOB, 'REWIND', 1))
+  expect(notes.pendingOf(ANN).map(({ direction }) => direction)).toEqual(['LEFT', 'REWIND'])
+  await vi.advanceTimersByTimeAsync(2 * SECOND_MS)
+  expect(notes.pendingOf(ANN)).toHaveLength(2)
+  state.isDown = false
+  await vi.advanceTimersByTimeAsync(SECOND_MS)
+  expect(notes.pendingOf(ANN)).toEqual([])
+  expect(run.map(({ script }) => script)).toEqual([TAKE_SWIPE.name, TAKE_REWIND.name])
+  // Nobody would send the request of a refill that a repetition claims.
+  expect(run[0].below).toBe(0)
+})
+
+test('spooled swipes are noted every minute, in case Redis was emptied', async () => {
+  const { run, notes, state } = world([swipe(ANN, BOB, 'LEFT', at), swipe(CAT, BOB, 'RIGHT', at), swipe(ANN, BOB, 'REWIND', at + 1)])
+  await vi.advanceTimersByTimeAsync(MINUTE_MS - 1)
+  expect(run).toEqual([])
+  await vi.advanceTimersByTimeAsync(1)
+  expect(run.map(({ script, key }) => [script, key])).toEqual([
+    [TAKE_SWIPE.name, userKeys(0, ANN).recent],
+    [TAKE_SWIPE.name, userKeys(0, CAT).recent],
+    [TAKE_REWIND.name, userKeys(0, ANN).recent],
+  ])
+  state.isDown = true
+  await vi.advanceTimersByTimeAsync(MINUTE_MS)
+  state.isDown = false
+  await vi.advanceTimersByTimeAsync(MINUTE_MS)
+  expect(run).toHaveLength(6)
+  expect(notes.pendingOf(ANN)).toEqual([])
+})
+
+test('the number of notes that wait for Redis is bounded', async () => {
+  const { state, notes } = world()
+  state.isDown = true
+  for (let index = 0; index < 10_001; index++) await notes.swiped(ANN, made(`${index}`), 'queued')
+  expect(notes.pendingOf(ANN)).toHaveLength(10_000)
+})

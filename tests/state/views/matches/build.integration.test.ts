@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import type { MatchProfile } from '../../../../schemas/matches/types.ts'
+import { boundedScripts } from '../../../../state/redis/bounded-scripts.ts'
+import { runScript } from '../../../../state/redis/run-script.ts'
+import { type BuildDeps, buildStack, lockBuild } from '../../../../state/views/matches/build.ts'
+import { formatMember } from '../../../../state/views/matches/candidates/index-member.ts'
+import { cellKey } from '../../../../state/views/matches/index-cells.ts'
+import { type RecentSwipe, severedField } from '../../../../state/views/matches/recent.ts'
+import { refillStack } from '../../../../state/views/matches/refill.ts'
+import { parseStack, type Stack } from '../../../../state/views/matches/stack.ts'
+import {
+  noteSwipeArguments,
+  TAKE_REWIND,
+  TAKE_SWIPE,
+  takenSwipe,
+  takeRewindKeys,
+  takeSwipeArguments,
+  takeSwipeKeys,
+} from '../../../../state/views/matches/take-swipe.ts'
+import { MATCH_USERS_VIEW, userKeys } from '../../../../state/views/matches/users.ts'
+import { readUser, type UserState } from '../../../../state/views/matches/viewer.ts'
+import { viewReader } from '../../../../state/views/reader.ts'
+import { caughtUpKey } from '../../../../state/views/view.ts'
+import { privateRedis } from '../../../stack/index.ts'
+
+const PARTITION = 0
+const PLACE = { lat: 52.52, lon: 13.405 }
+const ANN = '0a000000-0000-4000-8000-000000000000'
+
+/** A Redis with Ann and `count` users around her, of whom every `everyth` suits. */
+async function world(count: number, everyth = 1) {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const now = Date.now()
+  const keys = userKeys(PARTITION, ANN)
+  const profile: MatchProfile = {
+    user_id: ANN,
+    display_name: 'Ann',
+    birth_date: '1990-05-01',
+    gender: 'f',
+    seeking_gender: ['m'],
+    bio: null,
+    min_age_pref: 18,
+    max_age_pref: 99,
+    max_dist_km: 50,
+    is_active: true,
+    photo_urls: [],
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+  }
+  await redis.set(keys.profile, JSON.stringify(profile))
+  await redis.hset(keys.recent, { place: `${PLACE.lat} ${PLACE.lon} ${now}` })
+  await redis.set(caughtUpKey(MATCH_USERS_VIEW, PARTITION), '1')
+  const suitable = new Set<string>()
+  for (let index = 0; index < count; index++) {
+    const userId = randomUUID()
+    const suits = index % everyth === 0
+    if (suits) suitable.add(userId)
+    const described = { birthDate: '1990-05-01', gender: suits ? 'm' : 'f', seekingGender: [], minAge: 18, maxAge: 99, elo: 1_500 }
+    const place = { lat: PLACE.lat + (index % 3) / 1_000, lon: PLACE.lon }
+    const member = formatMember({ userId, place, ...described, lastActiveAt: now, completeness: 0, version: now })
+    await redis.zadd(cellKey(0, member.slice(0, 4)), 0, member)
+  }
+  const deps: BuildDeps = {
+    reader: viewReader(redis),
+    scripts: boundedScripts({ redis, timeoutMs: 10_000, monotonic: () => performance.now() }),
+    partitionOfCell: () => 0,
+    now: Date.now,
+  }
+  const state = async () => (await readUser(deps.reader, PARTITION, ANN)) as UserState
+  const stack = async () => parseStack(await redis.hgetall(keys.stack))
+  const note = (swipe: RecentSwipe) =>
+    swipe.direction === 'REWIND'
+      ? runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe))
+      : runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'queued')).then(takenSwipe)
+  const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: Date.now() })
+  async function build(): Promise<Stack> {
+    const token = randomUUID()
+    expect(await lockBuild(deps, keys, token)).toBe(true)
+    return await buildStack(deps, keys, token, await state(), PLACE)
+  }
+  return { redis, keys, deps, suitable, state, stack, swipe, build }
+}
+
+const idsOf = (stack: Stack | undefined) => stack?.candidates.map(({ userId }) => userId) ?? []
+
+test('searches of a user who deals with all candidates come to everybody in a dense quarter', async () => {
+  const { suitable, build, swipe, redis, keys } = await world(12_000, 100)
+  const shown = new Set<string>()
+  for (let round = 0; round < 6; round++) {
+    for (const userId of idsOf(await build())) {
+      expect(shown.has(userId)).toBe(false)
+      shown.add(userId)
+      await swipe(userId)
+    }
+  }
+  expect(shown).toEqual(suitable)
+  expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(3_600_000)
+})
+
+test('a search does not go on while most candidates of the last one are left, and keeps the few that are', async () => {
+  const { build, swipe } = await world(12_000, 300)
+  const first = idsOf(await build())
+  expect(first.length).toBeGreaterThan(10)
+  expect(new Set(idsOf(await build()))).toEqual(new Set(first))
+  for (const userId of first.slice(3)) await swipe(userId)
+  const next = idsOf(await build())
+  expect(next).toEqual(expect.arrayContaining(first.slice(0, 3)))
+  expect(next.length).toBeGreaterThan(3)
+})
+
+test('what happens during a search is not undone by its result', async () => {
+  const { deps, keys, state, stack, swipe, redis } = await world(4)
+  const token = randomUUID()
+  await lockBuild(deps, keys, token)
+  const before = await state()
+  const [one, other, third, last] = await membersOf(redis)
+  await swipe(one)
+  await swipe(other)
+  await swipe(other, 'REWIND')
+  await redis.hset(keys.recent, severedField(third, 'blocked'), '1')
+  // The rewind has taken the lock away, because the search may lack its target.
+  await buildStack(deps, keys, token, before, PLACE)
+  expect(await stack()).toBeUndefined()
+  await lockBuild(deps, keys, token)
+  await buildStack(deps, keys, token, before, PLACE)
+  expect(new Set(idsOf(await stack()))).toEqual(new Set([other, last]))
+  expect(await redis.exists(keys.building)).toBe(0)
+})
+
+/** Returns the users of the only cell. */
+async function membersOf(redis: Redis): Promise<string[]> {
+  const [key] = await redis.keys('*:cell:*')
+  return (await redis.zrange(key, '0', '-1')).map((member) => member.split('|')[1])
+}
+
+test('only one search of a user runs at a time', async () => {
+  const { deps, keys, stack, build } = await world(3)
+  await lockBuild(deps, keys, 'one')
+  expect(await lockBuild(deps, keys, 'other')).toBe(false)
+  expect(await refillStack(deps, PARTITION, ANN, 'other')).toBe('skipped')
+  // The process of the first search may have ended, so the lock does not last.
+  await expect.poll(() => refillStack(deps, PARTITION, ANN, 'other'), { timeout: 30_000 }).toBe('built')
+  expect(idsOf(await stack())).toHaveLength(3)
+  expect(idsOf(await build())).toHaveLength(3)
+})
+
+test('a swipe claims a refill once in a while when few candidates are left', async () => {
+  const { build, swipe, stack } = await world(8)
+  const ids = idsOf(await build())
+  const claims: boolean[] = []
+  for (const userId of ids) claims.push(((await swipe(userId)) as { isRefillClaimed: boolean }).isRefillClaimed)
+  // Four are left after the fourth swipe.
+  expect(claims).toEqual([false, false, false, true, false, false, false, false])
+  expect(idsOf(await stack())).toEqual([])
+})
+
+test('a user who cannot be served gets no refill', async () => {
+  const { deps, keys, redis } = await world(3)
+  await redis.hdel(keys.recent, 'place')
+  expect(await refillStack(deps, PARTITION, ANN, 'one')).toBe('skipped')
+  expect(await redis.exists(keys.building)).toBe(0)
+  expect(await refillStack(deps, PARTITION, randomUUID(), 'one')).toBe('skipped')
+})

@@ -1,0 +1,100 @@
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { testDriver } from '../../../../pipelines/engine/testing.ts'
+import { decideProfile } from '../../../../pipelines/matches/profiles/decide.ts'
+import { matchUsers } from '../../../../pipelines/matches/users/topology.ts'
+import { matchProfiles, matchSeen, swipeEvents } from '../../../../schemas/matches/topics.ts'
+import type { MatchProfile, MatchSeen, SwipeEvent } from '../../../../schemas/matches/types.ts'
+import { runScript } from '../../../../state/redis/run-script.ts'
+import { viewStore } from '../../../../state/views/apply.ts'
+import type { RecentSwipe } from '../../../../state/views/matches/recent.ts'
+import {
+  noteSwipeArguments,
+  TAKE_REWIND,
+  TAKE_SWIPE,
+  takeRewindKeys,
+  takeSwipeArguments,
+  takeSwipeKeys,
+} from '../../../../state/views/matches/take-swipe.ts'
+import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
+import { exclusionsOf, readUser } from '../../../../state/views/matches/viewer.ts'
+import { viewReader } from '../../../../state/views/reader.ts'
+import { caughtUpKey, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
+import { profileCommand, swipe } from '../../../pipelines/matches/swipes.ts'
+import { privateRedis } from '../../../stack/index.ts'
+
+const BOB = '0b000000-0000-4000-8000-000000000000'
+const PARTITION = 0
+
+type Direction = SwipeEvent['direction']
+type SeenRecord = { readonly key: string; readonly value: MatchSeen | null }
+/** `note`: the API notes an action before it answers. `apply`: the sink applies the records that follow from it. */
+type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
+
+/** All orders of notes and applications of actions that one client sends one after the other. */
+function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied = 0): Generator<readonly Step[]> {
+  if (noted === actions && applied === actions) yield done
+  if (noted < actions) yield* orders(actions, [...done, { kind: 'note', action: noted }], noted + 1, applied)
+  // An action is published once the previous one was answered, which is after its note.
+  if (applied < actions && applied <= noted) yield* orders(actions, [...done, { kind: 'apply', action: applied }], noted, applied + 1)
+}
+
+/** The records that the pipeline emits for each action of a user. */
+function recordsOf(annId: string, events: readonly SwipeEvent[]): { profile: MatchProfile; records: SeenRecord[][] } {
+  const driver = testDriver(matchUsers)
+  const body = profileCommand('put', { display_name: 'Ann', birth_date: '1990-05-01' })
+  const profile = decideProfile(undefined, body, { key: annId, now: driver.now, commandId: 'c' }).state as MatchProfile
+  driver.pipe(matchProfiles, annId, { view: profile, result: null })
+  driver.read(matchSeen)
+  const records = events.map((event) => {
+    driver.pipe(swipeEvents, annId, event)
+    return driver.read(matchSeen) as SeenRecord[]
+  })
+  return { profile, records }
+}
+
+test.each<readonly Direction[]>([
+  ['LEFT', 'REWIND', 'LEFT'],
+  ['RIGHT', 'REWIND', 'LEFT', 'REWIND'],
+])('an answered swipe hides its target, and a rewind shows it, in every order of notes and records: %s %s %s', async (...directions) => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const store = viewStore(redis)
+  let user = 0
+  for (const order of orders(directions.length)) {
+    const annId = `0a000000-0000-4000-8000-${String(user++).padStart(12, '0')}`
+    const start = Date.now()
+    const events = directions.map((direction, index) => swipe(annId, BOB, direction, start + index))
+    const { profile, records } = recordsOf(annId, events)
+    const keys = userKeys(PARTITION, annId)
+    await redis.set(caughtUpKey(MATCH_USERS_VIEW, PARTITION), '1')
+    await redis.set(keys.profile, JSON.stringify(profile))
+    const note = async ({ swipe_id, direction, ts }: SwipeEvent) => {
+      const noted: RecentSwipe = { swipeId: swipe_id, targetId: BOB, direction, at: ts }
+      if (direction === 'REWIND') await runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(noted))
+      else await runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(noted, 'match'))
+    }
+    let position = 0
+    const apply = async (seen: readonly SeenRecord[]) => {
+      const operations = seen.flatMap(({ key, value }) => matchUsersView.operationsFor(PARTITION, key, value))
+      const batch = { view: MATCH_USERS_VIEW, partition: PARTITION, topic: `of ${annId}`, viewTopics: [matchSeen.name], operations }
+      const expected = position === 0 ? undefined : position
+      await store.apply({ ...batch, expected, next: ++position, caughtUp: false, now: Date.now() })
+    }
+    let answered = -1
+    let known = -1
+    for (const { kind, action } of order) {
+      if (kind === 'note') await note(events[action])
+      else await apply(records[action])
+      if (kind === 'note') answered = action
+      known = Math.max(known, action)
+      const state = await readUser(viewReader(redis), PARTITION, annId)
+      if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
+      const isHidden = exclusionsOf(state, Date.now())(BOB) === 'swiped'
+      // While an action is under way, either result is right.
+      if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
+    }
+    // Only what came after its own record may remain, and it agrees with the view.
+    expect(Object.keys(await redis.hgetall(keys.recent)).filter((field) => field.startsWith('s:')).length).toBeLessThanOrEqual(1)
+  }
+})
