@@ -7,11 +7,20 @@ import type { Viewer } from './candidates/person.ts'
 import { type Interest, inOrder, type Ranked, scoreOf } from './candidates/ranking.ts'
 import { cellKey } from './index-cells.ts'
 
-/** Bounds of one search: docs/services/matches.md#candidates */
 export const STACK_SIZE = 50
-const EXAMINED_PER_STEP = 2_000
-const EXAMINED_IN_ALL = 5_000
-const MAX_RING_CELLS = 200
+
+/** Limits the work and the result of one search. */
+export interface SearchBounds {
+  /** The search ends when this many candidates pass, and returns no more. */
+  readonly stackSize: number
+  readonly examinedPerStep: number
+  readonly examinedInAll: number
+  /** Maximum number of cells beyond the neighbours. */
+  readonly ringCells: number
+}
+
+/** docs/services/matches.md#candidates */
+const BOUNDS: SearchBounds = { stackSize: STACK_SIZE, examinedPerStep: 2_000, examinedInAll: 5_000, ringCells: 200 }
 const RING_CELLS_AT_ONCE = 16
 
 export interface SearchDeps {
@@ -25,15 +34,15 @@ export interface SearchDeps {
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
-  /** Lifts the bounds, for tests against an exhaustive search. */
-  readonly bounds?: { readonly perStep: number; readonly inAll: number }
+  /** Default: the documented ones. */
+  readonly bounds?: SearchBounds
 }
 
 /** By geohash of a cell: the last user of the cell who was examined. Cells that are read to their end are missing. */
 export type SearchPlace = Readonly<Record<string, string>>
 
 export interface Found {
-  /** Best first, at most 50. */
+  /** Best first; no more than the bounds allow. */
   readonly ranked: Ranked[]
   /** Where the search stopped at its bounds; undefined if it found enough, or read all cells to their end. */
   readonly stoppedAt: SearchPlace | undefined
@@ -45,10 +54,10 @@ export interface Found {
  * @param from where an earlier search stopped; its cells are read from there on
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found> {
-  const { reader, partitionOf, isExcluded, interestOf, onSearched, now, bounds } = deps
-  const { perStep, inAll } = bounds ?? { perStep: EXAMINED_PER_STEP, inAll: EXAMINED_IN_ALL }
+  const { reader, partitionOf, isExcluded, interestOf, onSearched, now, bounds = BOUNDS } = deps
   /** The newest version of each user who was examined. */
-  const known = new Map<string, IndexMember>()
+  const known = new Map<string, number>()
+  const passing = new Map<string, Ranked>()
   const visited = new Set<string>()
   const places = new Map(Object.entries(from))
   let examined = 0
@@ -57,7 +66,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   async function examine(cells: readonly Cell[]): Promise<void> {
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)))
     for (const cell of open) visited.add(geohashOf(cell))
-    let room = Math.min(perStep, inAll - examined)
+    let room = Math.min(bounds.examinedPerStep, bounds.examinedInAll - examined)
     while (open.length > 0 && room >= open.length) {
       const share = Math.floor(room / open.length)
       const found = await Promise.all(open.map((cell) => membersOf(cell, share)))
@@ -77,9 +86,20 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   function add(member: IndexMember): void {
     const before = known.get(member.userId)
     // Wider cells contain the narrower ones of earlier steps.
-    if (before !== undefined && before.version >= member.version) return
+    if (before !== undefined && before >= member.version) return
     examined++
-    known.set(member.userId, member)
+    known.set(member.userId, member.version)
+    judge(member)
+  }
+
+  function judge(candidate: IndexMember): void {
+    const { userId } = candidate
+    if (!passes(viewer, candidate, now) || isExcluded(userId)) {
+      passing.delete(userId)
+      return
+    }
+    const interest = interestOf(userId)
+    passing.set(userId, { candidate, interest, score: scoreOf(viewer, candidate, interest, now) })
   }
 
   function membersOf(cell: Cell, count: number): Promise<string[]> {
@@ -88,28 +108,19 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
     return reader.zrangebylex(cellKey(partitionOf(geohash4), geohash4), min, max, 0, count)
   }
 
-  function survivors(): Ranked[] {
-    return [...known.values()]
-      .filter((member) => passes(viewer, member, now) && !isExcluded(member.userId))
-      .map((candidate) => {
-        const interest = interestOf(candidate.userId)
-        return { candidate, interest, score: scoreOf(viewer, candidate, interest, now) }
-      })
-  }
-
-  for (const cells of steps(viewer)) {
+  for (const cells of steps(viewer, bounds.ringCells)) {
     await examine(cells)
-    if (examined >= inAll || survivors().length >= STACK_SIZE) break
+    if (examined >= bounds.examinedInAll || passing.size >= bounds.stackSize) break
   }
-  const passing = survivors().sort(inOrder)
-  const isShort = passing.length < STACK_SIZE
-  return { ranked: passing.slice(0, STACK_SIZE), stoppedAt: isShort && places.size > 0 ? Object.fromEntries(places) : undefined }
+  const ranked = [...passing.values()].sort(inOrder).slice(0, bounds.stackSize)
+  const isShort = passing.size < bounds.stackSize
+  return { ranked, stoppedAt: isShort && places.size > 0 ? Object.fromEntries(places) : undefined }
 }
 
 /** Yields the cells of each step of a search. */
-function* steps({ place, maxDistanceKm }: Viewer): Generator<Cell[]> {
+function* steps({ place, maxDistanceKm }: Viewer, ringCells: number): Generator<Cell[]> {
   for (const precision of [6, 5, 4] as const) yield withNeighbours(cellOf(place, precision))
-  const rings = cellsWithin(place, maxDistanceKm, MAX_RING_CELLS)
+  const rings = cellsWithin(place, maxDistanceKm, ringCells)
   for (let from = 0; from < rings.length; from += RING_CELLS_AT_ONCE)
     yield rings.slice(from, from + RING_CELLS_AT_ONCE).map(({ cell }) => cell)
 }
