@@ -20,6 +20,10 @@ export const DATA_SETS = {
     origin: "monperrus' crawler-user-agents from GitHub and Intoli's user-agents from npm",
     path: 'user-agents',
   },
+  profiles: {
+    origin: "59,946 profiles of OkCupid's users around San Francisco by Kim and Escobedo-Land, from the Journal of Statistics Education",
+    path: 'profiles/profiles_revised.csv.gz',
+  },
   places: { origin: "the trend locations of Twitter's API and cities1000 of geonames.org", path: 'places' },
 } as const satisfies Record<string, DataSet>
 

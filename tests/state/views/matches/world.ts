@@ -1,0 +1,140 @@
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import type { Place } from '../../../../state/views/matches/candidates/cells.ts'
+import { ACTIVE_WITHIN_MS } from '../../../../state/views/matches/candidates/filters.ts'
+import { formatMember, type IndexMember, indexCellOf, indexedPlace } from '../../../../state/views/matches/candidates/index-member.ts'
+import type { Viewer } from '../../../../state/views/matches/candidates/person.ts'
+import { inOrder, type Ranked, scoreOf } from '../../../../state/views/matches/candidates/ranking.ts'
+import { matchIndexView } from '../../../../state/views/matches/index-cells.ts'
+import { findCandidates, type SearchBounds } from '../../../../state/views/matches/search.ts'
+import type { ListReader } from '../../../../state/views/view.ts'
+import type { Person } from '../../../../tools/people/people.ts'
+import { integer, seededRandom } from '../../../../tools/random/random.ts'
+
+const PARTITIONS = 64
+const HOUR_MS = 3_600_000
+const EARTH_RADIUS_KM = 6371.0088
+const RADIANS = Math.PI / 180
+/** Some users have not been active for longer than the filter accepts. */
+const IDLE_FOR_AT_MOST_MS = 1.2 * ACTIVE_WITHIN_MS
+
+/** Without limits, a search finds everybody who passes. */
+export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, examinedInAll: 1e9, ringCells: 1e9 }
+
+/** Users in an index of the same form as in Redis, and the same users in a plain list. */
+export interface World {
+  readonly viewers: readonly Viewer[]
+  search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
+  /** Everybody in the list who passes the filters, best first. `among` limits the list. */
+  bruteForce(viewer: Viewer, among?: (place: Place) => boolean): Ranked[]
+}
+
+export function worldOf(people: readonly Person[], now: number): World {
+  const random = seededRandom(5)
+  const viewers = people.map(({ userId, birthDate, gender, seekingGender, minAge, maxAge, maxDistanceKm, place }) => ({
+    userId,
+    place: indexedPlace(place),
+    birthDate,
+    gender,
+    seekingGender,
+    minAge,
+    maxAge,
+    maxDistanceKm,
+    elo: 1_000 + integer(random, 1_000),
+    lastActiveAt: now - integer(random, Math.floor(IDLE_FOR_AT_MOST_MS / HOUR_MS)) * HOUR_MS,
+    completeness: integer(random, 5) / 4,
+  }))
+  const reader = lexicalReader(viewers.map((viewer) => formatMember({ ...viewer, version: now } satisfies IndexMember)))
+
+  return {
+    viewers,
+    search: (viewer, excluded, bounds) =>
+      findCandidates(viewer, {
+        reader,
+        partitionOf: partitionOfCell,
+        isExcluded: (userId) => excluded.has(userId),
+        interestOf: () => 'none',
+        now,
+        ...(bounds && { bounds }),
+      }),
+    bruteForce: (viewer, among = () => true) =>
+      viewers
+        .filter((other) => among(other.place) && suits(viewer, other, now))
+        .map((candidate) => ({ candidate, interest: 'none' as const, score: scoreOf(viewer, candidate, 'none', now) }))
+        .sort(inOrder),
+  }
+}
+
+/** The filters as the documentation words them, without any code of the search. */
+function suits(viewer: Viewer, other: Viewer, now: number): boolean {
+  const seeks = (one: Viewer, who: Viewer) => one.seekingGender.length === 0 || one.seekingGender.includes(who.gender as string)
+  const ageSuits = (one: Viewer, age: number) => age >= one.minAge && age <= one.maxAge
+  return (
+    viewer.userId !== other.userId &&
+    seeks(viewer, other) &&
+    seeks(other, viewer) &&
+    now - other.lastActiveAt <= ACTIVE_WITHIN_MS &&
+    ageSuits(viewer, yearsOf(other.birthDate, now)) &&
+    ageSuits(other, yearsOf(viewer.birthDate, now)) &&
+    angularDistanceKm(viewer.place, other.place) <= viewer.maxDistanceKm
+  )
+}
+
+/** Compares dates as texts. Nobody in these tests is born on 29 February of a year in which that matters. */
+function yearsOf(birthDate: string, now: number): number {
+  const today = new Date(now).toISOString()
+  return Number(today.slice(0, 4)) - Number(birthDate.slice(0, 4)) - Number(today.slice(5, 10) < birthDate.slice(5))
+}
+
+/** Returns the distance by the angle between two vectors from the earth's centre, not by the haversine formula. */
+function angularDistanceKm(a: Place, b: Place): number {
+  const [ax, ay, az] = vectorTo(a)
+  const [bx, by, bz] = vectorTo(b)
+  const cross = Math.hypot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
+  return EARTH_RADIUS_KM * Math.atan2(cross, ax * bx + ay * by + az * bz)
+}
+
+function vectorTo({ lat, lon }: Place): readonly [number, number, number] {
+  const along = Math.cos(lat * RADIANS)
+  return [along * Math.cos(lon * RADIANS), along * Math.sin(lon * RADIANS), Math.sin(lat * RADIANS)]
+}
+
+function partitionOfCell(geohash4: string): number {
+  return partitionFor(Buffer.from(geohash4), PARTITIONS)
+}
+
+/** Holds the members under the keys of the view and answers lexical ranges, like sorted sets with equal scores. */
+function lexicalReader(members: readonly string[]): ListReader {
+  const sets = new Map<string, string[]>()
+  for (const member of members.toSorted()) {
+    const partition = partitionOfCell(indexCellOf(member))
+    for (const operation of matchIndexView.operationsFor(partition, member, { user_id: '' })) {
+      if (operation.op !== 'zadd') throw new Error(`the index is not written by ${operation.op}`)
+      const set = sets.get(operation.key)
+      if (set === undefined) sets.set(operation.key, [operation.member])
+      else set.push(operation.member)
+    }
+  }
+  const unused = () => Promise.reject(new Error('a search reads only lexical ranges'))
+  return {
+    hmget: unused,
+    hgetall: unused,
+    zcard: unused,
+    zrange: unused,
+    zrevrange: unused,
+    async zrangebylex(key, min, max, offset, count) {
+      const set = sets.get(key) ?? []
+      const from = firstAtLeast(set, min.slice(1)) + offset
+      return set.slice(from, Math.min(from + count, firstAtLeast(set, max.slice(1))))
+    },
+  }
+}
+
+function firstAtLeast(sorted: readonly string[], text: string): number {
+  let [from, to] = [0, sorted.length]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (sorted[middle] < text) from = middle + 1
+    else to = middle
+  }
+  return from
+}
