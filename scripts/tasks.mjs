@@ -31,5 +31,6 @@ export const TASKS = {
   'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },
   'bench:links': { does: 'measures link creation and redirects, here and in peers', file: 'bench/links/run.ts', programs: STACK },
+  'bench:matches': { does: 'measures the match feed, its pipelines and peers', file: 'bench/matches/run.ts', programs: STACK },
   'bench:idle': { does: 'measures the CPU and memory of an idle npm start', file: 'bench/idle.ts', programs: STACK },
 }

@@ -22,14 +22,30 @@ export interface NodeProcess {
  * Starts one of the project's programs, which logs its address.
  * @param event name of the log event with the address
  */
-export async function startNode(main: string, flags: readonly string[], env: Record<string, string>, event: string): Promise<NodeProcess> {
-  const child: ChildProcess = spawn(process.execPath, [...flags, join(ROOT, main)], {
+export function startNode(
+  main: string,
+  flags: readonly string[],
+  env: Record<string, string>,
+  event: string,
+  args: readonly string[] = [],
+): Promise<NodeProcess> {
+  return startProgram(process.execPath, [...flags, join(ROOT, main), ...args], env, event)
+}
+
+/** Starts any program that logs its address as JSON. Otherwise like `startNode`. */
+export async function startProgram(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  event: string,
+): Promise<NodeProcess> {
+  const child: ChildProcess = spawn(program, args, {
     env: { ...inheritedEnv(), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
   const line = await new Promise<Record<string, unknown>>((found, failed) => {
-    void exited.then(() => failed(new Error(`${main} ended before it was ready`)))
+    void exited.then(() => failed(new Error(`${[program, ...args].join(' ')} ended before it was ready`)))
     createInterface({ input: child.stdout! }).on('line', (text) => {
       if (text.includes(`"${event}"`)) found(JSON.parse(text))
     })

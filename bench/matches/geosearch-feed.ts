@@ -1,0 +1,65 @@
+/**
+ * A feed that finds its candidates with GEOSEARCH, nearest first, and filters, ranks and answers like ours. It checks
+ * no token and no limit, and it keeps no stack.
+ * Arguments: address of Redis, key of the geo set, number of partitions of the view of users.
+ */
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+import { Hono } from 'hono'
+import { Redis } from 'ioredis'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import type { MatchProfile } from '../../schemas/matches/types.ts'
+import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
+import { passes } from '../../state/views/matches/candidates/filters.ts'
+import { parseMember } from '../../state/views/matches/candidates/index-member.ts'
+import type { Viewer } from '../../state/views/matches/candidates/person.ts'
+import { inOrder, type Ranked, scoreOf } from '../../state/views/matches/candidates/ranking.ts'
+import { userKeys } from '../../state/views/matches/users.ts'
+import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/matches/viewer.ts'
+import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+
+/** The nearest so many are examined, then more if fewer than a stack pass; ours examines 2,000 a step and 5,000 in all. */
+const STEPS = [500, 2_000, 5_000]
+const STACK_SIZE = 50
+const SHOWN = 20
+
+const [address, geoKey, partitions] = process.argv.slice(2)
+const redis = new Redis(address, { enableAutoPipelining: true })
+const partitionOf = (userId: string) => partitionFor(Buffer.from(userId), Number(partitions))
+
+async function search(viewer: Viewer, isExcluded: (userId: string) => boolean, now: number): Promise<Ranked[]> {
+  let found: Ranked[] = []
+  for (const count of STEPS) {
+    const { lat, lon } = viewer.place
+    const members = await redis.geosearch(geoKey, 'FROMLONLAT', lon, lat, 'BYRADIUS', viewer.maxDistanceKm, 'km', 'ASC', 'COUNT', count)
+    found = (members as string[])
+      .map(parseMember)
+      .filter((member) => passes(viewer, member, now) && !isExcluded(member.userId))
+      .map((candidate) => ({ candidate, interest: 'none', score: scoreOf(viewer, candidate, 'none', now) }))
+    if (found.length >= STACK_SIZE || members.length < count) break
+  }
+  return found.sort(inOrder).slice(0, STACK_SIZE)
+}
+
+const app = new Hono().get('/v1/feed/:user', async (context) => {
+  const userId = context.req.param('user')
+  const now = Date.now()
+  const state = await readUser(redis as unknown as ViewReader & ListReader, partitionOf(userId), userId)
+  if (state === NOT_CAUGHT_UP || state === undefined) return context.json({ error: 'profile_not_found' }, 404)
+  const place = placeOf(state)
+  if (place === undefined) return context.json({ error: 'location_required' }, 400)
+  const exclusion = exclusionsOf(state, now)
+  const found = await search(viewerAt(state, place), (other) => exclusion(other) !== undefined, now)
+  const texts = await Promise.all(found.map(({ candidate: { userId: id } }) => redis.get(userKeys(partitionOf(id), id).profile)))
+  const candidates = found.slice(0, SHOWN).flatMap(({ candidate, score }, index) => {
+    const text = texts[index]
+    if (text === null) return []
+    const { user_id, display_name, bio, photo_urls } = JSON.parse(text) as MatchProfile
+    return [{ user_id, display_name, bio, photo_urls, score, distance_km: shownDistanceKm(place, candidate.place) }]
+  })
+  return context.json({ candidates })
+})
+const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }: AddressInfo) =>
+  process.stdout.write(`${JSON.stringify({ event: 'peer_started', url: `http://127.0.0.1:${port}` })}\n`),
+)
+process.once('SIGTERM', () => server.close(() => process.exit()))

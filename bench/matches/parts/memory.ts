@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import { matchRelations } from '../../../schemas/matches/topics.ts'
+import type { SwipeEvent } from '../../../schemas/matches/types.ts'
+import { MATCH_INDEX_VIEW } from '../../../state/views/matches/index-cells.ts'
+import { userKeys } from '../../../state/views/matches/users.ts'
+import { swipeDraw } from '../../../tools/people/people.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
+import { row } from '../../harness/table.ts'
+import type { PartInput } from '../part.ts'
+import { seedSwipes } from '../seed.ts'
+import type { MatchesSystem } from '../system.ts'
+
+const USERS = 500
+const SWIPES = 300
+const SEED = 81
+const DAY_MS = 24 * 3_600_000
+/** The swipes were made over this time. */
+const WITHIN_MS = 20 * DAY_MS
+
+/** Memory of users in Redis who have swiped 300 times. */
+export async function measureMemory({ system, say }: PartInput): Promise<void> {
+  const random = seededRandom(SEED)
+  const draw = swipeDraw(system.people)
+  const users = system.people.slice(0, USERS).map(({ userId }) => userId)
+  const start = Date.now() - WITHIN_MS
+  const swipes: SwipeEvent[] = Array.from({ length: SWIPES }, (_, index) => index).flatMap((index) =>
+    users.flatMap((swiper_id) => {
+      const { target, direction } = draw(random)
+      if (target.userId === swiper_id) return []
+      const ts = start + Math.floor((index * WITHIN_MS) / SWIPES)
+      return [{ swipe_id: randomUUID(), swiper_id, target_id: target.userId, direction, ts, duration_ms: null, position: null }]
+    }),
+  )
+  await system.untilIdle()
+  await seedSwipes(system, swipes)
+  await system.untilIdle()
+  const bytes = await bytesByKind(system, users)
+  const { perMember, members, largest } = await indexBytes(system)
+  const withoutStack = [...bytes].reduce((sum, [kind, mean]) => sum + (kind === 'stack' ? 0 : mean), perMember)
+  say(`\n### Redis per user with ${SWIPES} swipes, mean of ${USERS} users; target: at most 3 KB without the stack\n`)
+  say(row(['key', 'bytes (MEMORY USAGE)']))
+  say(row(['---', '--:']))
+  for (const [kind, mean] of bytes) if (mean > 0) say(row([kind, mean.toFixed(0)]))
+  say(row(['entry of the candidate index', perMember.toFixed(0)]))
+  say(row(['**all, without the stack**', withoutStack.toFixed(0)]))
+  const relations = await meanRelations(system, users)
+  say(`\nThese users have ${relations.toFixed(1)} relations each, which are likes that they got.`)
+  say(`The largest cell of the index (geohash 4) has ${largest.members} of ${members} users and takes ${largest.bytes} bytes.`)
+}
+
+async function partitionsOf({ transport }: MatchesSystem): Promise<number> {
+  return (await transport.partitionCounts([matchRelations.name])).get(matchRelations.name) as number
+}
+
+/** Returns the mean memory of a user by kind of key. */
+async function bytesByKind(system: MatchesSystem, users: readonly string[]): Promise<Map<string, number>> {
+  const partitions = await partitionsOf(system)
+  const sums = new Map<string, number>()
+  for (const id of users) {
+    const keys = Object.entries(userKeys(partitionFor(Buffer.from(id), partitions), id))
+    const found = await Promise.all(keys.map(([, key]) => system.redis.memory('USAGE', key, 'SAMPLES', 0)))
+    for (const [index, [kind]] of keys.entries()) sums.set(kind, (sums.get(kind) ?? 0) + (found[index] ?? 0))
+  }
+  return new Map([...sums].map(([kind, sum]) => [kind, sum / users.length]))
+}
+
+async function meanRelations(system: MatchesSystem, users: readonly string[]): Promise<number> {
+  const partitions = await partitionsOf(system)
+  const counts = await Promise.all(users.map((id) => system.redis.hlen(userKeys(partitionFor(Buffer.from(id), partitions), id).relations)))
+  return counts.reduce((sum, count) => sum + count, 0) / users.length
+}
+
+/** Memory of the candidate index per member, and of its largest cell. */
+async function indexBytes({ redis }: MatchesSystem) {
+  let [members, bytes] = [0, 0]
+  let largest = { members: 0, bytes: 0 }
+  for await (const keys of redis.scanStream({ match: `{${MATCH_INDEX_VIEW}:*:cell:*` })) {
+    for (const key of keys as string[]) {
+      const cell = { members: await redis.zcard(key), bytes: (await redis.memory('USAGE', key, 'SAMPLES', 0)) ?? 0 }
+      members += cell.members
+      bytes += cell.bytes
+      if (cell.members > largest.members) largest = cell
+    }
+  }
+  return { members, perMember: bytes / Math.max(1, members), largest }
+}

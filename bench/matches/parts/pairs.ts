@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Admin } from '@platformatic/kafka'
+import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
+import { registryClient } from '../../../kafka/registry.ts'
+import { pairKey } from '../../../schemas/matches/pair.ts'
+import { matchDeletions, matchEvents, matchPairCommands, pairSwipes } from '../../../schemas/matches/topics.ts'
+import { type BenchConfig, benchConfig } from '../../engine/config.ts'
+import { ContenderEndedError, peerContender } from '../../engine/contender.ts'
+import { PARTITIONS } from '../../engine/job.ts'
+import { JOBS } from '../../engine/jobs.ts'
+import { loadInput } from '../../engine/load.ts'
+import { makeSwipes } from '../../engine/matches/swipes.ts'
+import { measureRun } from '../../engine/measure.ts'
+import engineDeclaration from '../../engine/run.command.ts'
+import { benchTransport } from '../../harness/broker.ts'
+import { profileTo, startNode } from '../../harness/node-process.ts'
+import { cpuSeconds } from '../../harness/process-stats.ts'
+import { type BenchServers, startServers } from '../../harness/servers.ts'
+import { median, row } from '../../harness/table.ts'
+import { whereInstalled } from '../../peer-missing.ts'
+import { lags } from '../../trends/progress.ts'
+import type { PartInput } from '../part.ts'
+import { loadRemark, middleOf } from '../rounds.ts'
+import { sendAll } from '../seed.ts'
+
+const GROUP = 'match-pairs'
+const POLL_MS = 50
+const TIMEOUT_MS = 300_000
+const MS_PER_SECOND = 1_000
+const MILLION = 1e6
+const KAFKA_STREAMS_VARIANTS = [
+  { label: 'Kafka Streams on J3, 1 thread, default', arguments: [] },
+  { label: 'Kafka Streams on J3, 2 threads, tuned', arguments: ['--variant', 'tuned', '--peer-workers', '2'] },
+]
+
+interface PairsRun {
+  readonly perSecond: number
+  readonly warmPerSecond: number
+  /** CPU seconds per million records. */
+  readonly cpu: number
+}
+
+/**
+ * The topology match-pairs on the swipes of job J3, beside Kafka Streams on the same job. Both commit exactly once. The
+ * topology keeps more of a pair than the job asks for: it emits a relation to each user, events and pushes.
+ */
+export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
+  const { records, rounds } = values
+  const servers = await startServers(join(folder, 'pairs'), { names: ['kafka'] })
+  const transport = benchTransport(servers.addresses.kafka)
+  try {
+    await transport.connect()
+    await transport.ensureTopics(
+      [pairSwipes, matchDeletions, matchPairCommands, matchEvents].map(({ name, config }) => ({ name, partitions: PARTITIONS, config })),
+    )
+    await servers.components.registry.start()
+    const registry = registryClient({ url: servers.addresses.registry })
+    const input = JOBS.J3.input('', records)
+    const topic = 'bench-j3-in'
+    const peers = values['no-peers'] ? [] : KAFKA_STREAMS_VARIANTS
+    const contenders = await whereInstalled('Kafka Streams', () =>
+      peers.map(({ label, arguments: args }) => ({ label, contender: peerContender('kafka-streams', j3Config(args)) })),
+    )
+    await loadInput(transport, topic, input)
+    const runs = new Map<string, PairsRun[]>()
+    const add = (label: string, run: PairsRun) => runs.set(label, [...(runs.get(label) ?? []), run])
+    say(`\n### match-pairs, ${records} swipes in ${PARTITIONS} partitions; target: at least twice Kafka Streams on J3; ${loadRemark()}\n`)
+    for (let round = 0; round < rounds; round++) {
+      const target = { transport, registry }
+      await sendSwipes(target, records, round)
+      add('match-pairs, 1 worker', await runPairs(servers, values.prof, records))
+      for (const { label, contender } of contenders ?? []) {
+        const group = `bench-j3-${randomUUID().slice(0, 8)}`
+        const output = `${group}-out`
+        await transport.ensureTopics([{ name: output, partitions: PARTITIONS, config: { 'retention.ms': '-1' } }])
+        const worker = {
+          job: 'J3',
+          brokers: servers.addresses.kafka,
+          input: topic,
+          output,
+          group,
+          stateDir: join(folder, group),
+          guarantee: 'exactly-once',
+          commitIntervalMs: 100,
+          compression: 'none',
+        } as const
+        const figures = await measureRun(contender, worker, records, servers.pids.kafka).catch((error) => {
+          if (!(error instanceof ContenderEndedError)) throw error
+          say(`skipping ${label}: ${error.message}; check that it is built and that PEERS_BUILD names its folder`)
+        })
+        if (figures === undefined) continue
+        add(label, { perSecond: figures.recordsPerSecond, warmPerSecond: figures.warmRecordsPerSecond, cpu: figures.cpu })
+      }
+    }
+    say(row(['', 'records/s (spread)', 'second half', 'CPU s/M']))
+    say(row(['---', '--:', '--:', '--:']))
+    for (const [label, found] of runs)
+      say(
+        row([
+          label,
+          middleOf(
+            found.map(({ perSecond }) => perSecond),
+            0,
+          ),
+          median(found.map(({ warmPerSecond }) => warmPerSecond)).toFixed(0),
+          median(found.map(({ cpu }) => cpu)).toFixed(1),
+        ]),
+      )
+  } finally {
+    await transport.close()
+    await servers.components.registry.stop()
+    await servers.stop()
+  }
+}
+
+function j3Config(args: readonly string[]): BenchConfig {
+  const asked = engineDeclaration.parse(['--job', 'J3', ...args])
+  if (asked === 'help') throw new Error('these arguments do not ask for help')
+  return benchConfig(asked)
+}
+
+/** Writes the swipes of J3, left ones included, by other users in each round. */
+async function sendSwipes(target: Parameters<typeof sendAll>[0], records: number, round: number): Promise<void> {
+  const { swiper, swipee, right } = makeSwipes(records)
+  const id = (user: number) => `${user.toString(16).padStart(8, '0')}-0000-4000-8000-${round.toString(16).padStart(12, '0')}`
+  const now = Date.now()
+  const indexes = { length: records }
+  await sendAll(
+    target,
+    pairSwipes,
+    Array.from(indexes, (_, index) => index),
+    (index) => {
+      const [swiper_id, target_id] = [id(swiper[index]), id(swipee[index])]
+      const swipe_id = `${index.toString(16).padStart(8, '0')}-0000-4000-9000-${round.toString(16).padStart(12, '0')}`
+      const direction = right[index] === 1 ? 'RIGHT' : 'LEFT'
+      return [pairKey(swiper_id, target_id), { swipe_id, swiper_id, target_id, direction, ts: now + index }, now]
+    },
+  )
+}
+
+/** Starts a process and measures from when its tasks run until the committed offsets cover the input. */
+async function runPairs(servers: BenchServers, prof: string | undefined, records: number): Promise<PairsRun> {
+  const { addresses, home } = servers
+  const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [addresses.kafka] })
+  const transport = benchTransport(addresses.kafka)
+  await transport.connect()
+  const worker = await startNode('bench/matches/pairs-process.ts', [...BUFFER_HEAP_FLAGS, ...profileTo(prof)], {}, 'pairs_started', [
+    addresses.kafka,
+    addresses.registry,
+    join(home.state, 'pairs'),
+  ])
+  try {
+    const startedAt = worker.line.at as number
+    const cpuBefore = cpuSeconds(worker.pid)
+    let halfAt = startedAt
+    let halfLeft = records
+    for (;;) {
+      await delay(POLL_MS)
+      const waiting = await lags(admin, transport, GROUP)
+      const left = waiting.size === 0 ? records : (waiting.get(pairSwipes.name) ?? records)
+      const now = Date.now()
+      if (left > records / 2) {
+        halfAt = now
+        halfLeft = left
+      }
+      if (left <= 0) {
+        const perSecond = (records * MS_PER_SECOND) / (now - startedAt)
+        const warmPerSecond = (halfLeft * MS_PER_SECOND) / Math.max(1, now - halfAt)
+        return { perSecond, warmPerSecond, cpu: ((cpuSeconds(worker.pid) - cpuBefore) * MILLION) / records }
+      }
+      if (now - startedAt > TIMEOUT_MS) throw new Error(`${left} of ${records} swipes were not processed within ${TIMEOUT_MS} ms`)
+    }
+  } finally {
+    await worker.stop()
+    await admin.close()
+    await transport.close()
+  }
+}

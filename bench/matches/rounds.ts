@@ -1,0 +1,83 @@
+import { loadavg } from 'node:os'
+import { median, quantile, row } from '../harness/table.ts'
+import { type Paced, paced } from '../snippets/pace.ts'
+
+/** One of the contenders that are measured in turn. */
+export interface Contender {
+  readonly name: string
+  /** Runs before each round, outside of the measurement. */
+  readonly before?: () => Promise<void>
+  readonly once: () => Promise<Round>
+}
+
+/** Figures of one round. Times are in ms. */
+export interface Round {
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+  readonly count: number
+  readonly failures: ReadonlyMap<string, number>
+  /** Further figures, by title. */
+  readonly more: Readonly<Record<string, number>>
+}
+
+export type Say = (line: string) => void
+
+/** Above this load, others use the machine, and the figures are marked. */
+const BUSY = 1
+
+/** Returns the load of the machine before a measurement begins, as a remark. */
+export function loadRemark(): string {
+  const [load] = loadavg()
+  return load > BUSY ? `load before: ${load.toFixed(1)} (busy machine)` : `load before: ${load.toFixed(1)}`
+}
+
+export function roundOf({ latencies, failures }: Paced, more: Record<string, number> = {}): Round {
+  const [p50, p99, max] = [0.5, 0.99, 1].map((share) => quantile(latencies, share))
+  return { p50, p99, max, count: latencies.length, failures, more }
+}
+
+/** Asks at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
+export async function atRate(
+  perSecond: number,
+  seconds: number,
+  ask: () => Promise<void>,
+  cpu: () => Readonly<Record<string, number>> = () => ({}),
+): Promise<Round> {
+  const before = cpu()
+  const result = await paced(perSecond, seconds, ask)
+  const after = cpu()
+  const requests = Math.max(1, result.latencies.length)
+  const used = Object.keys(after).map((name) => [`${name} ms`, ((after[name] - before[name]) * 1_000) / requests] as const)
+  return roundOf(result, Object.fromEntries(used))
+}
+
+/** Measures the contenders in turn, several rounds each, and prints medians and spreads. */
+export async function inTurn(contenders: readonly Contender[], rounds: number, say: Say): Promise<Map<string, Round[]>> {
+  const results = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const { name, before, once } of contenders) {
+      await before?.()
+      results.get(name)?.push(await once())
+    }
+  }
+  say(row(['', 'answers', 'P50 ms (spread)', 'P99 ms (spread)', 'greatest ms', 'failed', 'more']))
+  say(row(['---', '--:', '--:', '--:', '--:', '--:', '---']))
+  for (const [name, found] of results) say(resultRow(name, found))
+  return results
+}
+
+function resultRow(name: string, found: readonly Round[]): string {
+  const count = found.reduce((sum, round) => sum + round.count, 0)
+  const failures = found.flatMap((round) => [...round.failures].map(([message, times]) => `${times} × ${message}`))
+  const titles = Object.keys(found[0].more)
+  const more = titles.map((title) => `${title} ${median(found.map((round) => round.more[title])).toFixed(2)}`).join(', ')
+  const times = [middleOf(found.map(({ p50 }) => p50)), middleOf(found.map(({ p99 }) => p99))]
+  return row([name, count, ...times, Math.max(...found.map(({ max }) => max)).toFixed(1), failures.join('; ') || 0, more])
+}
+
+/** Formats the median with the least and greatest value in brackets. */
+export function middleOf(values: readonly number[], digits = 1): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
+  return `${median(values).toFixed(digits)} (${least}-${most})`
+}

@@ -1,0 +1,29 @@
+import { command } from '../../scripts/command-line/command.ts'
+import { choice, choices, flag, integer, text } from '../../scripts/command-line/option.ts'
+import { PART_NAMES } from './part-names.ts'
+
+export default command({
+  call: 'npm run bench:matches --',
+  description:
+    'Measures the match feed on separate servers with an API, a deciding worker and a bulk worker, beside peers in the same run: swipes (a Go server that waits for all replicas), feeds with a kept stack (an empty Hono route), feeds that search (Redis GEOSEARCH with the same filters), the time from a mutual swipe to its push, match-pairs (Kafka Streams on job J3), swipes that all have one target, and what a user takes in Redis and in the log. Users are the public profiles, or generated ones if these are missing. Linux only, because CPU times come from /proc.',
+  options: {
+    part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
+    profiles: integer('Number of users.', { default: 59_946, min: 1_000 }),
+    seconds: integer('Duration of one round at a fixed rate.', { default: 15, min: 1 }),
+    rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
+    swipes: integer('Swipes per second.', { default: 1_000, min: 1 }),
+    feeds: integer('Feeds with a kept stack per second.', { default: 500, min: 1 }),
+    builds: integer('Feeds that search per second.', { default: 200, min: 1 }),
+    records: integer('Swipes that match-pairs processes per round.', { default: 500_000, min: 1_000 }),
+    to: choice('What a mutual swipe is followed to: the record of the push, or the webhook.', ['record', 'webhook'], { default: 'record' }),
+    'no-peers': flag('Measures no peers.'),
+    prof: text('Writes a .cpuprofile of the API and of each worker into this folder.', { placeholder: 'FOLDER' }),
+    note: text('Appends the results to bench/results.md under this note.'),
+  },
+  environment: {
+    MILLRACE_DATA: 'Folder of the public data sets. Default: ../shared/data.',
+    PEERS_DIR: "Folder of the peers' programs, each with a run.sh. Default: ../shared/peers.",
+    PEERS_BUILD: "Folder of the peers' builds.",
+  },
+  examples: [['--part swipe,feed --rounds 1 --seconds 5 --profiles 5000', 'Runs a short measurement of two parts.']],
+})
