@@ -16,7 +16,7 @@ import type { Viewer } from '../../state/views/matches/candidates/person.ts'
 import { inOrder, type Ranked, scoreOf } from '../../state/views/matches/candidates/ranking.ts'
 import { userKeys } from '../../state/views/matches/users.ts'
 import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/matches/viewer.ts'
-import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { type BinaryReader, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /** The nearest so many are examined, then more if fewer than a stack pass; ours examines 2,000 a step and 5,000 in all. */
 const STEPS = [500, 2_000, 5_000]
@@ -44,7 +44,7 @@ async function search(viewer: Viewer, isExcluded: (userId: string) => boolean, n
 const app = new Hono().get('/v1/feed/:user', async (context) => {
   const userId = context.req.param('user')
   const now = Date.now()
-  const state = await readUser(redis as unknown as ViewReader & ListReader, partitionOf(userId), userId)
+  const state = await readUser(redis as unknown as ViewReader & ListReader & BinaryReader, partitionOf(userId), userId)
   if (state === NOT_CAUGHT_UP || state === undefined) return context.json({ error: 'profile_not_found' }, 404)
   const place = placeOf(state)
   if (place === undefined) return context.json({ error: 'location_required' }, 400)

@@ -21,6 +21,9 @@ export interface Round {
   readonly more: Readonly<Record<string, number>>
 }
 
+/** Maximum number of connections to a server, similar to those that load balancers keep. */
+export const CONNECTIONS = 256
+
 export type Say = (line: string) => void
 
 /** Above this load, others use the machine, and the figures are marked. */

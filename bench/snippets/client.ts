@@ -19,8 +19,9 @@ export interface Arrived {
   readonly head: string
 }
 
-export function httpClient(url: string): Client {
-  const agent = new Agent({ keepAlive: true })
+/** @param connections maximum number of connections; without it, a stall opens one per waiting request */
+export function httpClient(url: string, connections = Number.POSITIVE_INFINITY): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const { hostname, port } = new URL(url)
 
   function send(method: string, path: string, headers: Record<string, string>, body?: readonly Uint8Array[]): Promise<Arrived> {

@@ -7,7 +7,7 @@ import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { startNode } from '../../harness/node-process.ts'
 import { httpClient } from '../../snippets/client.ts'
 import type { PartInput } from '../part.ts'
-import { atRate, type Contender, inTurn, loadRemark } from '../rounds.ts'
+import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../rounds.ts'
 import type { MatchesSystem } from '../system.ts'
 
 const GEO_KEY = 'bench:geo'
@@ -18,7 +18,7 @@ const KEYS_PER_SCAN = 1_000
 /** Feeds that must search, beside a server that finds the same candidates with GEOSEARCH. */
 export async function measureBuilds({ system, values, say }: PartInput): Promise<void> {
   const { builds: perSecond, seconds, rounds } = values
-  const client = httpClient(system.api.url)
+  const client = httpClient(system.api.url, CONNECTIONS)
   const random = seededRandom(SEED)
   const viewers = Array.from({ length: perSecond * Math.max(seconds, WARM_UP_SECONDS) }, () => {
     return system.people[integer(random, system.people.length)].userId
@@ -35,7 +35,7 @@ export async function measureBuilds({ system, values, say }: PartInput): Promise
     { name: 'Millrace', before: () => forgetStacks(system, viewers), once: () => atRate(perSecond, seconds, ask, system.cpu) },
   ]
   const peer = values['no-peers'] ? undefined : await startGeosearch(system)
-  const peerClient = peer && httpClient(peer.line.url as string)
+  const peerClient = peer && httpClient(peer.line.url as string, CONNECTIONS)
   if (peerClient !== undefined)
     contenders.push({
       name: 'Redis GEOSEARCH, same filters',

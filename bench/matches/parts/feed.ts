@@ -2,7 +2,7 @@ import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { startNode } from '../../harness/node-process.ts'
 import { httpClient } from '../../snippets/client.ts'
 import type { PartInput } from '../part.ts'
-import { atRate, type Contender, inTurn, loadRemark } from '../rounds.ts'
+import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../rounds.ts'
 
 const VIEWERS = 500
 /** With fewer candidates a feed is soon searched again, which is not what this part measures. */
@@ -13,7 +13,7 @@ const WARM_UP_SECONDS = 5
 /** Feeds of users whose stack is kept, beside a Hono route that returns an empty object. */
 export async function measureFeeds({ system, values, say }: PartInput): Promise<void> {
   const { feeds: perSecond, seconds, rounds } = values
-  const client = httpClient(system.api.url)
+  const client = httpClient(system.api.url, CONNECTIONS)
   const random = seededRandom(SEED)
   const viewers: Record<string, string>[] = []
   while (viewers.length < VIEWERS) {
@@ -24,7 +24,7 @@ export async function measureFeeds({ system, values, say }: PartInput): Promise<
   const ask = async () => void (await client.get('/v1/feed', viewers[integer(random, viewers.length)]))
   const contenders: Contender[] = [{ name: 'Millrace', once: () => atRate(perSecond, seconds, ask, system.cpu) }]
   const peer = values['no-peers'] ? undefined : await startNode('bench/matches/empty-route.ts', [], {}, 'peer_started')
-  const peerClient = peer && httpClient(peer.line.url as string)
+  const peerClient = peer && httpClient(peer.line.url as string, CONNECTIONS)
   if (peerClient !== undefined)
     contenders.push({
       name: 'Hono, empty route',

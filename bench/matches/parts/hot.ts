@@ -5,7 +5,7 @@ import { seededRandom } from '../../../tools/random/random.ts'
 import { row } from '../../harness/table.ts'
 import { httpClient } from '../../snippets/client.ts'
 import type { PartInput } from '../part.ts'
-import { type Contender, inTurn, loadRemark, middleOf } from '../rounds.ts'
+import { CONNECTIONS, type Contender, inTurn, loadRemark, middleOf } from '../rounds.ts'
 import { seedSwipes } from '../seed.ts'
 import { TOPOLOGY_GROUPS } from '../system.ts'
 import { swipeLoad, swipeRound } from './swipe.ts'
@@ -74,7 +74,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
       ]),
     )
   say(`\nBy requests, ${perSecond}/s, ${seconds} s a round:\n`)
-  const client = httpClient(system.api.url)
+  const client = httpClient(system.api.url, CONNECTIONS)
   const spread = await swipeLoad(system, client, SEED)
   const target = people[hot--]
   const aimed = await swipeLoad(system, client, SEED, () => target)

@@ -6,7 +6,7 @@ import { httpClient } from '../../snippets/client.ts'
 import { paced } from '../../snippets/pace.ts'
 import type { PartInput } from '../part.ts'
 import type { Pushes } from '../pushes.ts'
-import { loadRemark, middleOf } from '../rounds.ts'
+import { CONNECTIONS, loadRemark, middleOf } from '../rounds.ts'
 import { seedSwipes } from '../seed.ts'
 import { swipeLoad } from './swipe.ts'
 
@@ -21,7 +21,7 @@ const POLL_MS = 50
 export async function measurePushes({ system, values, say }: PartInput, pushes: Pushes): Promise<void> {
   const { seconds, rounds, to } = values
   const { people, headersOf } = system
-  const client = httpClient(system.api.url)
+  const client = httpClient(system.api.url, CONNECTIONS)
   const background = await swipeLoad(system, client, SEED)
   await pushes.open(system.transport)
   say(

@@ -9,7 +9,7 @@ import { type NodeProcess, startProgram } from '../../harness/node-process.ts'
 import { PeerMissingError, whereInstalled } from '../../peer-missing.ts'
 import { type Client, httpClient } from '../../snippets/client.ts'
 import type { PartInput } from '../part.ts'
-import { atRate, type Contender, inTurn, loadRemark, type Round } from '../rounds.ts'
+import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, type Round } from '../rounds.ts'
 import type { MatchesSystem } from '../system.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -70,10 +70,10 @@ export async function swipeRound(system: MatchesSystem, load: SwipeLoad, perSeco
 /** Swipes at a fixed rate, beside a Go server that waits for all in-sync replicas. */
 export async function measureSwipes({ system, values, folder, say }: PartInput): Promise<void> {
   const { swipes: perSecond, seconds, rounds } = values
-  const client = httpClient(system.api.url)
+  const client = httpClient(system.api.url, CONNECTIONS)
   const load = await swipeLoad(system, client, SEED)
   const peer = values['no-peers'] ? undefined : await whereInstalled('the swipe endpoint in Go', () => startGoPeer(folder, system))
-  const peerClient = peer && httpClient(peer.line.url as string)
+  const peerClient = peer && httpClient(peer.line.url as string, CONNECTIONS)
   const contenders: Contender[] = [
     { name: 'Millrace', before: () => system.untilIdle(), once: () => swipeRound(system, load, perSecond, seconds) },
   ]
