@@ -7,6 +7,7 @@ import { userKeys } from '../../../state/views/matches/users.ts'
 import { swipeDraw } from '../../../tools/people/people.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { row } from '../../harness/table.ts'
+import { bytesByTopic, bytesIn } from '../disk.ts'
 import type { PartInput } from '../part.ts'
 import { seedSwipes } from '../seed.ts'
 import type { MatchesSystem } from '../system.ts'
@@ -14,6 +15,8 @@ import type { MatchesSystem } from '../system.ts'
 const USERS = 500
 const SWIPES = 300
 const SEED = 81
+/** Topics with fewer bytes per swipe are left out. */
+const LEAST_BYTES = 1
 const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */
 const WITHIN_MS = 20 * DAY_MS
@@ -33,8 +36,10 @@ export async function measureMemory({ system, say }: PartInput): Promise<void> {
     }),
   )
   await system.untilIdle()
+  const before = diskBytes(system)
   await seedSwipes(system, swipes)
   await system.untilIdle()
+  await sayDisk(system, before, swipes.length, say)
   const bytes = await bytesByKind(system, users)
   const { perMember, members, largest } = await indexBytes(system)
   const withoutStack = [...bytes].reduce((sum, [kind, mean]) => sum + (kind === 'stack' ? 0 : mean), perMember)
@@ -47,6 +52,30 @@ export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const relations = await meanRelations(system, users)
   say(`\nThese users have ${relations.toFixed(1)} relations each, which are likes that they got.`)
   say(`The largest cell of the index (geohash 4) has ${largest.members} of ${members} users and takes ${largest.bytes} bytes.`)
+}
+
+interface DiskBytes {
+  readonly topics: ReadonlyMap<string, number>
+  /** State of the workers. */
+  readonly state: number
+}
+
+function diskBytes({ servers: { home } }: MatchesSystem): DiskBytes {
+  return { topics: bytesByTopic(home.data), state: bytesIn(home.state) }
+}
+
+/** Says how much each topic and store has grown per swipe. */
+async function sayDisk(system: MatchesSystem, before: DiskBytes, swipes: number, say: PartInput['say']): Promise<void> {
+  const after = diskBytes(system)
+  say(`\n### Disk per swipe, ${swipes} swipes in one backlog; the broker has one replica of each topic\n`)
+  say(row(['what', 'bytes per swipe']))
+  say(row(['---', '--:']))
+  const grown = [...after.topics].map(([topic, bytes]) => [topic, (bytes - (before.topics.get(topic) ?? 0)) / swipes] as const)
+  for (const [topic, bytes] of grown.toSorted(([, a], [, b]) => b - a))
+    if (bytes >= LEAST_BYTES) say(row([`topic ${topic}`, bytes.toFixed(0)]))
+  say(row(['state of the workers in RocksDB, logs included', ((after.state - before.state) / swipes).toFixed(0)]))
+  const rows = await system.servers.query("SELECT sum(bytes_on_disk) / sum(rows) FROM system.parts WHERE active AND table = 'match_swipes'")
+  say(row(['row of match_swipes in ClickHouse', rows.toFixed(0)]))
 }
 
 async function partitionsOf({ transport }: MatchesSystem): Promise<number> {

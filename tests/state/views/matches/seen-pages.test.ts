@@ -48,7 +48,7 @@ test('after 50,000 swipes the pages in the view contain them all, and at most 1 
   const redis = fakeRedis()
   redis.apply(matchUsersView.operationsFor(0, ANN.user_id, { view: ANN, result: null }))
   for (const { page, bytes } of seen.pages(ANN.user_id))
-    redis.apply(matchUsersView.operationsFor(0, pageKey(ANN.user_id, page), { page: bytes, swipe_ids: [], self: null }))
+    redis.apply(matchUsersView.operationsFor(0, pageKey(ANN.user_id, page), { page: bytes, swipes: [], self: null }))
   redis.caughtUp(MATCH_USERS_VIEW, 1)
 
   const state = await readUser(redis.reader, 0, ANN.user_id)

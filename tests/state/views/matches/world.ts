@@ -47,15 +47,17 @@ export function worldOf(people: readonly Person[], now: number): World {
 
   return {
     viewers,
-    search: (viewer, excluded, bounds) =>
-      findCandidates(viewer, {
+    async search(viewer, excluded, bounds) {
+      const { ranked } = await findCandidates(viewer, {
         reader,
         partitionOf: partitionOfCell,
         isExcluded: (userId) => excluded.has(userId),
         interestOf: () => 'none',
         now,
         ...(bounds && { bounds }),
-      }),
+      })
+      return ranked
+    },
     bruteForce: (viewer, among = () => true) =>
       viewers
         .filter((other) => among(other.place) && suits(viewer, other, now))

@@ -1,0 +1,28 @@
+import { readdirSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+
+/** Files of records below a partition's folder, whose name is the topic and the number of the partition. */
+const LOG = /^\d+\.log$/
+const PARTITION = /^(.+)-\d+$/
+
+/** Returns the bytes of the records of each topic on the broker's disk. */
+export function bytesByTopic(folder: string): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!LOG.test(basename(file))) continue
+    const topic = PARTITION.exec(basename(dirname(file)))?.[1]
+    if (topic !== undefined) sums.set(topic, (sums.get(topic) ?? 0) + sizeOf(join(folder, file)))
+  }
+  return sums
+}
+
+/** Returns the bytes of all files in a folder. */
+export function bytesIn(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => sum + sizeOf(join(folder, file)), 0)
+}
+
+/** Files may be deleted at any time. */
+function sizeOf(file: string): number {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found?.isFile() === true ? found.size : 0
+}
