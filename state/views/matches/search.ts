@@ -38,8 +38,13 @@ export interface SearchDeps {
   readonly bounds?: SearchBounds
 }
 
-/** By geohash of a cell: the last user of the cell who was examined. Cells that are read to their end are missing. */
+/**
+ * By geohash of a cell: the last user of the cell who was examined, or END. If cells that are read to their end were
+ * read again, they could use up the bounds, and the search would never come to the cells behind them.
+ */
 export type SearchPlace = Readonly<Record<string, string>>
+
+const END = 'end'
 
 export interface Found {
   /** Best first; no more than the bounds allow. */
@@ -61,10 +66,11 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   const visited = new Set<string>()
   const places = new Map(Object.entries(from))
   let examined = 0
+  let isOpen = false
 
   /** Reads cells in rounds, so that a full cell gets what the others leave. */
   async function examine(cells: readonly Cell[]): Promise<void> {
-    let open = cells.filter((cell) => !visited.has(geohashOf(cell)))
+    let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))
     let room = Math.min(bounds.examinedPerStep, bounds.examinedInAll - examined)
     while (open.length > 0 && room >= open.length) {
@@ -76,11 +82,11 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
         members.forEach(add)
         onSearched?.(cell, members)
         const last = found[index].length < share ? undefined : found[index].at(-1)
-        if (last === undefined) places.delete(geohashOf(cell))
-        else places.set(geohashOf(cell), memberPrefix(last))
+        places.set(geohashOf(cell), last === undefined ? END : memberPrefix(last))
       }
       open = open.filter((_cell, index) => found[index].length === share)
     }
+    isOpen ||= open.length > 0
   }
 
   function add(member: IndexMember): void {
@@ -110,11 +116,12 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
 
   for (const cells of steps(viewer, bounds.ringCells)) {
     await examine(cells)
+    isOpen ||= examined >= bounds.examinedInAll
     if (examined >= bounds.examinedInAll || passing.size >= bounds.stackSize) break
   }
   const ranked = [...passing.values()].sort(inOrder).slice(0, bounds.stackSize)
   const isShort = passing.size < bounds.stackSize
-  return { ranked, stoppedAt: isShort && places.size > 0 ? Object.fromEntries(places) : undefined }
+  return { ranked, stoppedAt: isShort && isOpen ? Object.fromEntries(places) : undefined }
 }
 
 /** Yields the cells of each step of a search. */

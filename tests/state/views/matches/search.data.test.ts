@@ -17,6 +17,9 @@ const TIMEOUT_MS = 300_000
 const STACK_SIZE = 50
 const PEOPLE_PER_PLACE = 700
 const VIEWERS_PER_PLACE = 100
+const VIEWERS_THAT_GO_ON = 20
+/** Each examines 100 of 700 users, and some of them again. */
+const MOST_SEARCHES = 100
 /** Share of the candidates whom a viewer has swiped. */
 const SWIPED = 0.3
 
@@ -93,6 +96,15 @@ test('a stack is the best 50 of the narrowest neighbourhood in which 50 pass', a
     expect(shown(await world.search(viewer, new Set(), { ...NO_BOUNDS, stackSize: STACK_SIZE }))).toEqual(shown(expected))
   }
   expect(compared).toBeGreaterThan(VIEWERS_PER_PLACE / 4)
+})
+
+test('searches that stop at their limits and go on find everybody', async () => {
+  const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS, NOW), NOW)
+  const bounds = { ...NO_BOUNDS, examinedPerStep: 40, examinedInAll: 100 }
+  for (const viewer of world.viewers.slice(0, VIEWERS_THAT_GO_ON)) {
+    const everybody = world.bruteForce(viewer).map(({ candidate }) => candidate.userId)
+    expect([...(await world.searchOn(viewer, bounds, MOST_SEARCHES))].sort()).toEqual(everybody.sort())
+  }
 })
 
 /** Moves a place that lies beyond a pole or the antimeridian to its true coordinates. */

@@ -5,7 +5,7 @@ import { formatMember, type IndexMember, indexCellOf, indexedPlace } from '../..
 import type { Viewer } from '../../../../state/views/matches/candidates/person.ts'
 import { inOrder, type Ranked, scoreOf } from '../../../../state/views/matches/candidates/ranking.ts'
 import { matchIndexView } from '../../../../state/views/matches/index-cells.ts'
-import { findCandidates, type SearchBounds } from '../../../../state/views/matches/search.ts'
+import { findCandidates, type SearchBounds, type SearchPlace } from '../../../../state/views/matches/search.ts'
 import type { ListReader } from '../../../../state/views/view.ts'
 import type { Person } from '../../../../tools/people/people.ts'
 import { integer, seededRandom } from '../../../../tools/random/random.ts'
@@ -23,6 +23,8 @@ export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, e
 /** Users in an index of the same form as in Redis, and the same users in a plain list. */
 export interface World {
   readonly viewers: readonly Viewer[]
+  /** Ids of all who pass in one search after the other, each of which goes on where the one before stopped. */
+  searchOn(viewer: Viewer, bounds: SearchBounds, most: number): Promise<Set<string>>
   search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
   /** Everybody in the list who passes the filters, best first. `among` limits the list. */
   bruteForce(viewer: Viewer, among?: (place: Place) => boolean): Ranked[]
@@ -44,19 +46,24 @@ export function worldOf(people: readonly Person[], now: number): World {
     completeness: integer(random, 5) / 4,
   }))
   const reader = lexicalReader(viewers.map((viewer) => formatMember({ ...viewer, version: now } satisfies IndexMember)))
+  const deps = { reader, partitionOf: partitionOfCell, interestOf: () => 'none' as const, now }
 
   return {
     viewers,
     async search(viewer, excluded, bounds) {
-      const { ranked } = await findCandidates(viewer, {
-        reader,
-        partitionOf: partitionOfCell,
-        isExcluded: (userId) => excluded.has(userId),
-        interestOf: () => 'none',
-        now,
-        ...(bounds && { bounds }),
-      })
+      const { ranked } = await findCandidates(viewer, { ...deps, isExcluded: (userId) => excluded.has(userId), ...(bounds && { bounds }) })
       return ranked
+    },
+    async searchOn(viewer, bounds, most) {
+      const ids = new Set<string>()
+      let from: SearchPlace | undefined
+      for (let search = 0; search < most; search++) {
+        const found = await findCandidates(viewer, { ...deps, isExcluded: () => false, bounds }, from)
+        for (const { candidate } of found.ranked) ids.add(candidate.userId)
+        from = found.stoppedAt
+        if (from === undefined) break
+      }
+      return ids
     },
     bruteForce: (viewer, among = () => true) =>
       viewers
