@@ -36,7 +36,7 @@ function columnsAt(precision: Precision): number {
 }
 
 /** Returns the number of rows of a precision. */
-export function rowCount(precision: Precision): number {
+function rowCount(precision: Precision): number {
   return 2 ** Math.floor((precision * BITS_PER_CHARACTER) / 2)
 }
 

@@ -1,10 +1,12 @@
-import { type Bounds, boundsOf, type Cell, cellOf, centreOf, outwards, type Place, rowCount } from './cells.ts'
+import { type Bounds, boundsOf, type Cell, cellOf, centreOf, outwards, type Place } from './cells.ts'
 
 /** Mean radius of the earth in kilometres (IUGG, R1). */
 const EARTH_RADIUS_KM = 6371.0088
 /** Precision of the cells that a search beyond the neighbours visits. */
 const RING_PRECISION = 4
 const RADIANS = Math.PI / 180
+/** Length of a degree of latitude. */
+const KM_PER_DEGREE = EARTH_RADIUS_KM * RADIANS
 
 /** Returns the great-circle distance in kilometres by the haversine formula on a sphere. */
 export function distanceKm(a: Place, b: Place): number {
@@ -61,7 +63,11 @@ export interface NearCell {
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)
   const found: NearCell[] = []
-  for (let row = 0; row < rowCount(RING_PRECISION); row++) {
+  // Cells farther north and south are out of reach, however close their meridians are.
+  const reach = maxKm / KM_PER_DEGREE
+  const first = cellOf({ lat: Math.max(-90, place.lat - reach), lon: 0 }, RING_PRECISION).row
+  const last = cellOf({ lat: Math.min(90, place.lat + reach), lon: 0 }, RING_PRECISION).row
+  for (let row = first; row <= last; row++) {
     for (const ring of outwards(home, row)) {
       const reached = ring.map((cell) => ({ cell, km: distanceToCellKm(place, cell) })).filter(({ km }) => km <= maxKm)
       // Cells farther east and west in the same row are no nearer.

@@ -1,4 +1,4 @@
-import { type Cell, cellAt, cellOf, geohashOf, type Place } from './cells.ts'
+import { type Cell, cellOf, geohashOf, type Place } from './cells.ts'
 import type { Candidate } from './person.ts'
 
 /**
@@ -48,21 +48,25 @@ export function formatMember(member: IndexMember): string {
 export function parseMember(text: string): IndexMember {
   const parts = text.split(SEPARATOR)
   if (parts.length !== 13) throw new RangeError('not a member of the candidate index')
-  const [geohash, userId, version, lat, lon, birthDate, gender, seeking, minAge, maxAge, elo, lastActiveAt, completeness] = parts
-  cellAt(geohash)
+  const [, userId, version, lat, lon, birthDate, gender, seeking, minAge, maxAge, elo, lastActiveAt, completeness] = parts
   return {
     userId,
     version: Number.parseInt(version, 36),
     place: { lat: Number(lat) / PLACE_SCALE, lon: Number(lon) / PLACE_SCALE },
     birthDate,
-    gender: gender === '' ? undefined : decodeURIComponent(gender),
-    seekingGender: seeking === '' ? [] : seeking.split(LIST_SEPARATOR).map(decodeURIComponent),
+    gender: gender === '' ? undefined : decoded(gender),
+    seekingGender: seeking === '' ? [] : seeking.split(LIST_SEPARATOR).map(decoded),
     minAge: Number(minAge),
     maxAge: Number(maxAge),
     elo: Number(elo),
     lastActiveAt: Number.parseInt(lastActiveAt, 36),
     completeness: Number(completeness) / PERCENT,
   }
+}
+
+/** Most genders are plain letters. A search reads thousands of members. */
+function decoded(text: string): string {
+  return text.includes('%') ? decodeURIComponent(text) : text
 }
 
 /**

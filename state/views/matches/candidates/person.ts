@@ -23,23 +23,16 @@ export interface Viewer extends Candidate {
   readonly maxDistanceKm: number
 }
 
-const MARCH = 2
-
 /**
  * Returns the age in whole years on a UTC day. The birthday of somebody born on 29 February is on 1 March in other
- * years.
+ * years, because 29 February lies between 28 February and 1 March.
  * @param birthDate ISO date
  * @param now epoch ms
  */
 export function ageAt(birthDate: string, now: number): number {
-  const [year, month, day] = birthDate.split('-').map(Number)
   const today = new Date(now)
-  const years = today.getUTCFullYear() - year
-  return today.getTime() >= birthdayIn(today.getUTCFullYear(), month - 1, day) ? years : years - 1
-}
-
-function birthdayIn(year: number, month: number, day: number): number {
-  const birthday = new Date(Date.UTC(year, month, day))
-  // Date.UTC turns 29 February of other years into 1 March.
-  return birthday.getUTCMonth() === month ? birthday.getTime() : Date.UTC(year, MARCH, 1)
+  const years = today.getUTCFullYear() - Number(birthDate.slice(0, 4))
+  const months = today.getUTCMonth() + 1 - Number(birthDate.slice(5, 7))
+  const days = today.getUTCDate() - Number(birthDate.slice(8, 10))
+  return months > 0 || (months === 0 && days >= 0) ? years : years - 1
 }
