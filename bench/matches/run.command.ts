@@ -1,5 +1,6 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, choices, flag, integer, text } from '../../scripts/command-line/option.ts'
+import { PUBLIC_PROFILES } from '../../tools/people/profiles.ts'
 import { PART_NAMES } from './part-names.ts'
 
 export default command({
@@ -8,7 +9,7 @@ export default command({
     'Measures the match feed on separate servers with an API, a deciding worker and a bulk worker, beside peers in the same run: swipes (a Go server that waits for all replicas), feeds with a kept stack (an empty Hono route), feeds that search (Redis GEOSEARCH with the same filters), the time from a mutual swipe to its push, match-pairs (Kafka Streams on job J3), swipes that all have one target, and what a user takes in Redis and in the log. Users are the public profiles, or generated ones if these are missing. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
-    profiles: integer('Number of users.', { default: 59_946, min: 1_000 }),
+    profiles: integer('Number of users.', { default: PUBLIC_PROFILES, min: 1_000 }),
     seconds: integer('Duration of one round at a fixed rate.', { default: 15, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
     swipes: integer('Swipes per second.', { default: 1_000, min: 1 }),

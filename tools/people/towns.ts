@@ -9,7 +9,7 @@ export interface Town {
   readonly population: number
 }
 
-export const SAN_FRANCISCO = { lat: 37.77493, lon: -122.41942 }
+const SAN_FRANCISCO = { lat: 37.77493, lon: -122.41942 }
 
 const AROUND_KM = 100
 
