@@ -208,9 +208,11 @@ describe('analysis', () => {
       expect((await visit(`/${soft}`, somebody)).status).toBe(404)
       return (await send('GET', `/rate-limits/violations?rule_id=${soft}`)).body.violations?.[0]
     }
+    // A request that Redis answers too late is admitted and counted, so the estimate may exceed the limit.
+    const estimate = expect.toSatisfy((requests: number) => requests >= 2)
     await expect
       .poll(violations, SOON)
-      .toMatchObject({ client_id: 'user:99', action: 'log_only', path: `/api/v1/${soft}`, limit: 2, estimate: 2 })
+      .toMatchObject({ client_id: 'user:99', action: 'log_only', path: `/api/v1/${soft}`, limit: 2, estimate })
 
     const simulated = async (limit: number) => (await send('POST', '/rate-limits/simulate', rule(`/${soft}`, limit))).body
     await expect.poll(async () => (await simulated(1)).would_reject, SOON).toBeGreaterThan(0)
