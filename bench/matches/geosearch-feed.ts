@@ -18,7 +18,9 @@ import { userKeys } from '../../state/views/matches/users.ts'
 import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/matches/viewer.ts'
 import { type BinaryReader, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
-/** The nearest so many are examined, then more if fewer than a stack pass; ours examines 2,000 a step and 5,000 in all. */
+/**
+ * The nearest so many are examined, then more if fewer than a stack pass; ours examines 2,000 a step and 5,000 in all.
+ */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50
 const SHOWN = 20

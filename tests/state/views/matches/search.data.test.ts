@@ -11,7 +11,9 @@ import { NO_BOUNDS, type World, worldOf } from './world.ts'
 
 const NOW = Date.UTC(2026, 5, 15, 12)
 const VIEWERS = 1_000
-/** Takes every twentieth of the 59,946 profiles to save time. `bench/results.md` names a comparison with all of them. */
+/**
+ * Takes every twentieth of the 59,946 profiles to save time. `bench/results.md` names a comparison with all of them.
+ */
 const TAKEN = 20
 const TIMEOUT_MS = 300_000
 const STACK_SIZE = 50
@@ -23,7 +25,9 @@ const MOST_SEARCHES = 100
 /** Share of the candidates whom a viewer has swiped. */
 const SWIPED = 0.3
 
-/** Compares the stacks of some viewers with everybody who passes, in the same order. Returns the number of candidates. */
+/**
+ * Compares the stacks of some viewers with everybody who passes, in the same order. Returns the number of candidates.
+ */
 async function compareStacks(world: World, count: number): Promise<number> {
   const random = seededRandom(7)
   let found = 0
