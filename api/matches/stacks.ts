@@ -28,12 +28,11 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
   let running = 0
 
   async function build(userId: string, token: string, state: UserState, place: Place): Promise<Served> {
-    if (running >= MAX_BUILDS) {
-      throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
-    }
     running++
     try {
-      const stack = await buildStack(deps, people.keysOf(userId), token, state, place)
+      const { stack, stored } = await buildStack(deps, people.keysOf(userId), token, state, place)
+      // Without it, the next feed searches again.
+      await stored.catch(() => undefined)
       return { stack, left: allowed(state, stack, deps.now()) }
     } finally {
       running--
@@ -48,10 +47,14 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
     for (;;) {
       const kept = served(state, place, deps.now())
       if (kept !== undefined) return kept
-      const isLocked = await lockBuild(deps, keys, token)
-      if (!isLocked && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      if (running >= MAX_BUILDS) {
+        throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
+      }
+      // If Redis takes no scripts, the result is not stored either.
+      const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
+      if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)
-      if (isLocked || deps.now() >= until) return await build(userId, token, state, place)
+      if (mayBuild || deps.now() >= until) return await build(userId, token, state, place)
     }
   }
 }

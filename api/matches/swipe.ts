@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isPositive } from '../../schemas/matches/directions.ts'
-import { conversationIdOf, matchIdOf, swipeIdOf } from '../../schemas/matches/pair.ts'
+import { conversationIdOf, matchIdOf, rewindIdOf, swipeIdOf } from '../../schemas/matches/pair.ts'
 import { stackRefillRequests, swipeEvents } from '../../schemas/matches/topics.ts'
 import type { SwipeEvent } from '../../schemas/matches/types.ts'
 import { matchedField, type RecentSwipe } from '../../state/views/matches/recent.ts'
@@ -74,15 +74,30 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
 
   async function rewind(userId: string, swipeId: string, elapsedMs: () => number): Promise<Answer> {
     const last = lastSwipeOf(await people.self(userId))
-    if (last === undefined || last.direction === 'REWIND') throw new ApiError(matchesErrors.nothing_to_rewind)
+    if (last === undefined) throw new ApiError(matchesErrors.nothing_to_rewind)
+    if (last.direction === 'REWIND') {
+      const { undone } = last
+      if (undone !== undefined && last.swipeId === swipeId) return publishRewind(userId, { ...last, undone }, elapsedMs)
+      throw new ApiError(matchesErrors.nothing_to_rewind)
+    }
     const { targetId, direction } = last
     const { relation, matchedAt } = await people.pair(userId, targetId)
     if (relation?.match !== undefined || (matchedAt !== undefined && now() - matchedAt < FORECAST_MS))
       throw new ApiError(matchesErrors.already_matched)
-    const made = { swipeId, targetId, direction: 'REWIND' as const, at: timeAfter(last) }
+    const made = { swipeId, targetId, at: timeAfter(last), undone: direction }
+    return publishRewind(userId, made, elapsedMs)
+  }
+
+  /** A repeated request publishes the rewind again, because the first one may be in no replica. It counts once. */
+  async function publishRewind(
+    userId: string,
+    { swipeId, targetId, at, undone }: Omit<RecentSwipe, 'direction'> & { readonly undone: string },
+    elapsedMs: () => number,
+  ): Promise<Answer> {
+    const made = { swipeId, targetId, at, undone, direction: 'REWIND' as const }
     const published = await publish(userId, eventOf(userId, made), elapsedMs)
     await notes.rewound(userId, made)
-    const body = { swipe_id: swipeId, target_user_id: targetId, direction }
+    const body = { swipe_id: swipeId, target_user_id: targetId, direction: undone }
     return published === 'spooled' ? jsonAnswer(202, { ...body, queued: true }, PRIVATE) : jsonAnswer(200, body, PRIVATE)
   }
 
@@ -95,19 +110,19 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     return Math.max(now(), (last?.at ?? 0) + 1)
   }
 
-  /** Returns the id of a swipe, which is the same for a repeated request. */
-  function idOf(userId: string, idempotencyKey: string | undefined): string {
-    return idempotencyKey === undefined ? randomUUID() : swipeIdOf(userId, idempotencyKey)
+  /** Returns the id of a swipe or rewind, which is the same for a repeated request. */
+  function idOf(userId: string, idempotencyKey: string | undefined, idOfKey: typeof swipeIdOf): string {
+    return idempotencyKey === undefined ? randomUUID() : idOfKey(userId, idempotencyKey)
   }
 
   return [
     bind(swipeRoute, (input) => {
       const userId = userOf(input)
-      return swipe(userId, input.body, idOf(userId, input.idempotencyKey), input.elapsedMs)
+      return swipe(userId, input.body, idOf(userId, input.idempotencyKey, swipeIdOf), input.elapsedMs)
     }),
     bind(rewindRoute, (input) => {
       const userId = userOf(input)
-      return rewind(userId, idOf(userId, input.idempotencyKey), input.elapsedMs)
+      return rewind(userId, idOf(userId, input.idempotencyKey, rewindIdOf), input.elapsedMs)
     }),
   ]
 }

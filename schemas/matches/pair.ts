@@ -43,6 +43,11 @@ export function swipeIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`swipe:${userId}:${idempotencyKey}`)
 }
 
+/** Like `swipeIdOf` for rewinds. A swipe with the same key has another id. */
+export function rewindIdOf(userId: string, idempotencyKey: string): string {
+  return uuidV5(`rewind:${userId}:${idempotencyKey}`)
+}
+
 /** Returns a UUID of version 5 (RFC 9562, 5.5) in Millrace's namespace. */
 function uuidV5(name: string): string {
   const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, UUID_BYTES)

@@ -45,12 +45,18 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
   return (await scripts.run(LOCK_BUILD, [building], [token, BUILD_LOCK_MS])) === 1
 }
 
+export interface Built {
+  readonly stack: Stack
+  /** Resolves when the stack is stored, or was not because something newer made it useless. */
+  readonly stored: Promise<unknown>
+}
+
 /**
- * Searches candidates for a user and stores them.
+ * Searches candidates for a user and begins to store them.
  * @param token the one with which the caller has locked the search
  * @param state read after the search was locked: a rewind that came before would be missing
  */
-export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Stack> {
+export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Built> {
   const { reader, scripts, partitionOfCell, now } = deps
   const builtAt = now()
   const viewer = viewerAt(state, place)
@@ -76,8 +82,7 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   const resume = next === undefined || Object.keys(next).length === 0 ? undefined : { basis, from, next, found: idsOf(ranked) }
   const { meta, fields } = stackFields(stack)
   const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
-  await scripts.run(STORE_STACK, storeStackKeys(keys), args)
-  return stack
+  return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
 
   /** Candidates of the last search that this one does not come to, because it began where that one stopped. */
   function leftOver(found: readonly Ranked[]): Ranked[] {

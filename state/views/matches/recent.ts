@@ -7,7 +7,7 @@ import type { FieldVersion, ViewScript } from '../view.ts'
  * | field | value |
  * |---|---|
  * | `s:<user_id>` | newest swipe at another user: time, id and direction, with spaces between |
- * | `last` | newest swipe of all: time, id, direction and target, with spaces between |
+ * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
  * | `x:<user_id>:<cause>` | the other user may not be seen, because of a block by either, or the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
@@ -35,6 +35,8 @@ export interface RecentSwipe {
   readonly direction: string
   /** Epoch ms. */
   readonly at: number
+  /** The direction of the swipe that a rewind has taken back, if it is known. */
+  readonly undone?: string | undefined
 }
 
 /** Why two users may not see each other. Each cause goes on its own: lifting one block leaves the other one. */
@@ -109,8 +111,8 @@ export const PLACE_FIELD = PLACE
 
 /** @param value of the field `last` */
 export function parseLastSwipe(value: string): RecentSwipe {
-  const [at, swipeId, direction, targetId] = value.split(' ')
-  return { swipeId, targetId, direction, at: Number(at) }
+  const [at, swipeId, direction, targetId, undone] = value.split(' ')
+  return { swipeId, targetId, direction, at: Number(at), undone: undone || undefined }
 }
 
 /** @param value of the field `place` */

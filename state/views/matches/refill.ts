@@ -18,7 +18,8 @@ export async function refillStack(deps: BuildDeps, partition: number, userId: st
   if (!(await lockBuild(deps, keys, token))) return 'skipped'
   const viewer = await readyViewer()
   if (viewer === undefined) return 'skipped'
-  await buildStack(deps, keys, token, viewer.state, viewer.place)
+  const { stored } = await buildStack(deps, keys, token, viewer.state, viewer.place)
+  await stored
   return 'built'
 
   async function readyViewer() {

@@ -4,8 +4,9 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent ones: see recent.ts. KEYS: 1 the recent events. ARGV: 1 time to live in ms, 2 maximum
- * number of fields, 3 time, 4 swipe id, 5 target, 6 direction.
+ * Adds a swipe to the recent ones, unless a repeated request has added it: see recent.ts. KEYS: 1 the recent events.
+ * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 what a rewind
+ * took back, or an empty string.
  *
  * A rewind that is older than the user's newest swipe is not noted: a note that comes late must not show anybody whom
  * the user has swiped meanwhile, whereas a late note of a swipe only hides somebody for longer.
@@ -19,11 +20,12 @@ local function isOlder(held)
 end
 local field = 's:' .. target
 local held = redis.call('HGET', KEYS[1], field)
-local isLast = isOlder(redis.call('HGET', KEYS[1], 'last'))
+local isKnown = held and string.match(held, '^%d+ (%S+)') == id
+local isLast = not isKnown and isOlder(redis.call('HGET', KEYS[1], 'last'))
 local hasRoom = held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2])
 local swipe = ARGV[3] .. ' ' .. id .. ' ' .. direction
-if hasRoom and isOlder(held) and (isLast or direction ~= 'REWIND') then redis.call('HSET', KEYS[1], field, swipe) end
-if isLast then redis.call('HSET', KEYS[1], 'last', swipe .. ' ' .. target) end
+if hasRoom and not isKnown and isOlder(held) and (isLast or direction ~= 'REWIND') then redis.call('HSET', KEYS[1], field, swipe) end
+if isLast then redis.call('HSET', KEYS[1], 'last', swipe .. ' ' .. target .. ' ' .. ARGV[7]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
@@ -32,20 +34,20 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
  * among those who like the user.
  *
  * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 who likes the user, 5 the user's matches. ARGV: as
- * in NOTE_SWIPE, then 7 `1` if the answer may announce a match, 8 the number of candidates below which a refill is due,
- * 9 ms until the next refill. Returns two flags: the refill is claimed, the target likes the user.
+ * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
+ * 10 ms until the next refill. Returns two flags: the refill is claimed, the target likes the user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
   source: `${NOTE_SWIPE}
 redis.call('HDEL', KEYS[2], target)
 local claimed = 0
-if redis.call('HEXISTS', KEYS[2], 'meta') == 1 and redis.call('HLEN', KEYS[2]) - 1 < tonumber(ARGV[8]) then
-  if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[9]) then claimed = 1 end
+if redis.call('HEXISTS', KEYS[2], 'meta') == 1 and redis.call('HLEN', KEYS[2]) - 1 < tonumber(ARGV[9]) then
+  if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[10]) then claimed = 1 end
 end
 local likes = 0
 if redis.call('ZSCORE', KEYS[4], target) or redis.call('ZSCORE', KEYS[5], target) then likes = 1 end
-if likes == 1 and ARGV[7] == '1' then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
+if likes == 1 and ARGV[8] == '1' then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
 return {claimed, likes}
 `,
 }
@@ -94,6 +96,6 @@ export function takeRewindKeys({ recent, stack, building }: UserKeys): string[] 
 }
 
 /** Arguments of TAKE_REWIND. */
-export function noteSwipeArguments({ at, swipeId, targetId, direction }: RecentSwipe): (string | number)[] {
-  return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, at, swipeId, targetId, direction]
+export function noteSwipeArguments({ at, swipeId, targetId, direction, undone = '' }: RecentSwipe): (string | number)[] {
+  return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, at, swipeId, targetId, direction, undone]
 }

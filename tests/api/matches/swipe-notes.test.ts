@@ -20,7 +20,7 @@ function world(spooled: readonly SwipeEvent[] = []) {
   const scripts: ViewScripts = {
     async run({ name }, [key], args) {
       if (state.isDown) throw new Error('Redis is away')
-      run.push({ script: name, key, target: args[4], below: args[7] })
+      run.push({ script: name, key, target: args[4], below: args[8] })
       return name === TAKE_SWIPE.name ? [1, 1] : 1
     },
   }

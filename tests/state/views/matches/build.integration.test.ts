@@ -80,7 +80,9 @@ async function world(count: number, everyth = 1) {
   async function build(): Promise<Stack> {
     const token = randomUUID()
     expect(await lockBuild(deps, keys, token)).toBe(true)
-    return await buildStack(deps, keys, token, await state(), PLACE)
+    const { stack, stored } = await buildStack(deps, keys, token, await state(), PLACE)
+    await stored
+    return stack
   }
   return { redis, keys, deps, suitable, state, stack, swipe, build }
 }
@@ -123,10 +125,10 @@ test('what happens during a search is not undone by its result', async () => {
   await swipe(other, 'REWIND')
   await redis.hset(keys.recent, severedField(third, 'blocked'), '1')
   // The rewind has taken the lock away, because the search may lack its target.
-  await buildStack(deps, keys, token, before, PLACE)
+  await (await buildStack(deps, keys, token, before, PLACE)).stored
   expect(await stack()).toBeUndefined()
   await lockBuild(deps, keys, token)
-  await buildStack(deps, keys, token, before, PLACE)
+  await (await buildStack(deps, keys, token, before, PLACE)).stored
   expect(new Set(idsOf(await stack()))).toEqual(new Set([other, last]))
   expect(await redis.exists(keys.building)).toBe(0)
 })

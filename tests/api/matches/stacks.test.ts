@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { stacks } from '../../../api/matches/stacks.ts'
+import type { MatchProfile } from '../../../schemas/matches/types.ts'
+import { basisOf, STORE_STACK } from '../../../state/views/matches/stack.ts'
+import { userKeys } from '../../../state/views/matches/users.ts'
+import { type UserState, viewerAt } from '../../../state/views/matches/viewer.ts'
+import { BOB } from '../../pipelines/matches/swipes.ts'
+import { fakeRedis } from '../../state/views/fake-redis.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+const PLACE = { lat: 1, lon: 1 }
+const profile = { birth_date: '1990-05-01', seeking_gender: [], gender: null, max_dist_km: 50 } as Partial<MatchProfile> as MatchProfile
+
+function stateOf(stack: UserState['stack']): UserState {
+  const recent = { swipes: new Map(), last: undefined, severed: new Set<string>(), matched: new Map(), place: undefined }
+  return { profile, self: undefined, relations: new Map(), recent, seenPages: {}, stack }
+}
+
+/** Feeds on a Redis without candidates. `scripts` decides what Redis answers to the name of a script. */
+function world(scripts: (name: string) => Promise<unknown>) {
+  const clock = { now: NOW }
+  const stored = { stack: undefined as UserState['stack'], searches: 0, gate: Promise.resolve() }
+  const { reader } = fakeRedis()
+  const deps = {
+    reader: {
+      ...reader,
+      async zrangebylex() {
+        stored.searches++
+        await stored.gate
+        return []
+      },
+    },
+    scripts: { run: ({ name }: { name: string }) => scripts(name) },
+    partitionOfCell: () => 0,
+    now: () => clock.now,
+  }
+  const people = { own: async () => stateOf(stored.stack), keysOf: (userId: string) => userKeys(0, userId) }
+  const stackFor = stacks(people, deps)
+  return { clock, stored, feed: (userId: string) => stackFor(userId, stateOf(undefined), PLACE) }
+}
+
+test('a feed searches although Redis takes no scripts', async () => {
+  const { feed, stored } = world(async () => {
+    throw new Error('the circuit is open')
+  })
+  expect((await feed('a')).left).toEqual([])
+  expect(stored.searches).toBeGreaterThan(0)
+})
+
+test('a feed waits for the search that runs, and serves its result', async () => {
+  let looks = 0
+  const { feed, stored } = world(async (name) => {
+    if (name === STORE_STACK.name) throw new Error('only the other search stores')
+    if (++looks < 3) return 0
+    const basis = basisOf(viewerAt({ profile, self: undefined }, PLACE))
+    stored.stack = { builtAt: NOW, basis, candidates: [{ userId: BOB, place: PLACE, score: 1 }] }
+    return 0
+  })
+  expect((await feed('a')).left).toMatchObject([{ userId: BOB }])
+  expect(stored.searches).toBe(0)
+})
+
+test('a feed searches itself if the other search does not end', async () => {
+  const { feed, stored, clock } = world(async (name) => {
+    clock.now += 1_000
+    return name === STORE_STACK.name ? 1 : 0
+  })
+  expect((await feed('a')).left).toEqual([])
+  expect(stored.searches).toBeGreaterThan(0)
+})
+
+test('a process runs 32 searches at once, and refuses further ones', async () => {
+  const { feed, stored } = world(async () => 1)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  stored.gate = promise
+  const running = Array.from({ length: 32 }, (_, index) => feed(`${index}`))
+  await expect.poll(() => stored.searches).toBe(32 * 9)
+  await expect(feed('late')).rejects.toMatchObject({ definition: { code: 'unavailable' } })
+  resolve()
+  expect(await Promise.all(running)).toHaveLength(32)
+  expect((await feed('late')).left).toEqual([])
+})
