@@ -20,6 +20,7 @@ export default command({
     links: flag('Kills the parts of the links service.'),
     snippets: flag('Kills the parts of the snippets service.'),
     limits: flag('Lets the Redis of the rate limits fail under load.'),
+    matches: flag('Kills, stops and empties the parts of the match feed.'),
   },
   environment: {
     CHAOS_ROUNDS: 'With a service: kills of each part. Default: 10.',
