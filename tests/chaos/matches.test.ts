@@ -10,14 +10,14 @@ const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 420_000
 const USERS = 20
-/** Short, so that some swipes wait for Kafka and others go to the spool. */
-const SWIPE_WAIT_MS = 60
+/** Short, so that some swipes wait for Kafka and others go to the spool, and so that some are accepted unchecked. */
+const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100' }
 
 let system: MatchesSystem
 
 beforeAll(async () => {
   process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
-  system = await matchesSystem({ apiCount: APIS, env: { SWIPE_WAIT_MS: String(SWIPE_WAIT_MS) } })
+  system = await matchesSystem({ apiCount: APIS, env: ENV })
 }, SETUP_TIMEOUT_MS)
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)

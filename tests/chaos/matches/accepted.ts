@@ -48,7 +48,7 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
   })
 }
 
-/** Only a repeated request, or an API that was killed before it could note the acknowledgement, writes a swipe twice. */
+/** Only a repeated request, or an API that was killed before it noted an acknowledgement, writes a swipe twice. */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)
   const keys = Map.groupBy(asked, ({ key }) => key)

@@ -18,6 +18,8 @@ test('a plan has each fault once, and one episode for each pair', () => {
 })
 
 test('a hundred plans have every kind of episode', () => {
-  const kinds = Array.from({ length: 100 }, (_, seed) => drawPlan(seed, options)).flatMap(({ episodes }) => episodes.map(({ kind }) => kind))
+  const kinds = Array.from({ length: 100 }, (_, seed) => drawPlan(seed, options)).flatMap(({ episodes }) =>
+    episodes.map(({ kind }) => kind),
+  )
   expect(new Set(kinds).size).toBe(9)
 })

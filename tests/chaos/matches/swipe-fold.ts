@@ -68,7 +68,10 @@ const [LEAST_SCORE, GREATEST_SCORE] = [100, 3_000]
 const STEP = 32
 const SCALE = 400
 
-/** Returns a user's score before the first and after each of the swipes at them. @param first by default, that of a new user */
+/**
+ * Returns a user's score before the first and after each of the swipes at them.
+ * @param first by default, that of a new user
+ */
 export function foldScores(swipes: readonly { readonly swiper_elo: number; readonly direction: string }[], first = FIRST_SCORE): number[] {
   const scores = [first]
   for (const { swiper_elo, direction } of swipes) {

@@ -37,7 +37,14 @@ function goodEvidence(): Evidence {
   const ofPairs = events.map(({ duration_ms, position, ...rest }) => logged(pairKey(rest.swiper_id, rest.target_id), rest))
   const block: PairCommand = { action: 'block', actor_id: CAT, other_id: BOB, match_id: null, matched_at: null }
   const command: Command<PairCommand> = { command_id: 'c', reply_to: '', request_hash: '', deadline: 0, body: block }
-  const result = { command_id: 'c', reply_to: '', request_hash: '', outcome: 'decided', decided_at: 4_002, answer: '{"outcome":"done"}' } as const
+  const result = {
+    command_id: 'c',
+    reply_to: '',
+    request_hash: '',
+    outcome: 'decided',
+    decided_at: 4_002,
+    answer: '{"outcome":"done"}',
+  } as const
   const scored = [
     logged(BOB, { swiper_elo: 1_500, direction: 'RIGHT' as const, ts: 1_000 }),
     logged(ANN, { swiper_elo: 1_516, direction: 'SUPER_LIKE' as const, ts: 2_000 }),
@@ -64,10 +71,7 @@ function goodEvidence(): Evidence {
     pairCommands: [logged(pairKey(BOB, CAT), command)],
     pairDecisions: [logged('result', { view: null, result })],
     matchEvents: [logged(MATCH.match_id, { ...match, user_a: ANN, user_b: BOB })],
-    matchNotifications: [
-      logged(ANN, { ...match, user_id: ANN, other_id: BOB }),
-      logged(BOB, { ...match, user_id: BOB, other_id: ANN }),
-    ],
+    matchNotifications: [logged(ANN, { ...match, user_id: ANN, other_id: BOB }), logged(BOB, { ...match, user_id: BOB, other_id: ANN })],
     matchSeen: seen,
     scored,
   }
