@@ -72,7 +72,7 @@ function commandsInLog({ asked, logs }: Evidence): string[] {
   })
 }
 
-export function described({ kind, user, other, direction, status, body, api, from, to }: Asked): string {
+function described({ kind, user, other, direction, status, body, api, from, to }: Asked): string {
   const who = [user, other, direction].filter((part) => part !== undefined).join(' ')
   return `${kind} of ${who} at API ${api}, ${from} to ${to}: ${status} ${JSON.stringify(body)}`
 }

@@ -92,7 +92,7 @@ export async function observer({ env, rowsOf }: MatchesSystem, users: readonly s
   }
 }
 
-/** Reads what a user sees. @param place one from which the user has not searched yet, so that the feed searches again */
+/** Reads what a user sees. @param place one from which the user has not searched yet, so that the feed must search */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
     const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
