@@ -30,7 +30,7 @@ test(
     const failed: Record<string, readonly string[]> = {}
     for (let round = 0; round < rounds; round++) {
       const plan = drawPlan(seed + round, { users: USERS, faults: (parts as readonly MatchFaultKind[]) ?? MATCH_FAULTS })
-      say(`seed ${plan.seed}: ${plan.faults.map(({ kind }) => kind).join(', ')}`)
+      say(`seed ${plan.seed}: ${plan.faults.map(({ kind, overlaps }) => (overlaps ? `+${kind}` : kind)).join(', ')}`)
       const result = await playRound(system, plan, round, say).catch(async (error: Error) => {
         await keep(plan.seed)
         throw error

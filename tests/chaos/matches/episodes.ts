@@ -117,6 +117,11 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
       await watch()
       return
     }
+    case 'undecided': {
+      if (isLong) await match()
+      await Promise.all([insist(() => one.ask(blockOf(api(), other.id))), insist(() => one.ask(unblockOf(api(), other.id)))])
+      return
+    }
     case 'unmatched': {
       if (!(await match())) return
       if (await insist(() => one.ask(unmatchOf(api(), other.id, matchIdOf(one.id, other.id))))) await watch()

@@ -20,7 +20,18 @@ export interface Inflicted {
   readonly apisKilled: number
 }
 
-/** Applies the faults of a round, one after another. Each ends with the part running again, but not ready yet. */
+/** The parts that a fault needs. Faults of one part wait for each other. */
+function partsOf({ kind, api }: PlannedFault): string[] {
+  if (kind === 'outage') return ['kafka', `api ${api}`]
+  if (kind === 'outage-emptied') return ['kafka', 'redis']
+  const [part] = kind.split('-')
+  return [part === 'api' ? `api ${api}` : part]
+}
+
+/**
+ * Applies the faults of a round, one after another unless they overlap. Each ends with the part running again, but not
+ * ready yet.
+ */
 export async function inflict(system: MatchesSystem, faults: readonly PlannedFault[], say: (text: string) => void): Promise<Inflicted> {
   const { kafka, redis, worker, apis, env, folder } = system
   const troubles: RedisTrouble[] = []
@@ -106,11 +117,27 @@ export async function inflict(system: MatchesSystem, faults: readonly PlannedFau
     }
   }
 
-  for (const fault of faults) {
-    await delay(fault.gapMs)
-    const startedAt = Date.now()
-    await suffer(fault)
-    say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
+  const turns = new Map<string, Promise<unknown>>()
+
+  function inTurn(fault: PlannedFault): Promise<void> {
+    const parts = partsOf(fault)
+    const turn = Promise.all(parts.map((part) => turns.get(part))).then(async () => {
+      const startedAt = Date.now()
+      await suffer(fault)
+      say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
+    })
+    for (const part of parts) turns.set(part, turn)
+    // The error is reported below, even if another fault fails first.
+    turn.catch(() => undefined)
+    return turn
   }
+
+  const inflicted: Promise<void>[] = []
+  for (const fault of faults) {
+    if (!fault.overlaps) await Promise.all(inflicted)
+    await delay(fault.gapMs)
+    inflicted.push(inTurn(fault))
+  }
+  await Promise.all(inflicted)
   return { redis: troubles, apisKilled }
 }

@@ -19,6 +19,8 @@ export type EpisodeKind =
   | 'blocked'
   /** Both block each other, and one of them lifts the block. */
   | 'feud'
+  /** A block and its lifting by the same user at the same time, in an order that only the log knows. */
+  | 'undecided'
   /** A match that one of them ends, and a swipe after that. */
   | 'unmatched'
   /** A match that another detector reports, too. */
@@ -78,6 +80,8 @@ export interface PlannedFault {
   readonly holdMs: number
   /** Pause before the fault. */
   readonly gapMs: number
+  /** Whether it begins while the one before may last. */
+  readonly overlaps: boolean
 }
 
 export interface Plan {
@@ -102,6 +106,7 @@ const SHARES: readonly (readonly [EpisodeKind, number])[] = [
   ['changed', 10],
   ['blocked', 10],
   ['feud', 4],
+  ['undecided', 4],
   ['unmatched', 5],
   ['reported', 3],
 ]
@@ -109,7 +114,12 @@ const SHARES: readonly (readonly [EpisodeKind, number])[] = [
 const FAULT_TAKES_MS = 3_000
 const LONGEST_GAP_MS = 800
 const SHORTEST_HOLD_MS = 400
-const LONGEST_HOLD_MS = 2_000
+/** Range above the shortest. */
+const HOLDS_MS = 1_600
+/** Share of stopped workers that lose their session, which takes six seconds. */
+const LOST_SESSIONS = 0.3
+const SESSION_LOST_MS = 7_500
+const OVERLAPS = 0.3
 const LONGEST_PAUSE_MS = 1_000
 const STEPS = 8
 const LIKES: readonly SwipeDirection[] = ['RIGHT', 'SUPER_LIKE']
@@ -121,8 +131,9 @@ export function drawPlan(seed: number, { users, faults: kinds }: PlanOptions): P
   const faults = shuffled(random, kinds).map((kind) => ({
     kind,
     api: integer(random, APIS),
-    holdMs: SHORTEST_HOLD_MS + integer(random, LONGEST_HOLD_MS - SHORTEST_HOLD_MS),
+    holdMs: random() < LOST_SESSIONS && kind === 'worker-stopped' ? SESSION_LOST_MS : SHORTEST_HOLD_MS + integer(random, HOLDS_MS),
     gapMs: integer(random, LONGEST_GAP_MS),
+    overlaps: random() < OVERLAPS,
   }))
   const lastsMs = Math.max(1, faults.length) * FAULT_TAKES_MS
   const pairs: [number, number][] = []
