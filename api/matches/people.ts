@@ -85,7 +85,9 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       if (state === undefined) throw noProfile()
       return state
     },
-    pair: (userId, otherId) => readPair(views, partitionOf(userId), userId, otherId),
+    async pair(userId, otherId) {
+      return await readPair(views, partitionOf(userId), userId, otherId)
+    },
     async shown(userIds) {
       const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
       const profiles = texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as MatchProfile]))
