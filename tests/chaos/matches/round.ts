@@ -158,7 +158,8 @@ async function readFeeds(who: Client, index: number, seed: number, here: Here, s
 async function recover({ apis, worker }: MatchesSystem): Promise<void> {
   await waitUntil(() => worker.isReady(), { what: 'the worker', ...RECOVERED })
   for (const api of apis) {
-    await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...RECOVERED })
+    const givenUp = () => (api.child.exitCode === null ? undefined : `it ended by itself: ${api.failure()}`)
+    await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...RECOVERED, givenUp })
     const isEmpty = async () => /^spool_records 0$/m.test(await (await fetch(`${api.operationsUrl}/metrics`)).text())
     await waitUntil(isEmpty, { what: 'the spool to be empty', ...RECOVERED })
   }
