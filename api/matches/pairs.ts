@@ -5,7 +5,6 @@ import { passes } from '../../state/views/matches/candidates/filters.ts'
 import { type Cause, severedField } from '../../state/views/matches/recent.ts'
 import { isSevered } from '../../state/views/matches/users.ts'
 import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
-import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError } from '../kit/errors.ts'
@@ -19,7 +18,6 @@ import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblock
 const MAX_LIKES = 1_000
 
 export interface PairDeps {
-  readonly views: ViewReader & ListReader
   readonly commands: Commands
   readonly people: People
   /** Epoch ms. */
@@ -27,7 +25,7 @@ export interface PairDeps {
 }
 
 /** Creates the routes about two users: likes, matches, blocks, reports. */
-export function pairRoutes({ views, commands, people, now }: PairDeps) {
+export function pairRoutes({ commands, people, now }: PairDeps) {
   async function decide(from: CommandRequest, otherId: string, command: Pick<PairCommand, 'action'> & Partial<PairCommand>) {
     const actor_id = command.actor_id ?? userOf(from)
     if (actor_id === otherId) throw new ApiError(matchesErrors.invalid_target)
@@ -98,9 +96,7 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     bind(blocksRoute, async (input) => {
       const userId = userOf(input)
       const { page, limit } = input.query
-      const key = people.keysOf(userId).blocks
-      const from = (page - 1) * limit
-      const [total, ids] = await Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
+      const { total, ids } = await people.blocked(userId, (page - 1) * limit, limit)
       return jsonAnswer(200, { blocks: ids.map((user_id) => ({ user_id })), total, page, limit }, PRIVATE)
     }),
     bind(blockRoute, async (input) => {

@@ -7,9 +7,9 @@ import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { COUNT_JUMP, JUMP_KM, jumpArguments, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
 import { FORGET_RECENT, NOTE_RECENT, noteArguments, withSwipes } from '../../state/views/matches/recent.ts'
-import { type UserKeys, userKeys } from '../../state/views/matches/users.ts'
+import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import { type OwnState, type PairState, placeOf, readOwn, readPair, readUser, type UserState } from '../../state/views/matches/viewer.ts'
-import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
+import { type BinaryReader, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -40,6 +40,8 @@ export interface People {
   self(userId: string): Promise<OwnState>
   /** Returns what a user has to do with another one. */
   pair(userId: string, otherId: string): Promise<PairState>
+  /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
+  blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /** Profiles by id; users without one, or who are switched off, are left out. */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   note(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
@@ -87,6 +89,12 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
     },
     async pair(userId, otherId) {
       return await readPair(views, partitionOf(userId), userId, otherId)
+    },
+    async blocked(userId, from, limit) {
+      const key = keysOf(userId).blocks
+      const found = Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
+      const [total, ids] = caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), found))
+      return { total, ids }
     },
     async shown(userIds) {
       const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
