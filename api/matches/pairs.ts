@@ -34,11 +34,12 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides the two users from each other from now on, even while the views of both lag behind. */
-  async function sever(userId: string, otherId: string, own: Cause, others: Cause): Promise<void> {
+  /** Hides two users from each other, or no longer does, even while the views of both lag behind. */
+  async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
+    const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([
-      people.note(userId, { [severedField(otherId, own)]: '1' }),
-      people.note(otherId, { [severedField(userId, others)]: '1' }),
+      people.sever(userId, severedField(otherId, own), at, isSevered),
+      people.sever(otherId, severedField(userId, others), at, isSevered),
     ])
   }
 
@@ -90,7 +91,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
       const { outcome } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
-      await sever(userId, found[0], 'ended', 'ended')
+      await sever([userId, 'ended'], [found[0], 'ended'])
       return noContent()
     }),
     bind(blocksRoute, async (input) => {
@@ -101,18 +102,14 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     }),
     bind(blockRoute, async (input) => {
       const otherId = input.params.user_id
-      await decide(input, otherId, { action: 'block' })
-      await sever(userOf(input), otherId, 'blocks', 'blocked')
+      const { changed_at } = await decide(input, otherId, { action: 'block' })
+      await sever([userOf(input), 'blocks'], [otherId, 'blocked'], changed_at)
       return noContent()
     }),
     bind(unblockRoute, async (input) => {
-      const userId = userOf(input)
       const otherId = input.params.user_id
-      await decide(input, otherId, { action: 'unblock' })
-      await Promise.all([
-        people.forget(userId, [severedField(otherId, 'blocks')]),
-        people.forget(otherId, [severedField(userId, 'blocked')]),
-      ])
+      const { changed_at } = await decide(input, otherId, { action: 'unblock' })
+      await sever([userOf(input), 'blocks'], [otherId, 'blocked'], changed_at, false)
       return noContent()
     }),
     bind(notifyRoute, async (input) => {

@@ -19,6 +19,6 @@ test('before the partition counts are known, reads reject and never throw, becau
   const [user, other] = [randomUUID(), randomUUID()]
   const reads = { own: known.own, stateOf: known.stateOf, active: known.active, self: known.self }
   for (const [name, read] of Object.entries(reads)) await expect(read(user), name).rejects.toMatchObject({ definition: errors.not_ready })
-  for (const read of [known.pair(user, other), known.shown([other]), known.note(user, {}), known.forget(user, [])])
+  for (const read of [known.pair(user, other), known.shown([other]), known.sever(user, 'x', 0, true)])
     await expect(read).rejects.toMatchObject({ definition: errors.not_ready })
 })

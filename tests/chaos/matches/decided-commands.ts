@@ -8,6 +8,7 @@ export function decidedCommands({ pairCommands, pairDecisions }: Logs): DecidedP
   return pairCommands.flatMap(({ value }) => {
     const result = results.get(value.command_id)
     if (result === undefined || result.outcome !== 'decided' || first.get(value.command_id) !== value) return []
-    return [{ command: value.body, decidedAt: result.decided_at, outcome: (JSON.parse(result.answer) as { outcome: string }).outcome }]
+    const { outcome, changed_at = result.decided_at } = JSON.parse(result.answer) as { outcome: string; changed_at?: number }
+    return [{ command: value.body, decidedAt: changed_at, outcome }]
   })
 }
