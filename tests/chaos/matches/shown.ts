@@ -39,7 +39,8 @@ export function shown(evidence: Evidence): Shown {
       for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
         if (swipe.to >= list.from) continue
         const events = eventsOf.get(`${list.user} ${other}`) ?? []
-        const at = events.find(({ swipe_id }) => swipe_id === swipe.body.swipe_id)?.ts ?? 0
+        // A repeated request has the same id and a later time. It is no new swipe, even after a rewind.
+        const at = Math.min(...events.flatMap(({ swipe_id, ts }) => (swipe_id === swipe.body.swipe_id ? [ts] : [])))
         if (events.some(({ direction, ts }) => direction === 'REWIND' && ts >= at && ts <= list.to)) continue
         const isForgotten = (included.get(swipe.body.swipe_id) ?? Infinity) > list.from && mayBeForgotten(swipe, list, evidence)
         if (isForgotten) excused++

@@ -177,7 +177,11 @@ test('a rewound profile may come again', () => {
   const evidence = withAsked(goodEvidence(), feed(ANN, 5_000, CAT))
   const rewind = swipe(ANN, CAT, 'REWIND', 4_500)
   expect(shown(evidence).faults).toHaveLength(1)
-  expect(shown(withLog(evidence, { swipeEvents: [...evidence.logs.swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
+  const { swipeEvents } = evidence.logs
+  expect(shown(withLog(evidence, { swipeEvents: [...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
+  // A late repetition of the swipe has overtaken both.
+  const late = logged(ANN, { ...swipeEvents[2].value, ts: 9_000 })
+  expect(shown(withLog(evidence, { swipeEvents: [late, ...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
 })
 
 test.each(['feed', 'likes', 'matches'] as const)('detects users who see each other in %s after a block was answered', (kind) => {
