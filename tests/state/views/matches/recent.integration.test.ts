@@ -125,3 +125,13 @@ test('a block that was lifted is over and a lifted one that was renewed is not, 
   await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocks'), 1_000, false))
   expect(await isSevered()).toBe(false)
 })
+
+test('what the API notes after Redis was emptied stays when the sink clears the view to build it again', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  await runScript(redis, NOTE_SEVERED, [keys.recent], severedArguments(severedField(BOB, 'blocks'), 1_000, true))
+  await redis.set(keys.profile, 'of an unknown age')
+  await viewStore(redis).finishClearing(MATCH_USERS_VIEW, PARTITION, matchUsersView.keeps)
+  expect([await redis.exists(keys.recent), await redis.exists(keys.profile)]).toEqual([1, 0])
+})
