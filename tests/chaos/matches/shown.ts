@@ -100,11 +100,9 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
 
 /** After Redis was away, an API takes this long to connect again. */
 const RECONNECT_MS = 2_000
-/** After Redis was emptied, the sink clears what is left of a view, so a note of this time may be lost as well. */
-const CLEARED_WITHIN_MS = 3_000
 
 function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {
   return inflicted.redis.some(({ from, to, isEmptied }) =>
-    isEmptied ? to + CLEARED_WITHIN_MS >= swipe.from && from <= list.to : from <= swipe.to && to + RECONNECT_MS >= swipe.from,
+    isEmptied ? to >= swipe.from && from <= list.to : from <= swipe.to && to + RECONNECT_MS >= swipe.from,
   )
 }
