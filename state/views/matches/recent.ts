@@ -67,8 +67,9 @@ return 1
 }
 
 /**
- * Notes that two users may not see each other, or that they may again. Answers to a block and to its lifting may be noted
- * in any order, so the newer decision stays. There is no limit: a user whose recent events are full may still block.
+ * Notes that two users may not see each other, or that they may again. Answers to a block and to its lifting may be
+ * noted in any order, so the newer decision stays. There is no limit, because a user whose recent events are full may
+ * still block.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not, otherwise `0`.
  */

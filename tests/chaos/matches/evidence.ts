@@ -41,6 +41,13 @@ export interface TableRows {
   readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly matched_at: number }[]
 }
 
+/** A push that reached the webhook. */
+export interface Delivered {
+  /** The Idempotency-Key. */
+  readonly key: string
+  readonly isGenuine: boolean
+}
+
 /** When the view of users had which position of `match-seen`. Epoch ms. */
 export interface ViewSample {
   readonly at: number
@@ -54,6 +61,8 @@ export interface Evidence {
   readonly inflicted: Inflicted
   readonly logs: Logs
   readonly tables: TableRows
+  /** In the order of their arrival. The same key may come again. */
+  readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]
 }

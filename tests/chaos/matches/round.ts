@@ -81,7 +81,8 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
         observed.tables(),
         Promise.all(clients.map(async (who, index) => [who.id, await listsOf(who, index % APIS, aside(here, -1))] as const)),
       ])
-      return { users, asked: during, inflicted, logs, tables, lists: new Map(lists), view: view.samples }
+      const delivered = system.pushes.received.filter(({ body }) => users.includes(body.data.user_id))
+      return { users, asked: during, inflicted, logs, tables, delivered, lists: new Map(lists), view: view.samples }
     }
     const judged = await judge(evidence, view.stop)
     return { ...judged, summary: summaryOf(judged.evidence) }

@@ -81,6 +81,7 @@ function goodEvidence(): Evidence {
     inflicted: { redis: [], apisKilled: 0 },
     logs,
     tables: { swipes: events, matches: [match] },
+    delivered: [ANN, BOB, ANN].map((user) => ({ key: `${MATCH.match_id}:${user}`, isGenuine: true })),
     lists: new Map([
       [ANN, { ...NOBODY, matches: [{ ...MATCH, user_id: BOB }] }],
       [BOB, { ...NOBODY, matches: [{ ...MATCH, user_id: ANN }] }],
@@ -113,6 +114,14 @@ test.each(['swipes', 'matches'] as const)('detects a lost and a repeated row of 
   const rows: readonly object[] = evidence.tables[name]
   for (const changed of [rows.slice(1), [...rows, rows[0]]])
     expect(faultsOf({ ...evidence, tables: { ...evidence.tables, [name]: changed } })).not.toEqual([])
+})
+
+test('detects a push that did not reach the webhook, one without a match, and one that is not genuine', () => {
+  const evidence = goodEvidence()
+  const [first, second] = evidence.delivered
+  const stray = { key: `${matchIdOf(ANN, CAT)}:${ANN}`, isGenuine: true }
+  for (const delivered of [[first], [first, second, stray], [first, { ...second, isGenuine: false }]])
+    expect(faultsOf({ ...evidence, delivered })).toHaveLength(1)
 })
 
 test('detects a swipe that was accepted and is not in the log', () => {

@@ -40,9 +40,10 @@ function swipes({ logs, tables }: Evidence, fold: SwipeFold): string[] {
   return found
 }
 
-/** Matches, pushes and lists are those that follow from the pairs' swipes and commands. */
-function matches({ users, logs, tables, lists }: Evidence, fold: SwipeFold): string[] {
+/** Matches, pushes, webhook and lists are those that follow from the pairs' swipes and commands. */
+function matches({ users, logs, tables, lists, delivered }: Evidence, fold: SwipeFold): string[] {
   const found: string[] = []
+  const deliveredTo = Map.groupBy(delivered, ({ key }) => key)
   const swipesOf = Map.groupBy(
     logs.pairSwipes.map(({ value }) => value),
     ({ swiper_id, target_id }) => pairKey(swiper_id, target_id),
@@ -74,6 +75,14 @@ function matches({ users, logs, tables, lists }: Evidence, fold: SwipeFold): str
       const pushes = (pushesOf.get(key) ?? []).map(({ value }) => `${value.match_id}:${value.user_id}`).toSorted()
       const due = events.length === 0 ? [] : [`${ids.match_id}:${a}`, `${ids.match_id}:${b}`]
       found.push(...differences(`pushes of ${key}`, due, pushes))
+      // A push is dropped if its match has ended before it was sent.
+      const isOver = possible.some(({ hasEnded }) => hasEnded)
+      for (const push of due) {
+        const reached = deliveredTo.get(push) ?? []
+        if (reached.length === 0 && !isOver) found.push(`push ${push} has not reached the webhook`)
+        if (reached.some(({ isGenuine }) => !isGenuine)) found.push(`push ${push} reached the webhook with a wrong signature`)
+        deliveredTo.delete(push)
+      }
       const rows = (rowsOf.get(ids.match_id) ?? []).map((row) => `${row.conversation_id} ${row.matched_at}`)
       const expectedRows = events.map(({ value }) => `${value.conversation_id} ${value.matched_at}`)
       found.push(...differences(`the table of matches, ${key}`, expectedRows, rows))
@@ -83,6 +92,7 @@ function matches({ users, logs, tables, lists }: Evidence, fold: SwipeFold): str
       ])
       if (wrong.every((each) => each.length > 0)) found.push(...wrong[0].map((text) => `${text}; pair ${JSON.stringify(possible)}`))
     }
+  found.push(...[...deliveredTo.keys()].map((push) => `push ${push} reached the webhook without a match`))
   return found
 }
 
