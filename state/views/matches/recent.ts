@@ -8,7 +8,7 @@ import type { FieldVersion, ViewScript } from '../view.ts'
  * |---|---|
  * | `s:<user_id>` | newest swipe at another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction and target, with spaces between |
- * | `x:<user_id>:<cause>` | a block by either, or the end of a match: time of the decision, a space, 1, or 0 if it was lifted |
+ * | `x:<user_id>:<cause>` | the other user may not be seen, because of a block by either, or the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
  *
@@ -69,7 +69,7 @@ return 1
 /**
  * Notes that two users may not see each other, or that they may again. Answers to a block and to its lifting may be
  * noted in any order, so the newer decision stays. There is no limit, because a user whose recent events are full may
- * still block.
+ * still block. The value is the time of the decision, a space, and 1 if they may not or 0 if they may.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not, otherwise `0`.
  */
