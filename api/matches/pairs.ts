@@ -5,7 +5,6 @@ import { passes } from '../../state/views/matches/candidates/filters.ts'
 import { type Cause, severedField } from '../../state/views/matches/recent.ts'
 import { isSevered } from '../../state/views/matches/users.ts'
 import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
-import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError } from '../kit/errors.ts'
@@ -19,7 +18,6 @@ import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblock
 const MAX_LIKES = 1_000
 
 export interface PairDeps {
-  readonly views: ViewReader & ListReader
   readonly commands: Commands
   readonly people: People
   /** Epoch ms. */
@@ -27,7 +25,7 @@ export interface PairDeps {
 }
 
 /** Creates the routes about two users: likes, matches, blocks, reports. */
-export function pairRoutes({ views, commands, people, now }: PairDeps) {
+export function pairRoutes({ commands, people, now }: PairDeps) {
   async function decide(from: CommandRequest, otherId: string, command: Pick<PairCommand, 'action'> & Partial<PairCommand>) {
     const actor_id = command.actor_id ?? userOf(from)
     if (actor_id === otherId) throw new ApiError(matchesErrors.invalid_target)
@@ -36,11 +34,12 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides the two users from each other from now on, even while the views of both lag behind. */
-  async function sever(userId: string, otherId: string, own: Cause, others: Cause): Promise<void> {
+  /** Hides two users from each other, or no longer does, even while the views of both lag behind. */
+  async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
+    const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([
-      people.note(userId, { [severedField(otherId, own)]: '1' }),
-      people.note(otherId, { [severedField(userId, others)]: '1' }),
+      people.sever(userId, severedField(otherId, own), at, isSevered),
+      people.sever(otherId, severedField(userId, others), at, isSevered),
     ])
   }
 
@@ -92,31 +91,25 @@ export function pairRoutes({ views, commands, people, now }: PairDeps) {
       if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
       const { outcome } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
-      await sever(userId, found[0], 'ended', 'ended')
+      await sever([userId, 'ended'], [found[0], 'ended'])
       return noContent()
     }),
     bind(blocksRoute, async (input) => {
       const userId = userOf(input)
       const { page, limit } = input.query
-      const key = people.keysOf(userId).blocks
-      const from = (page - 1) * limit
-      const [total, ids] = await Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
+      const { total, ids } = await people.blocked(userId, (page - 1) * limit, limit)
       return jsonAnswer(200, { blocks: ids.map((user_id) => ({ user_id })), total, page, limit }, PRIVATE)
     }),
     bind(blockRoute, async (input) => {
       const otherId = input.params.user_id
-      await decide(input, otherId, { action: 'block' })
-      await sever(userOf(input), otherId, 'blocks', 'blocked')
+      const { changed_at } = await decide(input, otherId, { action: 'block' })
+      await sever([userOf(input), 'blocks'], [otherId, 'blocked'], changed_at)
       return noContent()
     }),
     bind(unblockRoute, async (input) => {
-      const userId = userOf(input)
       const otherId = input.params.user_id
-      await decide(input, otherId, { action: 'unblock' })
-      await Promise.all([
-        people.forget(userId, [severedField(otherId, 'blocks')]),
-        people.forget(otherId, [severedField(userId, 'blocked')]),
-      ])
+      const { changed_at } = await decide(input, otherId, { action: 'unblock' })
+      await sever([userOf(input), 'blocks'], [otherId, 'blocked'], changed_at, false)
       return noContent()
     }),
     bind(notifyRoute, async (input) => {

@@ -6,10 +6,10 @@ import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { distanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { COUNT_JUMP, JUMP_KM, jumpArguments, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
-import { FORGET_RECENT, NOTE_RECENT, noteArguments, withSwipes } from '../../state/views/matches/recent.ts'
-import { type UserKeys, userKeys } from '../../state/views/matches/users.ts'
+import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
+import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
 import { type OwnState, type PairState, placeOf, readOwn, readPair, readUser, type UserState } from '../../state/views/matches/viewer.ts'
-import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
+import { type BinaryReader, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -40,12 +40,18 @@ export interface People {
   self(userId: string): Promise<OwnState>
   /** Returns what a user has to do with another one. */
   pair(userId: string, otherId: string): Promise<PairState>
+  /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
+  blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /** Profiles by id; users without one, or who are switched off, are left out. */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
-  note(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
-  /** Like `note` where a failure only means that the user may see something again until the view has caught up. */
+  /** A failure only means that the user may see something again until the view has caught up. */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
-  forget(userId: string, fields: readonly string[]): Promise<void>
+  /**
+   * Notes that a user may not see another one, or may again.
+   * @param field of `severedField`
+   * @param at time of the decision, epoch ms
+   */
+  sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /** Counts a move of more than a kilometre from the user's last place. Throws `rate_limit_exceeded`. */
   checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<void>
   keysOf(userId: string): UserKeys
@@ -73,7 +79,6 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
   return {
     own,
     stateOf,
-    note,
     keysOf,
     async active(userId) {
       const state = await own(userId)
@@ -85,7 +90,15 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       if (state === undefined) throw noProfile()
       return state
     },
-    pair: (userId, otherId) => readPair(views, partitionOf(userId), userId, otherId),
+    async pair(userId, otherId) {
+      return await readPair(views, partitionOf(userId), userId, otherId)
+    },
+    async blocked(userId, from, limit) {
+      const key = keysOf(userId).blocks
+      const found = Promise.all([views.zcard(key), views.zrevrange(key, from, from + limit - 1)])
+      const [total, ids] = caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), found))
+      return { total, ids }
+    },
     async shown(userIds) {
       const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
       const profiles = texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as MatchProfile]))
@@ -94,8 +107,8 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
     async tryToNote(userId, fields) {
       await note(userId, fields).catch((error: Error) => log.warn({ reason: error.message }, 'recent_not_noted'))
     },
-    async forget(userId, fields) {
-      await scripts.run(FORGET_RECENT, [keysOf(userId).recent], fields)
+    async sever(userId, field, at, isSevered) {
+      await scripts.run(NOTE_SEVERED, [keysOf(userId).recent], severedArguments(field, at, isSevered))
     },
     async checkJump(userId, state, place) {
       const known = placeOf(state)

@@ -18,6 +18,11 @@ export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, Profile
 /** The answer to a command about a pair. `not_found`: there is no such match of the two. */
 export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
+  /**
+   * Time of the last block or its lifting, epoch ms. It increases with each of them, so that notes of their answers
+   * have the order of the decisions. Answers of earlier versions lack it.
+   */
+  readonly changed_at?: number
 }
 
 export const pairFlow: CommandFlow<PairCommand, PairRow, PairAnswer> = {

@@ -288,8 +288,8 @@ export interface SwipeRow {
   ts: number
   /** the direction that last changed the target's score */
   scored_direction: null | ScoredDirection
-  /** the swipe that the rewind has taken back */
-  rewound_id: null | string
+  /** earlier swipes and rewinds of the pair, oldest first: a request that is repeated late must not count again */
+  earlier_ids: string[]
 }
 
 export type SwipeRowDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'

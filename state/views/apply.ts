@@ -61,15 +61,18 @@ export interface ViewStore {
    * Deletes one partition of a view. Until all its keys are gone, no batch can be applied to it.
    * @throws TargetUnavailableError when retrying may help. The clearing is unfinished then: see `finishClearing`.
    */
-  clear(view: string, partition: number): Promise<void>
+  clear(view: string, partition: number, keeps?: KeptKeys): Promise<void>
   /**
    * Deletes what an interrupted `clear` left behind. A partition without any position is also cleared, because its
    * keys are of unknown age: a sink that fills it would never delete those whose records are gone from the log.
    * Several processes may clear the same partition at once.
    * @throws TargetUnavailableError when retrying may help
    */
-  finishClearing(view: string, partition: number): Promise<void>
+  finishClearing(view: string, partition: number, keeps?: KeptKeys): Promise<void>
 }
+
+/** Returns true for the keys that stay when a partition is cleared. */
+type KeptKeys = (key: string) => boolean
 
 const APPLY: RedisScript = { name: 'apply-view-batch', source: APPLY_SCRIPT }
 const CLEARING_SCRIPTS: Readonly<Record<'begin' | 'remove' | 'end', RedisScript>> = {
@@ -100,21 +103,21 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
     return next === null ? undefined : { next: Number(next), at: Number(at) }
   }
 
-  async function clear(view: string, partition: number): Promise<void> {
+  async function clear(view: string, partition: number, keeps?: KeptKeys): Promise<void> {
     await asking(() => run(CLEARING_SCRIPTS.begin, [positionsKey(view, partition), caughtUpKey(view, partition)], [randomUUID()]))
-    await finishClearing(view, partition)
+    await finishClearing(view, partition, keeps)
   }
 
-  async function finishClearing(view: string, partition: number): Promise<void> {
+  async function finishClearing(view: string, partition: number, keeps?: KeptKeys): Promise<void> {
     const positions = positionsKey(view, partition)
     const [clearing, isFilled] = await asking(() => Promise.all([commands.hget(positions, CLEARING_FIELD), commands.exists(positions)]))
-    if (clearing === null) return isFilled === 0 ? await clear(view, partition) : undefined
+    if (clearing === null) return isFilled === 0 ? await clear(view, partition, keeps) : undefined
     const pattern = `${escapedGlob(viewTag(view, partition))}:*`
     const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis]
     for (const node of nodes) {
       await asking(() =>
         forMatching(node, pattern, async (found) => {
-          const keys = found.filter((key) => key !== positions)
+          const keys = found.filter((key) => key !== positions && !keeps?.(key))
           if (keys.length > 0) await run(CLEARING_SCRIPTS.remove, [positions, ...keys], [clearing])
         }),
       )

@@ -54,6 +54,10 @@ export interface View<K, V> {
    * say nothing about them, so what the view holds tells which lists contain them.
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
+  /**
+   * Returns true for a key that stays when a partition is cleared, because no record restores it. Default: none stays.
+   */
+  keeps?(key: string): boolean
 }
 
 export interface ViewContext {

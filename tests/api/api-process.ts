@@ -15,6 +15,8 @@ export interface ApiProcess {
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
+  /** Returns what it has written to its error output, such as the reason why it ended. */
+  failure(): string
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>
 }
@@ -39,8 +41,8 @@ export async function startApiProcess(folder: string, env: Record<string, string
   })
   const lines: Record<string, unknown>[] = []
   const exited = once(child, 'close')
+  let failure = ''
   const started = await new Promise<Record<string, unknown>>((resolve, reject) => {
-    let failure = ''
     child.stderr.on('data', (data) => {
       failure += data
     })
@@ -62,6 +64,7 @@ export async function startApiProcess(folder: string, env: Record<string, string
     operationsUrl: started.operations_url as string,
     lines,
     child,
+    failure: () => failure,
     stop,
   }
 }

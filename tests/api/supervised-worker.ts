@@ -3,7 +3,7 @@ import type { GuardedFolder } from '../stack/folder.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Restarts a worker that has ended by itself, for instance because a server was not up yet when it started. */
-export interface SupervisedWorker extends Pick<WorkerProcess, 'isReady' | 'kill' | 'lines' | 'url'> {
+export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady' | 'kill' | 'lines' | 'url'> {
   /** Starts the worker again after `kill`. */
   restart(): Promise<void>
 }
@@ -43,6 +43,9 @@ export async function supervisedWorker(folder: GuardedFolder, start: () => Promi
   }
 
   return {
+    get child() {
+      return worker.child
+    },
     get lines() {
       return worker.lines
     },

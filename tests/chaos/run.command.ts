@@ -9,9 +9,9 @@ export default command({
   description:
     'Plays random schedules of faults, one after the other, and compares every output with an offline computation of the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
   options: {
-    seeds: integer('Number of schedules.', { default: 10, min: 1 }),
-    from: integer('Seed of the first schedule; the others follow. Default: random.', { max: MAX_SEED }),
-    seed: integer('Repeats this one schedule.', { max: MAX_SEED }),
+    seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
+    from: integer('Seed of the first schedule or round; the others follow. Default: random.', { max: MAX_SEED }),
+    seed: integer('Repeats this one schedule or round.', { max: MAX_SEED }),
     faults: choices('Kinds of faults, one of each per run. By default they are drawn from the seed.', FAULT_KINDS),
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
     'longest-pause': number('Longest pause of the broker in seconds. By default 9, and now and then 20 to 30.', { min: 0 }),
@@ -20,15 +20,17 @@ export default command({
     links: flag('Kills the parts of the links service.'),
     snippets: flag('Kills the parts of the snippets service.'),
     limits: flag('Lets the Redis of the rate limits fail under load.'),
+    matches: flag('Kills, stops and empties the parts of the match feed.'),
   },
   environment: {
-    CHAOS_ROUNDS: 'With a service: kills of each part. Default: 10.',
-    CHAOS_SEED: 'With a service: seeds all random decisions. Default: random.',
+    CHAOS_ROUNDS: 'With a service: kills of each part. Default: the value of --seeds.',
+    CHAOS_SEED: 'With a service: seeds all random decisions. Default: the value of --seed or --from.',
     CHAOS_PARTS: 'With a service: only these parts fail, separated by commas. Default: all.',
     MILLRACE_HOME: 'Logs of failed runs are kept below it, in chaos/. Default: .millrace.',
   },
   examples: [
     ['--seeds 100', 'A hundred random schedules.'],
     ['--seed 7 --faults kill,cut', 'Repeats seed 7 with these faults.'],
+    ['--matches --seeds 20 --from 5', 'Twenty rounds of the match feed, with seeds 5 to 24.'],
   ],
 })

@@ -15,7 +15,7 @@ import { described, drawSchedule, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
 /** The test file of each service. */
-const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['burns'], limits: ['limits'] } as const
+const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['burns'], limits: ['limits'], matches: ['matches'] } as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
@@ -50,8 +50,10 @@ async function main(): Promise<number> {
   if (tests.length > 0) {
     // Reports a wrong variable here, before any server starts.
     chaosConfig()
+    // Each round of the match feed is a plan of its own, so the options that choose schedules choose its seeds, too.
+    const env = { CHAOS_SEED: String(seeds[0]), CHAOS_ROUNDS: String(seeds.length), ...process.env }
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
-    return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
+    return spawnSync(process.execPath, args, { stdio: 'inherit', env }).status ?? 1
   }
   const failed: number[] = []
   const skipped: string[] = []

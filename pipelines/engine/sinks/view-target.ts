@@ -34,13 +34,13 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   async function open({ topic, partition }: TopicPartition, { end }: PartitionFacts): Promise<number | undefined> {
     const stored = await store.position(view.name, partition, topic)
     if (stored === undefined) {
-      await store.finishClearing(view.name, partition)
+      await store.finishClearing(view.name, partition, view.keeps)
       return undefined
     }
     const reason = stored.next > end ? 'ahead_of_log' : runtime.now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
     if (reason === undefined) return stored.next
     runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
-    await store.clear(view.name, partition)
+    await store.clear(view.name, partition, view.keeps)
     return undefined
   }
 

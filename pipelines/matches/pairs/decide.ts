@@ -11,9 +11,9 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
   const side = sideOf(command.actor_id, command.other_id)
   switch (command.action) {
     case 'block':
-      return changed(row, withBlock(row, side, now))
+      return changed(row, withBlock(row, side, after(row, now)))
     case 'unblock':
-      return changed(row, withoutBlock(row, side, now))
+      return changed(row, withoutBlock(row, side, after(row, now)))
     case 'unmatch':
       return row.match_id === null || row.match_id !== command.match_id ? NOT_FOUND : changed(row, ended(row, now))
     case 'notify':
@@ -23,8 +23,13 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
 
 const NOT_FOUND: PairDecision = { answer: { outcome: 'not_found' } }
 
+/** Returns the time of a change, which differs from that of the last one even within a millisecond. */
+function after({ counts_from }: PairRow, now: number): number {
+  return Math.max(now, counts_from + 1)
+}
+
 function changed(before: PairRow, after: PairRow): PairDecision {
-  const answer: PairAnswer = { outcome: 'done' }
+  const answer: PairAnswer = { outcome: 'done', changed_at: after.counts_from }
   return after === before ? { answer } : { answer, state: after }
 }
 

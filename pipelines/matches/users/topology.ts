@@ -150,7 +150,7 @@ export const matchUsers = topology(
         ctx.emit(pairSwipes, pairKey(swiper_id, target_id), { swipe_id: event.swipe_id, swiper_id, target_id, direction, ts })
       }
       if (effect.scores !== undefined) ctx.emit(scored, target_id, { swiper_elo: swiper.elo_score, direction: effect.scores, ts })
-      ctx.emit(matchSwipes, swiper_id, event)
+      if (effect.counts) ctx.emit(matchSwipes, swiper_id, event)
       const { swipe_id } = event
       const last = swiper.last_swipe
       const last_swipe = last !== null && last.ts > ts ? last : { swipe_id, target_id, direction, ts }

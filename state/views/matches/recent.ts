@@ -50,6 +50,8 @@ export const LAST_SWIPE = 'last'
 const SEVERED = 'x:'
 const MATCHED = 'm:'
 const PLACE = 'place'
+/** Ends the value of a field whose cause was lifted. */
+export const LIFTED = ' 0'
 const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
 
 /** KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then fields and values. */
@@ -66,8 +68,33 @@ return 1
 `,
 }
 
-/** KEYS: 1 the hash. ARGV: fields to remove. */
-export const FORGET_RECENT: ViewScript = { name: 'forget-recent', source: `return redis.call('HDEL', KEYS[1], unpack(ARGV))` }
+/**
+ * Notes that two users may not see each other, or that they may again. Answers to a block and to its lifting may be
+ * noted in any order, so the newer decision stays. There is no limit, because a user whose recent events are full may
+ * still block. The value is the time of the decision, a space, and 1 if they may not or 0 if they may.
+ *
+ * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not, otherwise `0`.
+ */
+export const NOTE_SEVERED: ViewScript = {
+  name: 'note-severed',
+  source: `
+local held = redis.call('HGET', KEYS[1], ARGV[2])
+if held and tonumber(string.match(held, '^%d+')) > tonumber(ARGV[3]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3] .. ' ' .. ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
+`,
+}
+
+/** Arguments of NOTE_SEVERED. @param at time of the decision, epoch ms */
+export function severedArguments(field: string, at: number, isSevered: boolean): (string | number)[] {
+  return [RECENT_KEPT_MS, field, at, isSevered ? '1' : '0']
+}
+
+/** @param value of a field of `severedField`; null if there is none */
+export function isSeveredNote(value: string | null): boolean {
+  return value !== null && !value.endsWith(LIFTED)
+}
 
 /** Arguments of NOTE_RECENT. */
 export function noteArguments(fields: Readonly<Record<string, string>>): (string | number)[] {
@@ -129,8 +156,9 @@ export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
     if (field.startsWith(SWIPE)) {
       const targetId = field.slice(SWIPE.length)
       swipes.set(targetId, { ...parseLastSwipe(value), targetId })
-    } else if (field.startsWith(SEVERED)) severed.add(field.split(':')[1])
-    else if (field.startsWith(MATCHED)) matched.set(field.slice(MATCHED.length), Number(value))
+    } else if (field.startsWith(SEVERED)) {
+      if (isSeveredNote(value)) severed.add(field.split(':')[1])
+    } else if (field.startsWith(MATCHED)) matched.set(field.slice(MATCHED.length), Number(value))
   }
   const last = fields[LAST_SWIPE] as string | undefined
   const place = fields[PLACE] as string | undefined

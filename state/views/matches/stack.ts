@@ -2,6 +2,7 @@ import type { ViewScript } from '../view.ts'
 import { cellOf, geohashOf, type Place } from './candidates/cells.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Ranked } from './candidates/ranking.ts'
+import { LIFTED } from './recent.ts'
 import type { UserKeys } from './users.ts'
 
 /**
@@ -48,13 +49,14 @@ export const STORE_STACK: ViewScript = {
   name: 'store-stack',
   source: `
 if redis.call('GET', KEYS[3]) ~= ARGV[1] then return 0 end
+local function severs(note) return note and string.sub(note, -2) ~= '${LIFTED}' end
 redis.call('DEL', KEYS[1], KEYS[3])
 redis.call('HSET', KEYS[1], '${META}', ARGV[3])
 for at = 6, #ARGV, 2 do
   local id = ARGV[at]
   local held = redis.call('HMGET', KEYS[2], 's:' .. id, 'x:' .. id .. ':blocks', 'x:' .. id .. ':blocked', 'x:' .. id .. ':ended')
   local isSwiped = held[1] and not string.find(held[1], ' REWIND', 1, true)
-  if not (isSwiped or held[2] or held[3] or held[4]) then redis.call('HSET', KEYS[1], id, ARGV[at + 1]) end
+  if not (isSwiped or severs(held[2]) or severs(held[3]) or severs(held[4])) then redis.call('HSET', KEYS[1], id, ARGV[at + 1]) end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if ARGV[4] == '' then redis.call('DEL', KEYS[4]) else redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5]) end

@@ -30,7 +30,15 @@ export const MATCH_USERS_VIEW = 'match-profiles'
 
 type UserRecord = Decision<MatchProfile> | MatchSeen | MatchRelation
 
-export const matchUsersView: View<string, UserRecord> = { name: MATCH_USERS_VIEW, operationsFor }
+/** The part of the keys of recent events between the hash tag and the user. */
+const RECENT_PART = '}:recent:'
+
+export const matchUsersView: View<string, UserRecord> = {
+  name: MATCH_USERS_VIEW,
+  operationsFor,
+  // After Redis was emptied, the API may note recent events for hours before the sink can build the view again.
+  keeps: (key) => key.includes(RECENT_PART),
+}
 
 const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operationsFor: profileOperations })
 

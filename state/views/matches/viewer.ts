@@ -8,6 +8,7 @@ import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
 import {
+  isSeveredNote,
   LAST_SWIPE,
   matchedFieldName,
   PLACE_FIELD,
@@ -109,7 +110,7 @@ export async function readPair(reader: ViewReader & ListReader, partition: numbe
   const relation = text === null ? undefined : parseRelation(text)
   return {
     relation,
-    isSevered: severed.some((cause) => cause !== null) || (relation !== undefined && isSevered(relation)),
+    isSevered: severed.some(isSeveredNote) || (relation !== undefined && isSevered(relation)),
     matchedAt: matchedAt === null ? undefined : Number(matchedAt),
   }
 }

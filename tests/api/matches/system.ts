@@ -31,8 +31,17 @@ export interface TestUser {
   ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Asked>
 }
 
-/** Starts real servers, a worker that runs all of the match feed, two API processes, and a receiver of pushes. */
-export async function matchesSystem() {
+export interface MatchesSystemOptions {
+  /** Number of API processes. Default 2. */
+  readonly apiCount?: number
+  /** Further settings of the worker and the APIs. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
+
+/** Starts real servers, a worker that runs all of the match feed, API processes, and a receiver of pushes. */
+export async function matchesSystem({ apiCount = 2, env: more = {} }: MatchesSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
   const redis: Component = await newRedis(folder.path)
@@ -62,9 +71,10 @@ export async function matchesSystem() {
     // The same is true of Redis.
     SWIPE_CHECK_MS: '1000',
     PIPELINES: 'matches,match-users',
+    ...more,
   }
   const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
-  const apis = await Promise.all([startApiProcess(folder.path, env), startApiProcess(folder.path, env)])
+  const apis = await Promise.all(Array.from({ length: apiCount }, () => startApiProcess(folder.path, env)))
   await waitUntil(() => worker.isReady(), { what: 'the worker', ...READY })
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
   const key = await ensureDevelopmentKey(folder.path)

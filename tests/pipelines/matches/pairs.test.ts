@@ -59,15 +59,22 @@ test('a block ends a match permanently, and hides both from each other until it 
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(events()).toHaveLength(1)
-  expect(command('block', ANN, BOB)).toEqual({ outcome: 'done' })
+  expect(command('block', ANN, BOB)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
   expect(relation(ANN, BOB)).toMatchObject({ blocks: true, is_blocked: false, has_ended: true })
   expect(relation(BOB, ANN)).toMatchObject({ blocks: false, is_blocked: true, has_ended: true })
-  expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done' })
+  expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
   expect(relation(ANN, BOB)).toMatchObject({ blocks: false, is_blocked: false, has_ended: true })
   pushes()
   const later = driver.now + 1
   pipe(pairSwipe(ANN, BOB, 'RIGHT', later), pairSwipe(BOB, ANN, 'RIGHT', later))
   expect([events(), pushes()]).toEqual([[], []])
+})
+
+test('blocks and their lifting have an order even within a millisecond', () => {
+  const { command } = pairsDriver()
+  const answers = (['block', 'unblock', 'unblock', 'block'] as const).map((action) => command(action, ANN, BOB))
+  const [first, second, third, fourth] = answers.map(({ changed_at }) => changed_at as number)
+  expect([second > first, third === second, fourth > third]).toEqual([true, true, true])
 })
 
 test('a block that overtakes a like takes effect, and only likes sent after it was lifted can match', () => {
@@ -91,8 +98,8 @@ test('ending a match requires the match, applies to both and can be repeated', (
   expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'not_found' })
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(command('unmatch', ANN, BOB, matchIdOf(ANN, CAT))).toEqual({ outcome: 'not_found' })
-  expect(command('unmatch', BOB, ANN, id)).toEqual({ outcome: 'done' })
-  expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'done' })
+  expect(command('unmatch', BOB, ANN, id)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
+  expect(command('unmatch', ANN, BOB, id)).toEqual({ outcome: 'done', changed_at: expect.any(Number) })
   expect([relation(ANN, BOB), relation(BOB, ANN)]).toMatchObject([{ has_ended: true }, { has_ended: true }])
 })
 

@@ -116,6 +116,30 @@ test('a repeated request counts once although its time is later, even after a re
   expect(driver.read(matchSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT'])
 })
 
+test('a repeated request counts once, however many swipes of the pair came in between', () => {
+  const { swiped, driver } = usersDriver()
+  const first = swipe(ANN, BOB, 'LEFT', 1_000)
+  for (const event of [first, swipe(ANN, BOB, 'RIGHT', 2_000), { ...first, ts: 2_500 }]) swiped(event)
+  expect(driver.read(matchSwipes).map(({ value }) => value?.direction)).toEqual(['LEFT', 'RIGHT'])
+  for (const event of [swipe(ANN, BOB, 'REWIND', 3_000), swipe(ANN, BOB, 'RIGHT', 4_000), { ...first, ts: 5_000 }]) swiped(event)
+  expect(driver.read(pairSwipes).map(({ value }) => value?.direction)).toEqual(['RIGHT', 'REWIND', 'RIGHT'])
+})
+
+test('a rewind takes back a swipe that it has overtaken', () => {
+  const { profile, swiped, user, driver } = usersDriver()
+  profile(BOB)
+  swiped(swipe(ANN, BOB, 'REWIND', 2_000))
+  swiped(swipe(ANN, BOB, 'RIGHT', 1_000))
+  expect([driver.read(matchSwipes), driver.read(pairSwipes), user(BOB)?.elo_score]).toEqual([[], [], 1_500])
+  expect(user(ANN)).toMatchObject({ last_swipe: { direction: 'REWIND' }, exceptions: [{ target_id: BOB }] })
+  // The second rewind overtakes the swipe between the two.
+  swiped(swipe(ANN, BOB, 'REWIND', 4_000))
+  swiped(swipe(ANN, BOB, 'RIGHT', 3_000))
+  expect(driver.read(pairSwipes)).toEqual([])
+  swiped(swipe(ANN, BOB, 'RIGHT', 5_000))
+  expect(driver.read(pairSwipes)).toHaveLength(1)
+})
+
 test('a swipe that the API could not check is dropped if it is invalid, and changes nothing', () => {
   const { profile, swiped, user, driver } = usersDriver()
   profile(ANN)

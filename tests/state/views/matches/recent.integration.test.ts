@@ -7,7 +7,7 @@ import { matchProfiles, matchSeen, swipeEvents } from '../../../../schemas/match
 import type { MatchProfile, MatchSeen, SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
-import type { RecentSwipe } from '../../../../state/views/matches/recent.ts'
+import { NOTE_SEVERED, type RecentSwipe, severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
 import {
   noteSwipeArguments,
   TAKE_REWIND,
@@ -17,7 +17,7 @@ import {
   takeSwipeKeys,
 } from '../../../../state/views/matches/take-swipe.ts'
 import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
-import { exclusionsOf, readUser } from '../../../../state/views/matches/viewer.ts'
+import { exclusionsOf, readPair, readUser } from '../../../../state/views/matches/viewer.ts'
 import { viewReader } from '../../../../state/views/reader.ts'
 import { caughtUpKey, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { profileCommand, swipe } from '../../../pipelines/matches/swipes.ts'
@@ -97,4 +97,41 @@ test.each<readonly Direction[]>([
     // Only what came after its own record may remain, and it agrees with the view.
     expect(Object.keys(await redis.hgetall(keys.recent)).filter((field) => field.startsWith('s:')).length).toBeLessThanOrEqual(1)
   }
+})
+
+test('a block that was lifted is over and a lifted one that was renewed is not, in every order of notes', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const annId = '0a000000-0000-4000-8000-000000000000'
+  const { recent } = userKeys(PARTITION, annId)
+  const isSevered = async () => (await readPair(viewReader(redis), PARTITION, annId, BOB)).isSevered
+  for (const decided of [
+    [true, false],
+    [true, false, true],
+  ])
+    for (const order of [decided.keys(), [...decided.keys()].toReversed()]) {
+      await redis.del(recent)
+      const field = severedField(BOB, 'blocks')
+      for (const at of order) await runScript(redis, NOTE_SEVERED, [recent], severedArguments(field, 1_000 + at, decided[at]))
+      expect([decided, await isSevered()]).toEqual([decided, decided.at(-1)])
+      // The block by the other user is a cause of its own.
+      await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocked'), 1_000, true))
+      expect(await isSevered()).toBe(true)
+    }
+  // An earlier version of the API wrote no time.
+  await redis.del(recent)
+  await redis.hset(recent, severedField(BOB, 'blocks'), '1')
+  expect(await isSevered()).toBe(true)
+  await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocks'), 1_000, false))
+  expect(await isSevered()).toBe(false)
+})
+
+test('what the API notes after Redis was emptied stays when the sink clears the view to build it again', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  await runScript(redis, NOTE_SEVERED, [keys.recent], severedArguments(severedField(BOB, 'blocks'), 1_000, true))
+  await redis.set(keys.profile, 'of an unknown age')
+  await viewStore(redis).finishClearing(MATCH_USERS_VIEW, PARTITION, matchUsersView.keeps)
+  expect([await redis.exists(keys.recent), await redis.exists(keys.profile)]).toEqual([1, 0])
 })

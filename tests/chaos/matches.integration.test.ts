@@ -1,0 +1,40 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
+import { type MatchesSystem, matchesSystem } from '../api/matches/system.ts'
+import { AT_FIRST_TRY } from '../stack/index.ts'
+import { chaosHome } from './config.ts'
+import { keepLines } from './keep-logs.ts'
+import { APIS, drawPlan, type MatchFaultKind } from './matches/plan.ts'
+import { keepEvidence, playRound } from './matches/round.ts'
+
+const SETUP_TIMEOUT_MS = 240_000
+/** Limits the round. It normally takes 30 s, and each wait within it has its own limit. */
+const ROUND_TIMEOUT_MS = 420_000
+const SEED = 1
+const USERS = 10
+const FAULTS: readonly MatchFaultKind[] = ['outage', 'redis-emptied', 'worker-killed', 'api-stopped']
+/** Short, so that some swipes wait for Kafka and others go to the spool, and so that some are accepted unchecked. */
+const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100' }
+
+let system: MatchesSystem
+
+beforeAll(async () => {
+  system = await matchesSystem({ apiCount: APIS, env: ENV })
+}, SETUP_TIMEOUT_MS)
+
+afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
+
+test('with an outage, an emptied Redis, a killed API and worker, every accepted swipe counts once and matches follow from the log', {
+  ...AT_FIRST_TRY,
+  timeout: ROUND_TIMEOUT_MS,
+}, async () => {
+  const folder = join(chaosHome(), `matches-short-${SEED}`)
+  onTestFailed(async () => {
+    const processes = { worker: system.worker, ...Object.fromEntries(system.apis.map((api, index) => [`api${index}`, api])) }
+    process.stderr.write(`chaos: logs: ${await keepLines(system.folder.path, processes, join(folder, 'logs'))}\n`)
+  })
+  const plan = drawPlan(SEED, { users: USERS, faults: FAULTS })
+  const result = await playRound(system, plan, 0, (text) => process.stderr.write(`chaos: ${text}\n`))
+  if (result.faults.length > 0) keepEvidence(join(folder, 'evidence.json'), result, plan)
+  expect(result.faults).toEqual([])
+})

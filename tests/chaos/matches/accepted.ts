@@ -1,0 +1,78 @@
+import { decidedCommands } from './decided-commands.ts'
+import type { Evidence } from './evidence.ts'
+import { type Asked, isAccepted } from './requests.ts'
+
+/** Requests that a fault, another user or the rules may refuse. 0: the API was killed or stopped. */
+const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
+
+/** Every accepted request is in the log with what it says, and no answer is wrong. */
+export function accepted(evidence: Evidence): string[] {
+  const { asked } = evidence
+  return [
+    ...asked.flatMap((one) => wrongAnswer(one, evidence)),
+    ...swipesInLog(evidence),
+    ...repetitions(evidence),
+    ...commandsInLog(evidence),
+  ]
+}
+
+function wrongAnswer(one: Asked, { asked }: Evidence): string[] {
+  if (isAccepted(one))
+    return one.kind === 'swipe' && one.status === 202 && (one.body.match !== null || !one.body.queued) ? [described(one)] : []
+  if (!REFUSALS.has(one.status)) return [described(one)]
+  if (one.status !== 404) return []
+  // Only a block, the end of a match or a missing match makes another user unknown.
+  const mayBeHidden = asked.some(
+    ({ kind, user, other, from }) =>
+      (kind === 'block' || kind === 'unmatch') &&
+      from <= one.to &&
+      ((user === one.user && other === one.other) || (user === one.other && other === one.user)),
+  )
+  return mayBeHidden || one.kind === 'notify' ? [] : [described(one)]
+}
+
+function swipesInLog({ asked, logs }: Evidence): string[] {
+  const events = new Map(logs.swipeEvents.map(({ value }) => [value.swipe_id, value]))
+  const ids = new Map<string, string>()
+  return asked.flatMap((one) => {
+    if (!isAccepted(one) || (one.kind !== 'swipe' && one.kind !== 'rewind')) return []
+    const { swipe_id } = one.body as { swipe_id: string }
+    const event = events.get(swipe_id)
+    const target = one.kind === 'swipe' ? one.other : one.body.target_user_id
+    const direction = one.kind === 'swipe' ? one.direction : 'REWIND'
+    const isInLog = event?.swiper_id === one.user && event.target_id === target && event.direction === direction
+    const first = one.key === undefined ? swipe_id : (ids.get(one.key) ?? swipe_id)
+    if (one.key !== undefined) ids.set(one.key, first)
+    if (!isInLog) return [`${described(one)} is in the log as ${JSON.stringify(event)}`]
+    return first === swipe_id ? [] : [`${described(one)}, but an earlier request with this key got ${first}`]
+  })
+}
+
+/** Only a repeated request, or an API that was killed before it noted an acknowledgement, writes a swipe twice. */
+function repetitions({ asked, logs, inflicted }: Evidence): string[] {
+  const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)
+  const keys = Map.groupBy(asked, ({ key }) => key)
+  return [...Map.groupBy(logs.swipeEvents, ({ value }) => value.swipe_id)].flatMap(([id, records]) => {
+    const answered = requests.get(id) ?? []
+    const key = answered.find((one) => one.key !== undefined)?.key
+    const most = (key === undefined ? 1 : keys.get(key)!.length) + inflicted.apisKilled
+    return records.length <= most ? [] : [`swipe ${id} is in the log ${records.length} times`]
+  })
+}
+
+function commandsInLog({ asked, logs }: Evidence): string[] {
+  const done = decidedCommands(logs).filter(({ outcome }) => outcome === 'done')
+  return asked.flatMap((one) => {
+    if (!isAccepted(one) || !['block', 'unblock', 'unmatch'].includes(one.kind)) return []
+    const isDecided = done.some(
+      ({ command: { action, actor_id, other_id }, decidedAt }) =>
+        action === one.kind && actor_id === one.user && other_id === one.other && decidedAt <= one.to,
+    )
+    return isDecided ? [] : [`${described(one)} has not been decided`]
+  })
+}
+
+function described({ kind, user, other, direction, status, body, api, from, to }: Asked): string {
+  const who = [user, other, direction].filter((part) => part !== undefined).join(' ')
+  return `${kind} of ${who} at API ${api}, ${from} to ${to}: ${status} ${JSON.stringify(body)}`
+}

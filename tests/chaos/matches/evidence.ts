@@ -1,0 +1,68 @@
+import type { Command, Decision } from '../../../schemas/commands/topics.ts'
+import type {
+  AcceptedSwipe,
+  DesirabilitySwipe,
+  MatchEvent,
+  MatchNotification,
+  MatchSeen,
+  PairCommand,
+  PairRow,
+  PairSwipe,
+  SwipeEvent,
+} from '../../../schemas/matches/types.ts'
+import type { Logged } from '../log-reader.ts'
+import type { Inflicted } from './faults.ts'
+import type { Asked } from './requests.ts'
+
+/** Records of a topic that concern the users of a round, in log order. */
+export interface Logs {
+  readonly swipeEvents: readonly Logged<SwipeEvent>[]
+  readonly matchSwipes: readonly Logged<AcceptedSwipe>[]
+  readonly pairSwipes: readonly Logged<PairSwipe>[]
+  readonly pairCommands: readonly Logged<Command<PairCommand>>[]
+  readonly pairDecisions: readonly Logged<Decision<PairRow>>[]
+  readonly matchEvents: readonly Logged<MatchEvent>[]
+  readonly matchNotifications: readonly Logged<MatchNotification>[]
+  readonly matchSeen: readonly Logged<MatchSeen>[]
+  readonly scored: readonly Logged<DesirabilitySwipe>[]
+}
+
+/** What a user sees when everything has recovered. */
+export interface Lists {
+  readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly user_id: string }[]
+  /** Ids of users. */
+  readonly likes: readonly string[]
+  readonly blocks: readonly string[]
+  readonly feed: readonly string[]
+}
+
+export interface TableRows {
+  readonly swipes: readonly { readonly swipe_id: string; readonly direction: string; readonly ts: number }[]
+  readonly matches: readonly { readonly match_id: string; readonly conversation_id: string; readonly matched_at: number }[]
+}
+
+/** A push that reached the webhook. */
+export interface Delivered {
+  /** The Idempotency-Key. */
+  readonly key: string
+  readonly isGenuine: boolean
+}
+
+/** When the view of users had which position of `match-seen`. Epoch ms. */
+export interface ViewSample {
+  readonly at: number
+  readonly next: number
+}
+
+/** All that is known of a round when it is over. */
+export interface Evidence {
+  readonly users: readonly string[]
+  readonly asked: readonly Asked[]
+  readonly inflicted: Inflicted
+  readonly logs: Logs
+  readonly tables: TableRows
+  /** In the order of their arrival. The same key may come again. */
+  readonly delivered: readonly Delivered[]
+  readonly lists: ReadonlyMap<string, Lists>
+  readonly view: readonly ViewSample[]
+}

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import type { KeyedStore } from '../../../pipelines/engine/index.ts'
+import { decisionDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { matchPairs } from '../../../pipelines/matches/pairs/topology.ts'
+import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
+import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
+import { pairFlow } from '../../../schemas/matches/flow.ts'
+import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
+import { matchEvents, matchProfiles, matchSwipes, pairSwipes, swipeEvents } from '../../../schemas/matches/topics.ts'
+import type { MatchProfile, MatchUser, PairCommand, PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
+import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
+import { ANN, BOB, CAT, pairSwipe, profileCommand, swipe } from '../../pipelines/matches/swipes.ts'
+import { type DecidedPairCommand, foldPair } from './pair-fold.ts'
+import { foldScores, foldSwipes } from './swipe-fold.ts'
+
+const SEEDS = Array.from({ length: 40 }, (_, seed) => seed)
+const EVENTS = 25
+const USERS = [ANN, BOB, CAT]
+const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'SUPER_LIKE', 'REWIND', 'REWIND']
+const SCORE_DIGITS = 6
+
+/** Swipes in a random order, some of them repeated, with the same time or a later one. */
+function history(seed: number): SwipeEvent[] {
+  const random = seededRandom(seed)
+  const made: SwipeEvent[] = []
+  for (let index = 0; index < EVENTS; index++) {
+    const again = made.length > 0 && random() < 0.25 ? pick(random, made) : undefined
+    const [swiper, target] = random() < 0.6 ? [ANN, BOB] : [pick(random, USERS), CAT]
+    if (again !== undefined) made.push({ ...again, ts: again.ts + integer(random, 2) * integer(random, 500) })
+    else if (swiper !== target)
+      made.push(swipe(swiper, target, pick(random, DIRECTIONS), 1_000 + index * 10 + integer(random, 60), `id-${seed}-${index}`))
+  }
+  return made
+}
+
+test.each(SEEDS)('seed %i: swipes have the effect that the offline computation expects', (seed) => {
+  const driver = testDriver(matchUsers)
+  for (const user of USERS) {
+    const body = profileCommand('put', { display_name: 'X', birth_date: '1990-05-01' })
+    const { state } = decideProfile(undefined, body, { key: user, now: driver.now, commandId: user })
+    driver.pipe(matchProfiles, user, { view: state as MatchProfile, result: null })
+  }
+  const events = history(seed)
+  for (const event of events) driver.pipe(swipeEvents, event.swiper_id, event)
+  const fold = foldSwipes(events)
+  expect(driver.read(matchSwipes).map(({ value }) => value)).toEqual(fold.counted)
+  expect(driver.read(pairSwipes).map(({ value }) => value)).toEqual(fold.ofPairs)
+  const score = (user: string) => driver.store<KeyedStore<string, MatchUser>>('users').get(user)?.elo_score
+  // Each swipe at Cat or Bob was scored before the next one was taken.
+  const scores = new Map(USERS.map((user) => [user, foldScores([])]))
+  for (const { swiper_id, target_id, direction } of fold.scoring) {
+    const swipes = [{ swiper_elo: scores.get(swiper_id)!.at(-1)!, direction }]
+    const [, next] = foldScores(swipes, scores.get(target_id)!.at(-1)!)
+    scores.set(target_id, [...scores.get(target_id)!, next])
+  }
+  for (const user of USERS) expect(score(user)).toBeCloseTo(scores.get(user)!.at(-1)!, SCORE_DIGITS)
+})
+
+test.each(SEEDS)('seed %i: swipes and commands of a pair end as the offline computation allows', (seed) => {
+  const random = seededRandom(seed)
+  const { ask, driver } = decisionDriver(matchPairs, pairFlow)
+  const swipes: PairSwipe[] = []
+  const commands: DecidedPairCommand[] = []
+  const matchId = matchIdOf(ANN, BOB)
+  for (let index = 0; index < EVENTS; index++) {
+    const [one, other] = random() < 0.5 ? [ANN, BOB] : [BOB, ANN]
+    driver.advanceWallClock(10)
+    if (random() < 0.7) {
+      const made = pairSwipe(one, other, pick(random, DIRECTIONS), driver.now - integer(random, 15))
+      swipes.push(made)
+      driver.pipe(pairSwipes, pairKey(ANN, BOB), made)
+    } else {
+      const action = pick(random, ['block', 'unblock', 'unmatch', 'notify'] as const)
+      const command: PairCommand = { action, actor_id: one, other_id: other, match_id: matchId, matched_at: null }
+      const decidedAt = driver.now
+      commands.push({ command, decidedAt, outcome: ask(pairKey(ANN, BOB), command).outcome })
+    }
+  }
+  const events = driver.read(matchEvents)
+  const ends = foldPair(swipes, commands)
+  expect(ends.map(({ matchedAt }) => matchedAt)).toContain(events[0]?.value?.matched_at)
+  expect(events.length).toBeLessThanOrEqual(1)
+})
+
+test('a pair without commands can end in one way only', () => {
+  const like = pairSwipe(ANN, BOB, 'RIGHT', 1_000)
+  expect(foldPair([like, pairSwipe(BOB, ANN, 'LEFT', 2_000)], [])).toMatchObject([{ matchedAt: undefined }])
+  expect(foldPair([like, pairSwipe(BOB, ANN, 'RIGHT', 2_000)], [])).toMatchObject([{ matchedAt: 2_000, hasEnded: false }])
+})
+
+test('a block beside a like can come before or after the match, and its answer does not tell', () => {
+  const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
+  const command: PairCommand = { action: 'block', actor_id: ANN, other_id: BOB, match_id: null, matched_at: null }
+  const ends = foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])
+  expect(new Set(ends.map(({ matchedAt, hasEnded }) => `${matchedAt} ${hasEnded}`))).toEqual(new Set(['undefined false', '2000 true']))
+})
+
+test('the answer to the end of a match shows that there was one', () => {
+  const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
+  const command: PairCommand = { action: 'unmatch', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: null }
+  expect(foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])).toMatchObject([{ matchedAt: 2_000, hasEnded: true }])
+  expect(foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'not_found' }])).toMatchObject([{ matchedAt: 2_000, hasEnded: false }])
+})

@@ -1,0 +1,132 @@
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { registryClient } from '../../../kafka/registry.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
+import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import {
+  matchEvents,
+  matchNotifications,
+  matchPairCommands,
+  matchPairDecisions,
+  matchSeen,
+  matchSwipes,
+  pairSwipes,
+  swipeEvents,
+} from '../../../schemas/matches/topics.ts'
+import type { DesirabilitySwipe } from '../../../schemas/matches/types.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { positionsKey } from '../../../state/views/apply.ts'
+import { MATCH_USERS_VIEW } from '../../../state/views/matches/users.ts'
+import type { MatchesSystem } from '../../api/matches/system.ts'
+import { type Logged, logReader } from '../log-reader.ts'
+import type { Lists, Logs, TableRows, ViewSample } from './evidence.ts'
+import type { Client } from './requests.ts'
+
+const SAMPLE_EVERY_MS = 25
+/** More than a round has users, so that each list has one page. */
+const PAGE = 100
+const MOST_CANDIDATES = 50
+
+/** Reads what the services have written about the users of a round. */
+export interface Observer {
+  logs(): Promise<Logs>
+  tables(): Promise<TableRows>
+  close(): Promise<void>
+}
+
+export async function observer({ env, rowsOf }: MatchesSystem, users: readonly string[]): Promise<Observer> {
+  const scored = matchUsers.declare().repartitions.get('scored') as unknown as Topic<string, DesirabilitySwipe>
+  const public_ = [swipeEvents, matchSwipes, pairSwipes, matchPairCommands, matchPairDecisions, matchEvents, matchNotifications, matchSeen]
+  const topics = [...public_, scored]
+  const transport = kafkaTransport(
+    { brokers: [env.KAFKA_BROKERS], clientId: 'chaos' },
+    { runtime: systemRuntime(pino({ level: 'silent' })) },
+  )
+  await transport.connect()
+  const { codecFor } = await openSerdes(registryClient({ url: env.SCHEMA_REGISTRY_URL }), topics)
+  const reader = logReader(transport, topics, codecFor)
+  const mine = new Set(users)
+  const concerns = (key: string) => key.split(':').some((part) => mine.has(part))
+  const all = <V>(topic: Topic<string, V>): Logged<V>[] => reader.of(topic).flat()
+  const byKey = <V>(topic: Topic<string, V>): Logged<V>[] => all(topic).filter(({ key }) => concerns(key))
+
+  return {
+    async logs() {
+      await reader.catchUp()
+      return {
+        swipeEvents: byKey(swipeEvents),
+        matchSwipes: byKey(matchSwipes),
+        pairSwipes: byKey(pairSwipes),
+        pairCommands: byKey(matchPairCommands),
+        // A tombstone: a pair has no view of its own.
+        pairDecisions: all(matchPairDecisions).filter(({ value }) => value !== null),
+        matchEvents: all(matchEvents).filter(({ value }) => mine.has(value.user_a)),
+        matchNotifications: byKey(matchNotifications),
+        matchSeen: byKey(matchSeen),
+        scored: byKey(scored),
+      }
+    },
+    async tables() {
+      const ids = users.map((id) => `'${id}'`).join(', ')
+      const swipes = await rowsOf(
+        `SELECT toString(swipe_id) AS swipe_id, direction, toUnixTimestamp64Milli(ts) AS at FROM match_swipes FINAL WHERE swiper_id IN (${ids})`,
+      )
+      const matches = await rowsOf(
+        `SELECT toString(match_id) AS match_id, toString(conversation_id) AS conversation_id, toUnixTimestamp64Milli(matched_at) AS at FROM matches FINAL WHERE user_a IN (${ids})`,
+      )
+      return {
+        swipes: swipes.map(({ swipe_id, direction, at }) => ({ swipe_id, direction, ts: Number(at) })) as TableRows['swipes'],
+        matches: matches.map(({ match_id, conversation_id, at }) => ({
+          match_id,
+          conversation_id,
+          matched_at: Number(at),
+        })) as TableRows['matches'],
+      }
+    },
+    async close() {
+      await reader.close()
+      await transport.close()
+    },
+  }
+}
+
+/** Reads what a user sees. @param place one from which the user has not searched yet, so that the feed must search */
+export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
+  const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
+    const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
+    if (status !== 200) throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)
+    return body
+  }
+  const ids = (list: readonly { user_id: string }[]) => list.map(({ user_id }) => user_id)
+  const [matches, likes, blocks, feed] = await Promise.all([
+    read('matches', `?limit=${PAGE}`),
+    read('likes', ''),
+    read('blocks', `?limit=${PAGE}`),
+    read('feed', `?limit=${MOST_CANDIDATES}&${place}`),
+  ])
+  return { matches: matches.matches, likes: ids(likes.likes), blocks: ids(blocks.blocks), feed: ids(feed.candidates) }
+}
+
+/** Notes again and again how much of `match-seen` the view includes. Ends with `stop`. */
+export function watchView(address: string): { readonly samples: readonly ViewSample[]; stop(): void } {
+  const samples: ViewSample[] = []
+  const redis = new Redis(address, { maxRetriesPerRequest: 0, retryStrategy: () => SAMPLE_EVERY_MS })
+  redis.on('error', () => undefined)
+  let isReading = false
+  const timer = setInterval(async () => {
+    if (isReading) return
+    isReading = true
+    const next = await redis.hget(positionsKey(MATCH_USERS_VIEW, 0), matchSeen.name).catch(() => null)
+    isReading = false
+    if (next !== null) samples.push({ at: Date.now(), next: Number(next) })
+  }, SAMPLE_EVERY_MS)
+  return {
+    samples,
+    stop() {
+      clearInterval(timer)
+      redis.disconnect()
+    },
+  }
+}

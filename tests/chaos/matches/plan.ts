@@ -1,0 +1,172 @@
+import type { SwipeDirection } from '../../../schemas/matches/directions.ts'
+import { integer, pick, type Random, seededRandom } from '../../../tools/random/random.ts'
+
+/** Number of API processes. */
+export const APIS = 3
+
+/** What two users do with each other. */
+export type EpisodeKind =
+  /** Both swipe in the same millisecond, at different APIs. */
+  | 'mutual'
+  | 'single'
+  /** One swipe with one key, at all APIs in the same millisecond, and once more later. */
+  | 'repeated'
+  /** A swipe, its rewind through another API, and another swipe. */
+  | 'rewound'
+  /** Two swipes of different directions, at different APIs in the same millisecond, and an answer to them. */
+  | 'changed'
+  /** A block beside a like. Sometimes it is lifted, and both swipe again. */
+  | 'blocked'
+  /** Both block each other, and one of them lifts the block. */
+  | 'feud'
+  /** A block and its lifting by the same user at the same time, in an order that only the log knows. */
+  | 'undecided'
+  /** A match that one of them ends, and a swipe after that. */
+  | 'unmatched'
+  /** A match that another detector reports, too. */
+  | 'reported'
+
+/** Something that two users do. Each pair has one episode. */
+export interface Episode {
+  readonly kind: EpisodeKind
+  /** Time after the start of the round. */
+  readonly atMs: number
+  /** Indexes of the users. */
+  readonly one: number
+  readonly other: number
+  /** The APIs of successive requests. */
+  readonly apis: readonly number[]
+  readonly directions: readonly SwipeDirection[]
+  /** Pauses between the steps. */
+  readonly pausesMs: readonly number[]
+  /** Decides about a step that is optional. */
+  readonly isLong: boolean
+}
+
+export type MatchFaultKind =
+  | 'api-killed'
+  | 'api-stopped'
+  | 'worker-killed'
+  | 'worker-stopped'
+  | 'redis-killed'
+  | 'redis-stopped'
+  | 'redis-emptied'
+  | 'kafka-killed'
+  | 'kafka-stopped'
+  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  | 'outage'
+  /** Kafka is stopped. Meanwhile Redis is emptied. */
+  | 'outage-emptied'
+
+export const MATCH_FAULTS: readonly MatchFaultKind[] = [
+  'api-killed',
+  'api-stopped',
+  'worker-killed',
+  'worker-stopped',
+  'redis-killed',
+  'redis-stopped',
+  'redis-emptied',
+  'kafka-killed',
+  'kafka-stopped',
+  'outage',
+  'outage-emptied',
+]
+
+export interface PlannedFault {
+  readonly kind: MatchFaultKind
+  /** The API that suffers. */
+  readonly api: number
+  /** How long the fault lasts. */
+  readonly holdMs: number
+  /** Pause before the fault. */
+  readonly gapMs: number
+  /** Whether it begins while the one before may last. */
+  readonly overlaps: boolean
+}
+
+export interface Plan {
+  readonly seed: number
+  readonly users: number
+  readonly episodes: readonly Episode[]
+  readonly faults: readonly PlannedFault[]
+}
+
+export interface PlanOptions {
+  readonly users: number
+  /** The faults, one of each. Their order comes from the seed. */
+  readonly faults: readonly MatchFaultKind[]
+}
+
+/** How often each kind of episode occurs. */
+const SHARES: readonly (readonly [EpisodeKind, number])[] = [
+  ['mutual', 22],
+  ['single', 16],
+  ['repeated', 14],
+  ['rewound', 16],
+  ['changed', 10],
+  ['blocked', 10],
+  ['feud', 4],
+  ['undecided', 4],
+  ['unmatched', 5],
+  ['reported', 3],
+]
+/** Average time that a fault takes, its gap and the recovery included. Episodes are spread over all faults. */
+const FAULT_TAKES_MS = 3_000
+const LONGEST_GAP_MS = 800
+const SHORTEST_HOLD_MS = 400
+/** Range above the shortest. */
+const HOLDS_MS = 1_600
+/** Share of stopped workers that lose their session, which takes six seconds. */
+const LOST_SESSIONS = 0.3
+const SESSION_LOST_MS = 7_500
+const OVERLAPS = 0.3
+const LONGEST_PAUSE_MS = 1_000
+const STEPS = 8
+const LIKES: readonly SwipeDirection[] = ['RIGHT', 'SUPER_LIKE']
+const DIRECTIONS: readonly SwipeDirection[] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE']
+
+/** Draws a round. The same seed and options give the same one. */
+export function drawPlan(seed: number, { users, faults: kinds }: PlanOptions): Plan {
+  const random = seededRandom(seed)
+  const faults = shuffled(random, kinds).map((kind) => ({
+    kind,
+    api: integer(random, APIS),
+    holdMs: random() < LOST_SESSIONS && kind === 'worker-stopped' ? SESSION_LOST_MS : SHORTEST_HOLD_MS + integer(random, HOLDS_MS),
+    gapMs: integer(random, LONGEST_GAP_MS),
+    overlaps: random() < OVERLAPS,
+  }))
+  const lastsMs = Math.max(1, faults.length) * FAULT_TAKES_MS
+  const pairs: [number, number][] = []
+  for (let one = 0; one < users; one++)
+    for (let other = one + 1; other < users; other++) pairs.push(random() < 0.5 ? [one, other] : [other, one])
+  const episodes = pairs.map(([one, other]): Episode => {
+    const kind = drawKind(random)
+    return {
+      kind,
+      atMs: integer(random, lastsMs),
+      one,
+      other,
+      apis: Array.from({ length: STEPS }, () => integer(random, APIS)),
+      directions: Array.from({ length: STEPS }, () => pick(random, kind === 'mutual' ? LIKES : DIRECTIONS)),
+      pausesMs: Array.from({ length: STEPS }, () => integer(random, LONGEST_PAUSE_MS)),
+      isLong: random() < 0.5,
+    }
+  })
+  return { seed, users, episodes: episodes.toSorted((a, b) => a.atMs - b.atMs), faults }
+}
+
+function drawKind(random: Random): EpisodeKind {
+  let left = random() * SHARES.reduce((sum, [, share]) => sum + share, 0)
+  for (const [kind, share] of SHARES) {
+    left -= share
+    if (left < 0) return kind
+  }
+  return 'single'
+}
+
+function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
+}

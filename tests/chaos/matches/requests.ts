@@ -1,0 +1,118 @@
+import type { SwipeDirection } from '../../../schemas/matches/directions.ts'
+
+export type RequestKind =
+  | 'swipe'
+  | 'rewind'
+  | 'block'
+  | 'unblock'
+  | 'unmatch'
+  | 'notify'
+  | 'feed'
+  | 'likes'
+  | 'matches'
+  | 'blocks'
+  | 'location'
+
+/** A request, and what came back. Times are in epoch ms; all processes of a round share one clock. */
+export interface Asked {
+  readonly kind: RequestKind
+  readonly user: string
+  /** The other user whom the request names. */
+  readonly other: string | undefined
+  readonly direction: SwipeDirection | undefined
+  readonly key: string | undefined
+  readonly api: number
+  readonly from: number
+  readonly to: number
+  /** 0 if the connection failed or no answer came in time. */
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of all routes
+  readonly body: any
+}
+
+export interface Request {
+  readonly kind: RequestKind
+  readonly api: number
+  readonly method?: string
+  readonly path?: string
+  readonly body?: unknown
+  readonly other?: string
+  readonly direction?: SwipeDirection
+  readonly key?: string
+}
+
+export interface Client {
+  readonly id: string
+  ask(request: Request): Promise<Asked>
+}
+
+/** Longer than any fault lasts, so that a stopped API's answers still arrive. */
+const TIMEOUT_MS = 12_000
+
+/** Sends the requests of a user and records them. @param urlOf the current address of an API process */
+export function client(id: string, token: string, urlOf: (api: number) => string, record: (asked: Asked) => void): Client {
+  async function send({ api, method = 'GET', path, kind, body, key }: Request): Promise<Pick<Asked, 'status' | 'body'>> {
+    try {
+      const response = await fetch(`${urlOf(api)}/v1/${path ?? kind}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(key !== undefined && { 'idempotency-key': key }),
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      })
+      const text = await response.text()
+      return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+    } catch (error) {
+      return { status: 0, body: (error as Error).message }
+    }
+  }
+
+  return {
+    id,
+    async ask(request) {
+      const from = Date.now()
+      const answer = await send(request)
+      const { kind, api, other, direction, key } = request
+      const asked: Asked = { kind, user: id, other, direction, key, api, from, to: Date.now(), ...answer }
+      record(asked)
+      return asked
+    },
+  }
+}
+
+export function isAccepted({ status }: Asked): boolean {
+  return status >= 200 && status < 300
+}
+
+export const swipeOf = (api: number, other: string, direction: SwipeDirection, key?: string): Request => ({
+  kind: 'swipe',
+  api,
+  method: 'POST',
+  body: { target_user_id: other, direction },
+  other,
+  direction,
+  key,
+})
+
+export const rewindOf = (api: number, key?: string): Request => ({ kind: 'rewind', api, method: 'POST', path: 'swipe/rewind', key })
+
+export const blockOf = (api: number, other: string): Request => ({ kind: 'block', api, method: 'PUT', path: `blocks/${other}`, other })
+
+export const unblockOf = (api: number, other: string): Request => ({
+  kind: 'unblock',
+  api,
+  method: 'DELETE',
+  path: `blocks/${other}`,
+  other,
+})
+
+export const unmatchOf = (api: number, other: string, matchId: string): Request => ({
+  kind: 'unmatch',
+  api,
+  method: 'DELETE',
+  path: `matches/${matchId}`,
+  other,
+})

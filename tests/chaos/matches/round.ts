@@ -1,0 +1,182 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { integer, seededRandom } from '../../../tools/random/random.ts'
+import type { MatchesSystem } from '../../api/matches/system.ts'
+import { perform } from './episodes.ts'
+import type { Evidence } from './evidence.ts'
+import { inflict } from './faults.ts'
+import { listsOf, observer, watchView } from './observe.ts'
+import { APIS, type Plan } from './plan.ts'
+import { type Asked, type Client, client } from './requests.ts'
+import { shown } from './shown.ts'
+import { faultsOf } from './verdict.ts'
+
+/** How long the services may take to recover, and to process everything, on a busy machine. */
+const RECOVERED = { timeoutMs: 120_000, intervalMs: 50 }
+const SETTLED_WITHIN_MS = 90_000
+const JUDGE_EVERY_MS = 1_000
+/** After everything is right, it must stay so. */
+const STAYS_RIGHT_MS = 1_000
+/** A user may read 60 feeds a minute. The pauses between them vary by half. */
+const READ_EVERY_MS = 2_500
+/** Towns are far apart, so that users of one round do not find those of another. */
+const TOWNS = 300
+const TOWNS_PER_ROW = 20
+const DEGREES_APART = 8
+/** Moves to another geohash-6 cell without counting as a jump. */
+const NEXT_CELL_DEGREES = 0.0056
+
+export interface RoundResult {
+  readonly faults: readonly string[]
+  readonly evidence: Evidence
+  readonly summary: string
+}
+
+/** Plays one round with new users in a new town, and judges it when everything has recovered. */
+export async function playRound(system: MatchesSystem, plan: Plan, town: number, say: (text: string) => void): Promise<RoundResult> {
+  const { apis } = system
+  const asked: Asked[] = []
+  const here = {
+    lat: -60 + (Math.floor(town / TOWNS_PER_ROW) % (TOWNS / TOWNS_PER_ROW)) * DEGREES_APART,
+    lon: -80 + (town % TOWNS_PER_ROW) * DEGREES_APART,
+  }
+  const newClient = async (scope?: string) => {
+    const { id, token } = await system.user({ scope })
+    return client(
+      id,
+      token,
+      (api) => apis[api].url,
+      (one) => void asked.push(one),
+    )
+  }
+  const clients = await Promise.all(Array.from({ length: plan.users }, () => newClient()))
+  const detector = await newClient('internal')
+  const users = clients.map(({ id }) => id)
+  await settle(clients, here)
+  asked.length = 0
+
+  const view = watchView(system.redis.address)
+  const reading = { isOver: false }
+  const readers = clients.map((who, index) => readFeeds(who, index, plan.seed, here, reading))
+  const episodes = plan.episodes.map(async (episode) => {
+    await delay(episode.atMs)
+    await perform(episode, { clients, detector })
+  })
+  const inflicted = await inflict(system, plan.faults, say)
+  await Promise.all(episodes)
+  reading.isOver = true
+  await Promise.all(readers)
+  await recover(system)
+  const during = [...asked]
+  // A place makes the pipeline show each user's score.
+  await Promise.all(clients.map((who, index) => locate(who, index, here)))
+
+  const observed = await observer(system, users)
+  try {
+    const evidence = async (): Promise<Evidence> => {
+      const [logs, tables, lists] = await Promise.all([
+        observed.logs(),
+        observed.tables(),
+        Promise.all(clients.map(async (who, index) => [who.id, await listsOf(who, index % APIS, aside(here, -1))] as const)),
+      ])
+      const delivered = system.pushes.received.filter(({ body }) => users.includes(body.data.user_id))
+      return { users, asked: during, inflicted, logs, tables, delivered, lists: new Map(lists), view: view.samples }
+    }
+    const judged = await judge(evidence, view.stop)
+    return { ...judged, summary: summaryOf(judged.evidence) }
+  } finally {
+    view.stop()
+    await observed.close()
+  }
+}
+
+/** Waits until a judgement finds no fault and a second one confirms it, or until it is too late. */
+async function judge(evidence: () => Promise<Evidence>, stopWatching: () => void): Promise<Pick<RoundResult, 'faults' | 'evidence'>> {
+  const until = Date.now() + SETTLED_WITHIN_MS
+  for (;;) {
+    const first = await evidence()
+    const faults = faultsOf(first)
+    if (faults.length > 0 && Date.now() >= until) return { faults, evidence: first }
+    if (faults.length > 0) {
+      await delay(JUDGE_EVERY_MS)
+      continue
+    }
+    stopWatching()
+    await delay(STAYS_RIGHT_MS)
+    const second = await evidence()
+    return { faults: faultsOf(second), evidence: second }
+  }
+}
+
+interface Here {
+  readonly lat: number
+  readonly lon: number
+}
+
+function aside({ lat, lon }: Here, cells: number): string {
+  return `lat=${(lat + cells * NEXT_CELL_DEGREES).toFixed(6)}&lon=${lon}`
+}
+
+/** Gives every user a profile and a place, and waits until they find each other. */
+async function settle(clients: readonly Client[], here: Here): Promise<void> {
+  await Promise.all(
+    clients.map(async (who, index) => {
+      const body = { display_name: `User ${index}`, birth_date: '1990-05-01' }
+      const { status, body: answer } = await who.ask({ kind: 'location', api: index % APIS, method: 'PUT', path: 'me', body })
+      if (status !== 201) throw new Error(`a profile was answered ${status} ${JSON.stringify(answer)}`)
+      await locate(who, index, here)
+    }),
+  )
+  const [first] = clients
+  // The feed is kept, so each look is from another place.
+  let look = 1
+  await waitUntil(async () => (await listsOf(first, 0, aside(here, look++ % 2))).feed.length === clients.length - 1, {
+    what: 'all users in a feed',
+    timeoutMs: RECOVERED.timeoutMs,
+    intervalMs: 1_500,
+  })
+}
+
+async function locate(who: Client, index: number, { lat, lon }: Here): Promise<void> {
+  const body = { lat, lon, accuracy_m: 20 }
+  const place = () => who.ask({ kind: 'location', api: index % APIS, method: 'POST', body })
+  await waitUntil(async () => (await place()).status === 204, { what: `the place of user ${index}`, timeoutMs: 30_000, intervalMs: 2_000 })
+}
+
+/** Reads the feed again and again, from one of two places, so that some feeds search and others are kept. */
+async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
+  const random = seededRandom(seed * 1_000 + index)
+  while (!state.isOver) {
+    const query = random() < 0.5 ? `?limit=50&${aside(here, integer(random, 2))}` : '?limit=50'
+    await who.ask({ kind: 'feed', api: integer(random, APIS), path: `feed${query}` })
+    await delay(READ_EVERY_MS * (0.5 + random()))
+  }
+}
+
+/** Waits until everything is ready, and until no API has anything left to send. */
+async function recover({ apis, worker }: MatchesSystem): Promise<void> {
+  await waitUntil(() => worker.isReady(), { what: 'the worker', ...RECOVERED })
+  for (const api of apis) {
+    const givenUp = () => (api.child.exitCode === null ? undefined : `it ended by itself: ${api.failure()}`)
+    await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...RECOVERED, givenUp })
+    const isEmpty = async () => /^spool_records 0$/m.test(await (await fetch(`${api.operationsUrl}/metrics`)).text())
+    await waitUntil(isEmpty, { what: 'the spool to be empty', ...RECOVERED })
+  }
+}
+
+function summaryOf(evidence: Evidence): string {
+  const { asked, logs } = evidence
+  const answers = Map.groupBy(asked, ({ kind, status }) => `${kind} ${status}`)
+  const counts = [...answers].map(([what, { length }]) => `${what}: ${length}`).toSorted()
+  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused`
+}
+
+/** Writes what is known of a failed round to a file, for `faultsOf`. */
+export function keepEvidence(file: string, { faults, evidence }: Pick<RoundResult, 'faults' | 'evidence'>, plan: Plan): void {
+  mkdirSync(dirname(file), { recursive: true })
+  const text = (_key: string, value: unknown) =>
+    value instanceof Map ? Object.fromEntries(value) : value === Infinity ? 'Infinity' : value
+  writeFileSync(file, JSON.stringify({ faults, plan, evidence }, text, 1))
+}

@@ -1,0 +1,108 @@
+import type { Evidence } from './evidence.ts'
+import { type Asked, isAccepted } from './requests.ts'
+
+/** How long a command without an answer may still be executed: its deadline, and a margin. */
+const MAY_FOLLOW_MS = 20_000
+
+export interface Shown {
+  readonly faults: readonly string[]
+  /** How often a user was shown again whom Redis no longer knew to be swiped, as documented. */
+  readonly excused: number
+}
+
+/**
+ * Checks what users were shown during the round: nobody whom they had swiped, except after a rewind, and nobody with
+ * whom a block or the end of a match separates them.
+ *
+ * The memory of a swipe that the view does not include yet is in Redis only. So a swipe may be forgotten until then if
+ * Redis was away when it was answered, or was emptied later. Blocks and ends of matches are in the log before they are
+ * answered, so nothing excuses them.
+ */
+export function shown(evidence: Evidence): Shown {
+  const faults: string[] = []
+  let excused = 0
+  const swipesOf = Map.groupBy(
+    evidence.asked.filter((one) => one.kind === 'swipe' && isAccepted(one)),
+    ({ user, other }) => `${user} ${other}`,
+  )
+  const eventsOf = Map.groupBy(
+    evidence.logs.swipeEvents.map(({ value }) => value),
+    ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`,
+  )
+  const separations = separationsOf(evidence)
+  const included = inclusions(evidence)
+  for (const list of evidence.asked) {
+    for (const other of shownIn(list)) {
+      const cause = separations.find(({ one, from, to, isOf }) => isOf(list.user, other) && from <= list.from && list.to < to && one)
+      if (cause) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, although: ${JSON.stringify(cause.one)}`)
+      if (list.kind !== 'feed') continue
+      for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
+        if (swipe.to >= list.from) continue
+        const events = eventsOf.get(`${list.user} ${other}`) ?? []
+        // A repeated request has the same id and a later time. It is no new swipe, even after a rewind.
+        const at = Math.min(...events.flatMap(({ swipe_id, ts }) => (swipe_id === swipe.body.swipe_id ? [ts] : [])))
+        if (events.some(({ direction, ts }) => direction === 'REWIND' && ts >= at && ts <= list.to)) continue
+        const isForgotten = (included.get(swipe.body.swipe_id) ?? Infinity) > list.from && mayBeForgotten(swipe, list, evidence)
+        if (isForgotten) excused++
+        else faults.push(`feed at ${list.from} at API ${list.api} shows ${other} to ${list.user}, who swiped: ${JSON.stringify(swipe)}`)
+      }
+    }
+  }
+  return { faults, excused }
+}
+
+function shownIn({ kind, status, body }: Asked): string[] {
+  if (status !== 200) return []
+  const people: readonly { user_id: string }[] =
+    kind === 'feed' ? body.candidates : kind === 'likes' ? body.likes : kind === 'matches' ? body.matches : []
+  return people.map(({ user_id }) => user_id)
+}
+
+interface Separation {
+  readonly one: Asked
+  readonly from: number
+  readonly to: number
+  isOf(user: string, other: string): boolean
+}
+
+/** Returns the times in which two users must not see each other. */
+function separationsOf({ asked }: Evidence): Separation[] {
+  const isBetween =
+    ({ user, other }: Asked) =>
+    (one: string, another: string) =>
+      (one === user && another === other) || (one === other && another === user)
+  const ended = asked.filter((one) => one.kind === 'unmatch' && isAccepted(one))
+  const blocks = asked.filter((one) => one.kind === 'block' && isAccepted(one))
+  const unblocks = asked.filter(({ kind }) => kind === 'unblock')
+  return [
+    ...ended.map((one) => ({ one, from: one.to, to: Infinity, isOf: isBetween(one) })),
+    ...blocks.map((one) => {
+      const lifting = unblocks.filter(
+        (lifted) =>
+          lifted.user === one.user &&
+          lifted.other === one.other &&
+          (isAccepted(lifted) ? lifted.to : lifted.to + MAY_FOLLOW_MS) >= one.from,
+      )
+      return { one, from: one.to, to: Math.min(Infinity, ...lifting.map(({ from }) => from)), isOf: isBetween(one) }
+    }),
+  ]
+}
+
+/** Returns when the view included each swipe, by its id. */
+function inclusions({ logs, view }: Evidence): Map<string, number> {
+  const times = new Map<string, number>()
+  for (const { offset, value } of logs.matchSeen) {
+    const at = view.find(({ next }) => next > offset)?.at ?? Infinity
+    for (const { swipe_id } of value?.swipes ?? []) if (!times.has(swipe_id)) times.set(swipe_id, at)
+  }
+  return times
+}
+
+/** After Redis was away, an API takes this long to connect again. */
+const RECONNECT_MS = 2_000
+
+function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {
+  return inflicted.redis.some(({ from, to, isEmptied }) =>
+    isEmptied ? to >= swipe.from && from <= list.to : from <= swipe.to && to + RECONNECT_MS >= swipe.from,
+  )
+}

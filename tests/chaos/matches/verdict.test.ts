@@ -1,0 +1,204 @@
+import { expect, test } from 'vitest'
+import type { Command } from '../../../schemas/commands/topics.ts'
+import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
+import type { PairCommand, SwipeEvent } from '../../../schemas/matches/types.ts'
+import { ANN, BOB, CAT, swipe } from '../../pipelines/matches/swipes.ts'
+import type { Logged } from '../log-reader.ts'
+import type { Evidence, Lists, Logs } from './evidence.ts'
+import type { Asked, RequestKind } from './requests.ts'
+import { shown } from './shown.ts'
+import { foldScores } from './swipe-fold.ts'
+import { faultsOf } from './verdict.ts'
+
+const MATCH = { match_id: matchIdOf(ANN, BOB), conversation_id: conversationIdOf(ANN, BOB) }
+const NOBODY: Lists = { matches: [], likes: [], blocks: [], feed: [] }
+let offset = 0
+
+function logged<V>(key: string, value: V): Logged<V> {
+  return { key, value, offset: offset++, timestamp: 0 }
+}
+
+function asked(kind: RequestKind, user: string, at: number, given: Partial<Asked> = {}): Asked {
+  const body = kind === 'swipe' ? { swipe_id: given.key, match: null } : undefined
+  return { kind, user, other: undefined, direction: undefined, key: undefined, api: 0, from: at, to: at + 5, status: 200, body, ...given }
+}
+
+function swipeAsked({ swipe_id, swiper_id, target_id, direction, ts }: SwipeEvent): Asked {
+  return asked('swipe', swiper_id, ts - 1, { other: target_id, direction: direction as Asked['direction'], key: swipe_id })
+}
+
+const feed = (user: string, at: number, ...ids: string[]) =>
+  asked('feed', user, at, { body: { candidates: ids.map((user_id) => ({ user_id })) } })
+
+/** Ann and Bob match, Ann likes Cat, and Cat blocks Bob. */
+function goodEvidence(): Evidence {
+  const [first, second, third] = [swipe(ANN, BOB, 'RIGHT', 1_000), swipe(BOB, ANN, 'SUPER_LIKE', 2_000), swipe(ANN, CAT, 'RIGHT', 3_000)]
+  const events = [first, second, third]
+  const ofPairs = events.map(({ duration_ms, position, ...rest }) => logged(pairKey(rest.swiper_id, rest.target_id), rest))
+  const block: PairCommand = { action: 'block', actor_id: CAT, other_id: BOB, match_id: null, matched_at: null }
+  const command: Command<PairCommand> = { command_id: 'c', reply_to: '', request_hash: '', deadline: 0, body: block }
+  const result = {
+    command_id: 'c',
+    reply_to: '',
+    request_hash: '',
+    outcome: 'decided',
+    decided_at: 4_002,
+    answer: '{"outcome":"done"}',
+  } as const
+  const scored = [
+    logged(BOB, { swiper_elo: 1_500, direction: 'RIGHT' as const, ts: 1_000 }),
+    logged(ANN, { swiper_elo: 1_516, direction: 'SUPER_LIKE' as const, ts: 2_000 }),
+    logged(CAT, { swiper_elo: 1_500, direction: 'RIGHT' as const, ts: 3_000 }),
+  ]
+  const self = (user: string) => ({
+    elo_score: foldScores(scored.filter(({ key }) => key === user).map(({ value }) => value)).at(-1)!,
+    lat: 0,
+    lon: 0,
+    location_updated_at: 0,
+    last_active_at: 0,
+    exceptions: [],
+    last_swipe: null,
+  })
+  const included = events.map(({ target_id, swipe_id, ts, swiper_id }) =>
+    logged(`${swiper_id}:self`, { page: null, swipes: [{ target_id, swipe_id, ts }], self: self(swiper_id) }),
+  )
+  const seen = [...included, ...[ANN, BOB, CAT].map((user) => logged(`${user}:self`, { page: null, swipes: [], self: self(user) }))]
+  const match = { ...MATCH, matched_at: 2_000 }
+  const logs: Logs = {
+    swipeEvents: events.map((event) => logged(event.swiper_id, event)),
+    matchSwipes: events.map((event) => logged(event.swiper_id, event)),
+    pairSwipes: ofPairs,
+    pairCommands: [logged(pairKey(BOB, CAT), command)],
+    pairDecisions: [logged('result', { view: null, result })],
+    matchEvents: [logged(MATCH.match_id, { ...match, user_a: ANN, user_b: BOB })],
+    matchNotifications: [logged(ANN, { ...match, user_id: ANN, other_id: BOB }), logged(BOB, { ...match, user_id: BOB, other_id: ANN })],
+    matchSeen: seen,
+    scored,
+  }
+  return {
+    users: [ANN, BOB, CAT],
+    asked: [...events.map(swipeAsked), asked('block', CAT, 4_000, { other: BOB, status: 204 }), feed(ANN, 1_500, CAT), feed(BOB, 5_000)],
+    inflicted: { redis: [], apisKilled: 0 },
+    logs,
+    tables: { swipes: events, matches: [match] },
+    delivered: [ANN, BOB, ANN].map((user) => ({ key: `${MATCH.match_id}:${user}`, isGenuine: true })),
+    lists: new Map([
+      [ANN, { ...NOBODY, matches: [{ ...MATCH, user_id: BOB }] }],
+      [BOB, { ...NOBODY, matches: [{ ...MATCH, user_id: ANN }] }],
+      [CAT, { ...NOBODY, likes: [ANN], blocks: [BOB], feed: [ANN] }],
+    ]),
+    view: [{ at: 6_000, next: Infinity }],
+  }
+}
+
+const withLog = (evidence: Evidence, log: Partial<Logs>): Evidence => ({ ...evidence, logs: { ...evidence.logs, ...log } })
+const withAsked = (evidence: Evidence, ...more: Asked[]): Evidence => ({ ...evidence, asked: [...evidence.asked, ...more] })
+
+test('a right round has no faults', () => {
+  expect(faultsOf(goodEvidence())).toEqual([])
+})
+
+const OUTPUTS = ['matchSwipes', 'pairSwipes', 'matchEvents', 'matchNotifications', 'scored'] as const
+
+test.each(OUTPUTS)('detects a lost and a repeated record of %s', (name) => {
+  const evidence = goodEvidence()
+  const log = evidence.logs[name] as readonly Logged<unknown>[]
+  for (let at = 0; at < log.length; at++) {
+    expect(faultsOf(withLog(evidence, { [name]: log.toSpliced(at, 1) }))).not.toEqual([])
+    expect(faultsOf(withLog(evidence, { [name]: log.toSpliced(at, 0, log[at]) }))).not.toEqual([])
+  }
+})
+
+test.each(['swipes', 'matches'] as const)('detects a lost and a repeated row of the table of %s', (name) => {
+  const evidence = goodEvidence()
+  const rows: readonly object[] = evidence.tables[name]
+  for (const changed of [rows.slice(1), [...rows, rows[0]]])
+    expect(faultsOf({ ...evidence, tables: { ...evidence.tables, [name]: changed } })).not.toEqual([])
+})
+
+test('detects a push that did not reach the webhook, one without a match, and one that is not genuine', () => {
+  const evidence = goodEvidence()
+  const [first, second] = evidence.delivered
+  const stray = { key: `${matchIdOf(ANN, CAT)}:${ANN}`, isGenuine: true }
+  for (const delivered of [[first], [first, second, stray], [first, { ...second, isGenuine: false }]])
+    expect(faultsOf({ ...evidence, delivered })).toHaveLength(1)
+})
+
+test('detects a swipe that was accepted and is not in the log', () => {
+  const lost = swipe(CAT, ANN, 'LEFT', 5_000)
+  for (const status of [200, 202]) {
+    const body = { swipe_id: lost.swipe_id, match: null, queued: true }
+    expect(faultsOf(withAsked(goodEvidence(), { ...swipeAsked(lost), status, body }))).not.toEqual([])
+  }
+})
+
+test('detects a swipe that the log has more often than it can have been written', () => {
+  const evidence = goodEvidence()
+  const { swipeEvents } = evidence.logs
+  const twice = withLog(evidence, { swipeEvents: [...swipeEvents, swipeEvents[0]] })
+  expect(faultsOf(twice)).not.toEqual([])
+  expect(faultsOf({ ...twice, inflicted: { redis: [], apisKilled: 1 } })).toEqual([])
+})
+
+test('detects a wrong entry in each list of a user', () => {
+  const evidence = goodEvidence()
+  for (const user of [ANN, BOB, CAT])
+    for (const [list, entries] of Object.entries(evidence.lists.get(user)!) as [keyof Lists, readonly unknown[]][]) {
+      const other = [ANN, BOB, CAT].find((each) => each !== user)
+      const changed = entries.length > 0 ? [] : list === 'matches' ? [{ ...MATCH, user_id: other }] : [other]
+      const lists = new Map(evidence.lists).set(user, { ...evidence.lists.get(user)!, [list]: changed })
+      expect([user, list, faultsOf({ ...evidence, lists })]).not.toEqual([user, list, []])
+    }
+})
+
+test('detects a score that does not follow from the swipes', () => {
+  const evidence = goodEvidence()
+  const last = evidence.logs.matchSeen.at(-1)!
+  const wrong = { ...last, value: { ...last.value, self: { ...last.value.self!, elo_score: 1_501 } } }
+  expect(faultsOf(withLog(evidence, { matchSeen: [...evidence.logs.matchSeen, wrong] }))).not.toEqual([])
+})
+
+test('detects answers that no fault explains', () => {
+  for (const answer of [
+    asked('feed', ANN, 5_000, { status: 500 }),
+    asked('feed', ANN, 5_000, { status: 404 }),
+    asked('swipe', ANN, 5_000, { status: 429 }),
+    asked('unblock', ANN, 5_000, { other: CAT, status: 204 }),
+  ])
+    expect(faultsOf(withAsked(goodEvidence(), answer))).not.toEqual([])
+  expect(faultsOf(withAsked(goodEvidence(), asked('swipe', BOB, 5_000, { other: CAT, status: 404 })))).toEqual([])
+})
+
+test('detects a profile that comes again after a swipe, unless Redis was emptied before the view included it', () => {
+  const again = withAsked(goodEvidence(), feed(ANN, 5_000, BOB))
+  expect(faultsOf(again)).toHaveLength(1)
+  expect(faultsOf({ ...again, inflicted: { redis: [{ from: 4_000, to: 4_001, isEmptied: true }], apisKilled: 0 } })).toEqual([])
+  expect(shown({ ...again, inflicted: { redis: [{ from: 900, to: 1_100, isEmptied: false }], apisKilled: 0 } })).toEqual({
+    faults: [],
+    excused: 1,
+  })
+  // Redis was emptied after the view included the swipe.
+  const late = withAsked(goodEvidence(), feed(ANN, 7_000, BOB))
+  expect(faultsOf({ ...late, inflicted: { redis: [{ from: 6_500, to: 6_501, isEmptied: true }], apisKilled: 0 } })).toHaveLength(1)
+})
+
+test('a rewound profile may come again', () => {
+  const evidence = withAsked(goodEvidence(), feed(ANN, 5_000, CAT))
+  const rewind = swipe(ANN, CAT, 'REWIND', 4_500)
+  expect(shown(evidence).faults).toHaveLength(1)
+  const { swipeEvents } = evidence.logs
+  expect(shown(withLog(evidence, { swipeEvents: [...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
+  // A late repetition of the swipe has overtaken both.
+  const late = logged(ANN, { ...swipeEvents[2].value, ts: 9_000 })
+  expect(shown(withLog(evidence, { swipeEvents: [late, ...swipeEvents, logged(ANN, rewind)] })).faults).toEqual([])
+})
+
+test.each(['feed', 'likes', 'matches'] as const)('detects users who see each other in %s after a block was answered', (kind) => {
+  const list = { feed: 'candidates', likes: 'likes', matches: 'matches' }[kind]
+  const look = (user: string, other: string, at: number) => asked(kind, user, at, { body: { [list]: [{ user_id: other }] } })
+  expect(faultsOf(withAsked(goodEvidence(), look(CAT, BOB, 3_990)))).toEqual([])
+  expect(faultsOf(withAsked(goodEvidence(), look(CAT, BOB, 4_010)))).toHaveLength(1)
+  expect(faultsOf(withAsked(goodEvidence(), look(BOB, CAT, 4_010)))).toHaveLength(1)
+  const lifted = asked('unblock', CAT, 4_005, { other: BOB, status: 503 })
+  expect(faultsOf(withAsked(goodEvidence(), lifted, look(BOB, CAT, 4_010)))).toEqual([])
+})
