@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { settingsFragment } from '../../settings/fragment.ts'
-import { documented, list, logLevel, port, wholeNumber } from '../../settings/variables.ts'
-import { isAddressRange, LOOPBACK } from './client-address.ts'
+import { documented, logLevel, port, wholeNumber } from '../../settings/variables.ts'
+import { addressList } from './address-list.ts'
+import { LOOPBACK } from './client-address.ts'
 
 /** The settings that every API process has, regardless of its services. */
 export const apiSettings = settingsFragment({
@@ -16,7 +17,7 @@ export const apiSettings = settingsFragment({
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
-      list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
+      addressList.prefault(LOOPBACK.join(',')),
       'addresses and CIDR ranges of load balancers whose X-Forwarded-For is trusted',
     ),
     API_MAX_CONNECTIONS: documented(

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { jsonAnswer } from '../../../../api/kit/answer.ts'
 import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
-import { trustedProxies } from '../../../../api/kit/client-address.ts'
+import { addressRanges } from '../../../../api/kit/client-address.ts'
 import { bind, defineRoute } from '../../../../api/kit/route.ts'
 import { hashOfKey } from '../../../../api/limits/core/caller.ts'
 import { type DecisionListener, failOpenLimiter } from '../../../../api/limits/core/fail-open-limiter.ts'
@@ -91,7 +91,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     clients: {
       find: (hash) => (hash === hashOfKey(KEY) ? { clientId: 'acme', keyId: 'k1', tier: 'pro' } : undefined),
     },
-    trusted: trustedProxies(['127.0.0.0/8']),
+    trusted: addressRanges(['127.0.0.0/8']),
     paths: limitedPaths(['/api/v1/*', '/stack/*']),
     isMemoryShort: () => memory.isShort,
   })
