@@ -55,9 +55,9 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Knows what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A connection
- * may stay open for a long time, so each request checks again that the certificate has not expired and that no authority
- * has been withdrawn that may have signed it.
+ * Knows what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
+ * connection may stay open for a long time, so each request checks again that the certificate has not expired and that
+ * no authority has been withdrawn that may have signed it.
  */
 export function clientCertificates({ material, names, now }: ClientCertificatesOptions): ClientCertificates {
   const connections = new WeakMap<Socket, Connection>()
@@ -78,8 +78,8 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
   }
 
   /**
-   * Node does not show the chain with which OpenSSL verified a certificate. Therefore, once an authority is withdrawn, a
-   * connection is still trusted only if an authority in force has signed its certificate directly.
+   * Node does not show the chain with which OpenSSL verified a certificate. Therefore, once an authority is withdrawn,
+   * a connection is still trusted only if an authority in force has signed its certificate directly.
    */
   function isStillTrusted(connection: Connection): boolean {
     const [{ material: before, isTrusted }, current] = [connection.compared, material()]

@@ -112,7 +112,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
-  return { ...app, ...counters, second, timers, heard, memory, registry, warnings: lines, get, post }
+  return { ...app, ...counters, limits, second, timers, heard, memory, registry, warnings: lines, get, post }
 }
 
 describe('an answer', () => {
@@ -197,6 +197,17 @@ describe('an answer', () => {
 })
 
 describe('identification of callers', () => {
+  test('identifies a caller with a client certificate by its name, and not by its address', async () => {
+    const rules: GivenRule[] = [EVERYTHING, { ...EVERYTHING, rule_id: 'by-address', key: ['ip'] }]
+    const { limits, counts } = await limitedApp(rules)
+    const request = { method: 'GET', path: '/api/v1/things', apiKey: undefined, forwardedFor: undefined, remote: '203.0.113.9' }
+    const shown = { ...request, userId: undefined, scopes: new Set<string>(), certificate: 'payments {eu}' }
+    expect((await limits.admit(shown)).caller).toMatchObject({ clientId: 'certificate:payments {eu}', certificate: 'payments {eu}' })
+    expect([...counts.keys()].map((key) => /\{(.+)\}/.exec(key)![1])).toEqual(['certificate:payments %7Beu%7D'])
+    expect((await limits.admit({ ...shown, apiKey: KEY })).caller.clientId).toBe('acme')
+    expect((await limits.admit({ ...shown, apiKey: 'unknown' })).caller.clientId).toBe('ip:203.0.113.9')
+  })
+
   test('identifies callers by key, then token, then address, which only trusted proxies may set', async () => {
     const { get, counts, bearer } = await limitedApp()
     const user = await bearer({ sub: '42' })
