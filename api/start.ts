@@ -18,6 +18,7 @@ import { apiTransport } from './kit/kafka.ts'
 import type { Logger } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { startOperationsServer } from './kit/operations-server.ts'
+import { packedTableOpener } from './kit/packed/open.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
@@ -79,6 +80,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     scripts: redis.scripts,
     tables: tables.reader,
     commands,
+    packedTables: packedTableOpener({ transport, registry, folder: config.tablesFolder, metrics: metrics.registry, log, now, monotonic }),
     publicUrl,
     surroundings,
     metrics,

@@ -39,6 +39,11 @@ export const apiSettings = settingsFragment({
       wholeNumber(1).prefault('268435456'),
       'bytes that an API process keeps there; beyond them, what needs the spool gets 503',
     ),
+    API_TABLES_DIR: documented(
+      z.string().optional(),
+      'folder of the snapshots of large tables, with which an API answers that starts while Kafka is away; safe to delete',
+      '`data/tables` in `MILLRACE_HOME`',
+    ),
     LOG_LEVEL: logLevel,
   },
   value: (env, { home }) => ({
@@ -53,6 +58,8 @@ export const apiSettings = settingsFragment({
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
     spool: { folder: env.SPOOL_DIR ?? join(home, 'data', 'spool'), maxBytes: env.SPOOL_MAX_BYTES },
+    /** Folder of the snapshots of packed tables. */
+    tablesFolder: env.API_TABLES_DIR ?? join(home, 'data', 'tables'),
     drainDelayMs: env.API_DRAIN_DELAY_MS,
     drainTimeoutMs: env.API_DRAIN_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,

@@ -13,7 +13,7 @@ import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
 
-export const PARTITIONS = 3
+const PARTITIONS = 3
 export const topic: Topic<string, string> = { name: 'entries', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
 export const SOON = { timeout: 10_000, interval: 10 }
 
