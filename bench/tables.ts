@@ -97,7 +97,7 @@ function madeTransport(): Transport {
   return { partitionCounts: async () => new Map([[topic.name, 1]]), offsets, fetcher } as unknown as Transport
 }
 
-/** Returns the CPU time of this process, which other processes on the machine disturb less than the time that passes. */
+/** Returns the CPU time of this process, which other processes on the machine disturb less than the wall clock. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6

@@ -13,8 +13,8 @@ export interface RecordValuesOptions<T> {
 }
 
 /**
- * Creates a function that decodes and applies records, and waits only for schemas that are not loaded yet. A record that
- * is not valid is logged, and its entry keeps its last valid value.
+ * Creates a function that decodes and applies records, and waits only for schemas that are not loaded yet. A record
+ * that is not valid is logged, and its entry keeps its last valid value.
  */
 export function recordApplier<T>(options: RecordValuesOptions<T>): (chunk: RecordChunk, index: number) => void | Promise<void> {
   const { decode, apply, loadSchema, topic, log } = options

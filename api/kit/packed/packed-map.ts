@@ -92,7 +92,7 @@ export class PackedMap {
     else if (segment.isSparse) this.#segments[index] = resized(segment, this.layout, nowSeconds)
   }
 
-  /** Returns the entries of one segment as a list of hash, expiry (if entries can expire) and value; undefined if none. */
+  /** Returns the entries of one segment, each as hash, expiry (if entries can expire) and value; undefined if none. */
   packed(index: number): Buffer | undefined {
     return this.#segments[index]?.packed()
   }

@@ -27,8 +27,8 @@ export interface Packing<V, P> {
 
 /**
  * Keeps a compacted topic with millions of small entries in memory. Every process has the whole topic. The table also
- * keeps a snapshot on the disk, with which a process that starts while Kafka is away answers with the last contents that
- * it knew.
+ * keeps a snapshot on the disk, with which a process that starts while Kafka is away answers with the last contents
+ * that it knew.
  */
 export interface PackedTable<K, P> {
   /**
@@ -88,8 +88,8 @@ const SNAPSHOT_INTERVAL_MS = 300_000
 /** How often the snapshot of an unchanged table is written, so that it stays young enough to be continued. */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
- * A snapshot of this age is not continued. Kafka removes deletions after `delete.retention.ms` (by default 24 hours), so
- * that a reader that continues later would keep deleted entries for ever.
+ * A snapshot of this age is not continued. Kafka removes deletions after `delete.retention.ms` (by default 24 hours),
+ * so that a reader that continues later would keep deleted entries for ever.
  */
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const KEY_BYTES = 64

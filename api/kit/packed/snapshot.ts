@@ -47,8 +47,8 @@ export function snapshotPath(folder: string, topic: string): string {
 }
 
 /**
- * Replaces the snapshot of a table. The file is complete on the disk before it gets its name, so that a crash leaves the
- * old one. The table may change meanwhile: reading from `positions` again applies the same changes again.
+ * Replaces the snapshot of a table. The file is complete on the disk before it gets its name, so that a crash leaves
+ * the old one. The table may change meanwhile: reading from `positions` again applies the same changes again.
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
   const path = snapshotPath(folder, form.topic)
