@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
@@ -52,7 +53,8 @@ export function snapshotPath(folder: string, topic: string): string {
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
   const path = snapshotPath(folder, form.topic)
-  const draft = `${path}.${process.pid}.draft`
+  // Containers that share the folder have equal process ids, but names of their own.
+  const draft = `${path}.${hostname()}.${process.pid}.draft`
   await files.makeFolder(folder)
   // An earlier process with this id may have left one.
   await files.remove(draft)

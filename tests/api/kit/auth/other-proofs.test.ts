@@ -105,6 +105,22 @@ describe('a route with gateways', () => {
   })
 })
 
+test('an answer to a caller with a certificate or from a gateway is never kept for others', async () => {
+  const service = echoService()
+  const routes = service.routes.map((route) => ({
+    ...route,
+    handler: async (input: Parameters<typeof route.handler>[0]) => ({
+      ...(await route.handler(input)),
+      reusableUntil: Number.POSITIVE_INFINITY,
+    }),
+  }))
+  const { app, answers, clock } = await testApp({ services: [{ ...service, routes }], certificateOf: () => GOOD })
+  const env = (url: string) => ({ incoming: { socket: { remoteAddress: GATEWAY }, url } })
+  for (const path of ['/certified', '/gateway', '/open']) expect((await app.request(path, {}, env(path))).status).toBe(200)
+  const isKept = (path: string) => answers.get(path, clock.now) !== undefined
+  expect(['/certified', '/gateway', '/open'].map(isKept)).toEqual([false, false, true])
+})
+
 describe('rate limits', () => {
   function recorder() {
     const counted: IncomingRequest[] = []
