@@ -6,6 +6,7 @@ import { type StateSettings, stateSettings } from '../state/settings.ts'
 import { type AuthSettings, authSettings } from './kit/auth/settings.ts'
 import { isLoopbackHost } from './kit/client-address.ts'
 import { apiSettings } from './kit/settings.ts'
+import { type TlsSettings, tlsSettings } from './kit/tls/settings.ts'
 import type { ApiService } from './service.ts'
 import { apiServices } from './services.ts'
 
@@ -21,6 +22,8 @@ export interface ApiConfig extends ValueOf<typeof apiSettings> {
   readonly kafka: KafkaSettings
   readonly state: StateSettings
   readonly auth: AuthSettings
+  /** Undefined if the process has no TLS port. */
+  readonly tls: TlsSettings | undefined
   readonly surroundings: Surroundings
 }
 
@@ -55,7 +58,12 @@ const developmentKeyRule = settingsFragment({
 })
 
 /** The variables that every API process reads, regardless of its services. */
-export const API_VARIABLES: readonly Variables[] = [choiceSettings.variables, apiSettings.variables, authSettings.variables]
+export const API_VARIABLES: readonly Variables[] = [
+  choiceSettings.variables,
+  apiSettings.variables,
+  tlsSettings.variables,
+  authSettings.variables,
+]
 
 /** @throws SettingsError that lists every wrong setting with its cure */
 export function readApiConfig(env: Environment = process.env): ApiConfig {
@@ -69,10 +77,12 @@ export function readApiConfig(env: Environment = process.env): ApiConfig {
       settings: read(service.settings, { withRules: chosen.includes(service.name) }),
     }))
     read(developmentKeyRule)
-    const [api, auth, kafka, state] = [read(apiSettings), read(authSettings), read(kafkaSettings), read(stateSettings)]
+    const [api, auth, tls] = [read(apiSettings), read(authSettings), read(tlsSettings)]
+    const [kafka, state] = [read(kafkaSettings), read(stateSettings)]
     return () => ({
       ...api.value(),
       auth: auth.value(),
+      tls: tls.value(),
       kafka: kafka.value(),
       state: state.value(),
       surroundings,

@@ -11,6 +11,7 @@ import type { Commands } from './kit/commands/commands.ts'
 import type { KafkaFacts } from './kit/facts.ts'
 import type { Logger } from './kit/logging.ts'
 import type { HttpMetrics } from './kit/metrics.ts'
+import type { OpenPackedTable } from './kit/packed/open.ts'
 import type { RequestLimits } from './kit/rate-limits.ts'
 import type { ReadinessProbe } from './kit/readiness.ts'
 import type { FrontHandler } from './kit/server.ts'
@@ -27,6 +28,8 @@ export interface ServiceKit {
   readonly tables: TableReader
   readonly facts: KafkaFacts
   readonly commands: Commands
+  /** Opens tables in memory for millions of small entries. The service closes them. */
+  readonly packedTables: OpenPackedTable
   readonly trusted: TrustedProxies
   /** Base of absolute URLs. */
   readonly publicUrl: string

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Registry } from 'prom-client'
 import { registryClient } from '../kafka/registry.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import type { ApiConfig } from './config.ts'
@@ -7,7 +8,7 @@ import { createApp } from './kit/app.ts'
 import { keySetFor } from './kit/auth/key-source.ts'
 import { tokenVerifier } from './kit/auth/verify.ts'
 import { connectTables } from './kit/clickhouse.ts'
-import { trustedProxies } from './kit/client-address.ts'
+import { addressRanges } from './kit/client-address.ts'
 import { createCommands } from './kit/commands/commands.ts'
 import { redisBindings } from './kit/commands/idempotency.ts'
 import { redisResultChannel } from './kit/commands/result-channel.ts'
@@ -17,12 +18,16 @@ import { apiTransport } from './kit/kafka.ts'
 import type { Logger } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { startOperationsServer } from './kit/operations-server.ts'
+import { packedTableOpener } from './kit/packed/open.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
 import { diskFiles } from './kit/spool/files.ts'
 import { measureSpool, spoolProbe } from './kit/spool/observe.ts'
 import { Spool } from './kit/spool/spool.ts'
+import { clientCertificates } from './kit/tls/client-certificates.ts'
+import type { TlsSettings } from './kit/tls/settings.ts'
+import { watchMaterial } from './kit/tls/watched-material.ts'
 import type { GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
@@ -60,7 +65,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, registry: metrics.registry, now })
   closing.push(commands.close)
 
-  const trusted = trustedProxies(config.trustedProxies)
+  const trusted = addressRanges(config.trustedProxies)
   const limitedPaths = config.services.flatMap(({ service }) => service.limitedPaths)
   const common = { facts, trusted, state, log, now, monotonic }
   const guardKit: GuardKit = { ...common, transport, registry, metrics: metrics.registry, limitedPaths }
@@ -75,6 +80,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     scripts: redis.scripts,
     tables: tables.reader,
     commands,
+    packedTables: packedTableOpener({ transport, registry, folder: config.tablesFolder, metrics: metrics.registry, log, now, monotonic }),
     publicUrl,
     surroundings,
     metrics,
@@ -96,12 +102,32 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const verifier = tokenVerifier({ keys: await keySetFor(config.auth, now, { log, registry: metrics.registry }), issuer, audience, now })
   const answers = answerCache()
   const limits = guard?.requests
-  const app = createApp({ services, verifier, log, metrics, readiness: ready, answers, limits, trusted, publicUrl, monotonic })
+  const tls = config.tls && (await openTls(config.tls, { log, registry: metrics.registry, now }))
+  closing.push(() => tls?.material.close())
+  const app = createApp({
+    services,
+    verifier,
+    log,
+    metrics,
+    readiness: ready,
+    answers,
+    limits,
+    trusted,
+    certificateOf: tls?.clients.of,
+    publicUrl,
+    monotonic,
+  })
 
   const connections = connectionGate({ ...config.connections, trusted, registry: metrics.registry })
   const serving = { app, answers, metrics, readiness: ready, log, host: config.host, now, connections }
-  const servers: RunningServer[] = [await startServer({ ...serving, front: joinedFronts(services), port: config.port })]
+  const front = joinedFronts(services)
+  const servers: RunningServer[] = [await startServer({ ...serving, front, port: config.port })]
   const addresses: Record<string, string> = {}
+  if (config.tls !== undefined) {
+    const server = await startServer({ ...serving, front, port: config.tls.port, portSetting: 'API_TLS_PORT', tls })
+    servers.push(server)
+    addresses.tls_url = server.url
+  }
   for (const { logField, port, portSetting, front } of services.flatMap((service) => service.listeners ?? [])) {
     const server = await startServer({ ...serving, front, port, portSetting })
     servers.push(server)
@@ -128,6 +154,11 @@ export async function startApi(config: ApiConfig, log: Logger) {
   }
 
   return { stop }
+}
+
+async function openTls({ files, clientNames }: TlsSettings, deps: { log: Logger; registry: Registry; now(): number }) {
+  const material = await watchMaterial({ files, log: deps.log, registry: deps.registry })
+  return { material, clients: clientCertificates({ material: () => material.current, names: clientNames, now: deps.now }) }
 }
 
 /** Combines the front handlers, which are tried in order. Returns undefined if no service has one. */

@@ -14,7 +14,7 @@ export interface LimitRule {
   endpoint_pattern: string
   /**
    * Requests with equal values of these parts are counted together. A rule with the key `ip` only applies to callers
-   * that have neither an API key nor a user.
+   * that have no API key, no user and no client certificate.
    */
   key: LimitKeyPart[]
   /** Maximum number of requests per window. */

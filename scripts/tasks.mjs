@@ -19,6 +19,7 @@ export const TASKS = {
   schemas: { does: 'writes the TypeScript types of the Avro schemas', file: 'scripts/schema-types.ts' },
   'bench:engine': { does: 'measures throughput or latency of the engine and a peer', file: 'bench/engine/run.ts', programs: STACK },
   'bench:stores': { does: 'measures the cost of a store per key', file: 'bench/stores.ts' },
+  'bench:tables': { does: 'measures large tables in the memory of an API', file: 'bench/tables.ts' },
   'bench:trends': { does: 'measures the pipeline of the trends service', file: 'bench/trends/run.ts', programs: STACK },
   'bench:trends-read': {
     does: 'measures the read side of the trends service',

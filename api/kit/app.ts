@@ -1,13 +1,22 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
-import { authorize, type UserIdForm } from './auth/authorize.ts'
+import { authorize, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
 import { bodyPieces } from './body-stream.ts'
-import { clientAddress, LOOPBACK, remoteAddress, type TrustedProxies, trustedProxies } from './client-address.ts'
+import {
+  type AddressRanges,
+  addressRanges,
+  clientAddress,
+  LOOPBACK,
+  remoteAddress,
+  socketOf,
+  type TrustedProxies,
+} from './client-address.ts'
 import { answering } from './commands/idempotency.ts'
 import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
@@ -37,6 +46,8 @@ export interface AppOptions {
   readonly answers: AnswerCache
   /** The rate limits. Without them, no request is limited. */
   readonly limits?: RequestLimits
+  /** Returns what the client certificate of a connection proves. Without it, there are no client certificates. */
+  certificateOf?(socket: Socket): ShownCertificate | undefined
   /** Base of absolute URLs, as the documentation shows it. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
@@ -57,12 +68,19 @@ const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
 
-/**
- * Produces the answer.
- * @param added receives headers to send with the answer, even if it is an error
- * @param startedAt monotonic ms
- */
-type Answering = (requestId: string, added: Record<string, string>, startedAt: number) => Answer | Promise<Answer>
+/** One request on its way to its answer. */
+interface Exchange {
+  readonly requestId: string
+  /** Monotonic ms. */
+  readonly startedAt: number
+  /** Receives headers to send with the answer, even if it is an error. */
+  readonly added: Record<string, string>
+  /** Receives fields for the line in the log. */
+  readonly noted: Record<string, string>
+}
+
+/** Produces the answer. */
+type Answering = (exchange: Exchange) => Answer | Promise<Answer>
 
 function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
   if (streamed === undefined) return undefined
@@ -73,11 +91,19 @@ function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The request took too long to process. Try again shortly.' })
 }
 
+/** Returns whether the route's rule admits the caller. */
+async function isAdmitted(authorizing: Promise<unknown>): Promise<boolean> {
+  return await authorizing.then(
+    () => true,
+    () => false,
+  )
+}
+
 /** Creates the HTTP application. Every request gets exactly one answer, even if its handler throws. */
 export function createApp(options: AppOptions): OpenAPIHono {
   const app = new OpenAPIHono()
   const paths = pathTable()
-  const trusted = options.trusted ?? trustedProxies(LOOPBACK)
+  const trusted = options.trusted ?? addressRanges(LOOPBACK)
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
 
   /** Runs `answer`, sends what it returns or throws, and records metrics and a log line. */
@@ -86,10 +112,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const requestId = requestIdFrom(c.req.header('x-request-id'))
     options.metrics.inFlight.inc()
     const added: Record<string, string> = {}
+    const noted: Record<string, string> = {}
     let sent: Answer
     try {
       assertCleanUrl(c.req.url)
-      sent = variant(c, await answer(requestId, added, startedAt))
+      sent = variant(c, await answer({ requestId, startedAt, added, noted }))
     } catch (error) {
       sent = failure(error, requestId, route)
     } finally {
@@ -97,8 +124,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     }
     const elapsedMs = options.monotonic() - startedAt
     options.metrics.observe(c.req.method, route, sent.status, elapsedMs / MS_PER_SECOND)
-    const fields = { request_id: requestId, method: c.req.method, route, status: sent.status, duration_ms: Math.round(elapsedMs * 10) / 10 }
-    options.log.info(fields, 'request_completed')
+    const outcome = { request_id: requestId, method: c.req.method, route, status: sent.status }
+    options.log.info({ ...outcome, ...noted, duration_ms: Math.round(elapsedMs * 10) / 10 }, 'request_completed')
     const headers: Record<string, string> = {
       ...COMMON_HEADERS,
       'Cache-Control': NOT_CACHEABLE,
@@ -129,18 +156,22 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return jsonAnswer(status, errorBody(known, requestId), errorHeaders(known))
   }
 
-  function mount({ definition, handler }: BoundRoute, { name, isUserId }: ServiceRoutes): void {
-    const { method, path, auth, countsAs, units } = definition
+  function mount(route: BoundRoute, { name, isUserId }: ServiceRoutes): void {
+    const { definition, handler, gateways } = route
+    const { method, path, auth, countsAs, units, isExemptFromLimits } = definition
     const limits = { maxBytes: definition.maxBodyBytes ?? DEFAULT_BODY_BYTES, timeoutMs: bodyTimeoutMs }
     const timeoutMs = definition.timeoutMs ?? DEFAULT_HANDLER_TIMEOUT_MS
     paths.add(method, path)
-    app.openAPIRegistry.registerPath(describeRoute(name, definition, options.limits?.covers(countsAs ?? path) ?? false))
+    app.openAPIRegistry.registerPath(describeRoute(name, route, options.limits?.covers(countsAs ?? path) ?? false))
 
-    async function run(c: Context, requestId: string, added: Record<string, string>, startedAt: number): Promise<Answer> {
-      const authorizing = authorized(c, auth, isUserId)
-      const limited = await limit(c, authorizing, isUserId, added, countsAs)
+    async function run(c: Context, { requestId, startedAt, added, noted }: Exchange): Promise<Answer> {
+      const authorizing = authorized(c, auth, isUserId, gateways)
+      const isExempt = isExemptFromLimits === true && (await isAdmitted(authorizing))
+      const limited = isExempt ? undefined : await limit(c, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
       const caller = await authorizing
+      // A user's name stays out of the log; the name of a certificate or a gateway's address belongs to a machine.
+      if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
       assertValid(query, params)
@@ -149,8 +180,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
       if (body !== undefined) assertValid(body)
       const more = units === undefined || body === undefined ? 0 : units(body.value) - 1
-      if (more > 0) await limit(c, authorizing, isUserId, added, countsAs, more)
-      const log = options.log.child({ request_id: requestId, route: path })
+      if (more > 0 && !isExempt) await limit(c, authorizing, isUserId, added, countsAs, more)
+      const log = options.log.child({ request_id: requestId, route: path, ...noted })
       const header = (name: string) => c.req.header(name)
       const input = {
         query: query.value,
@@ -174,22 +205,27 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const handling = () => withDeadline(handler(input), timeoutMs, tookTooLong)
       const answer = offeredKey === undefined ? await handling() : await answering(offeredKey, handling)
       const target: string | undefined = c.env?.incoming?.url
-      const isPlainRead = c.req.method === 'GET' && c.req.header('authorization') === undefined && limited === undefined
+      const isPlainRead =
+        c.req.method === 'GET' && c.req.header('authorization') === undefined && caller === undefined && limited === undefined
       if (answer.reusableUntil !== undefined && isPlainRead && target !== undefined) options.answers.keep(target, path, answer)
       return answer
     }
 
-    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) =>
-      exchange(c, path, (requestId, added, startedAt) => run(c, requestId, added, startedAt)),
-    )
+    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) => exchange(c, path, (request) => run(c, request)))
   }
 
-  function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm): Promise<Caller | undefined> {
-    const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, isUserId)
+  function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm, gateways?: AddressRanges): Promise<Caller | undefined> {
+    const shown = { authorization: c.req.header('authorization') ?? null, certificate: () => certificateOf(c), remote: remoteAddress(c) }
+    const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
     // If the request is answered before its token is checked, this promise is never awaited. Its rejection must not
     // crash the process.
     authorizing.catch(() => undefined)
     return authorizing
+  }
+
+  function certificateOf(c: Context): ShownCertificate | undefined {
+    const socket = socketOf(c)
+    return socket === undefined ? undefined : options.certificateOf?.(socket)
   }
 
   /**
@@ -216,7 +252,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       apiKey: c.req.header('x-api-key'),
       forwardedFor: c.req.header('x-forwarded-for'),
       remote: remoteAddress(c),
-      userId: caller !== undefined && isUserId(caller.subject) ? caller.subject : undefined,
+      userId: caller?.kind === 'token' && isUserId(caller.subject) ? caller.subject : undefined,
+      certificate: caller?.kind === 'certificate' ? caller.subject : undefined,
       scopes: caller?.scopes ?? NO_SCOPES,
       units,
     })
@@ -248,7 +285,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.get(page.path, (c) => exchange(c, page.path, page.answer))
   }
   app.notFound((c) =>
-    exchange(c, NO_ROUTE, async (_requestId, added) => {
+    exchange(c, NO_ROUTE, async ({ added }) => {
       if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, ANYBODY, isAnyUserId), isAnyUserId, added)
       return answerUnmatched(c)
     }),

@@ -1,10 +1,13 @@
-import { BlockList, isIP, isIPv4 } from 'node:net'
+import { BlockList, isIP, isIPv4, type Socket } from 'node:net'
 import type { Context } from 'hono'
 
-/** Proxies whose `X-Forwarded-For` the app trusts. */
-export interface TrustedProxies {
+/** A set of addresses, such as that of an operator's gateways. */
+export interface AddressRanges {
   includes(address: string): boolean
 }
+
+/** Proxies whose `X-Forwarded-For` the app trusts. */
+export type TrustedProxies = AddressRanges
 
 /** Callers are counted by /64, because an IPv6 customer has at least one /64 and can switch between its addresses. */
 const IPV6_PREFIX_GROUPS = 4
@@ -19,7 +22,7 @@ const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 /** The addresses of this machine. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 
-const thisMachine = trustedProxies(LOOPBACK)
+const thisMachine = addressRanges(LOOPBACK)
 
 /**
  * Returns whether only this machine can reach a server that listens on the host.
@@ -37,7 +40,7 @@ export function isAddressRange(text: string): boolean {
 }
 
 /** @param ranges addresses or CIDR ranges. Throws an Error that names a wrong one. */
-export function trustedProxies(ranges: readonly string[]): TrustedProxies {
+export function addressRanges(ranges: readonly string[]): AddressRanges {
   const list = new BlockList()
   for (const range of ranges) {
     if (!isAddressRange(range)) throw new Error(`${range} is neither an address nor a CIDR range`)
@@ -67,15 +70,23 @@ export function clientAddress(remote: string | undefined, forwardedFor: string |
   return address
 }
 
-/** Returns whether the peer of the connection is a trusted proxy. */
-export function isFromProxy(remote: string | undefined, trusted: TrustedProxies): boolean {
+/**
+ * Returns whether the peer of the connection has one of the addresses.
+ * @param remote the socket's address; undefined if the socket is closed
+ */
+export function isFrom(remote: string | undefined, ranges: AddressRanges): boolean {
   const address = plainAddress(remote ?? '')
-  return address !== undefined && trusted.includes(address)
+  return address !== undefined && ranges.includes(address)
 }
 
 /** Returns the address of the connection's peer, if the app runs on Node's server. */
 export function remoteAddress(c: Context): string | undefined {
-  return c.env?.incoming?.socket?.remoteAddress
+  return socketOf(c)?.remoteAddress
+}
+
+/** Returns the request's socket, if the app runs on Node's server. */
+export function socketOf(c: Context): Socket | undefined {
+  return c.env?.incoming?.socket
 }
 
 const UNKNOWN_ADDRESS = '0.0.0.0'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Registry } from 'prom-client'
-import { clientAddress, isFromProxy, limitedAddress, type TrustedProxies } from './client-address.ts'
+import { clientAddress, isFrom, limitedAddress, type TrustedProxies } from './client-address.ts'
 import { counter, gauge } from './metrics.ts'
 
 export interface ConnectionLimits {
@@ -54,7 +54,7 @@ export function connectionGate({ total, perAddress, trusted, registry }: Connect
   return {
     admit(socket) {
       const remote = socket.remoteAddress
-      const address = isFromProxy(remote, trusted) ? undefined : limitedAddress(clientAddress(remote, undefined, trusted))
+      const address = isFrom(remote, trusted) ? undefined : limitedAddress(clientAddress(remote, undefined, trusted))
       const limit = exceeded(address)
       if (limit !== undefined) {
         refused.inc({ limit })

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type Answer, cacheableAnswer, JSON_TYPE } from './answer.ts'
-import { SECURITY_SCHEME } from './openapi.ts'
+import { CERTIFICATE_SCHEME, SECURITY_SCHEME } from './openapi.ts'
 import type { ServiceRoutes } from './service-routes.ts'
 
 /** A page outside the documented operations. */
@@ -80,6 +80,10 @@ function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], p
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, `scope` a space-separated list of scopes.',
+  })
+  app.openAPIRegistry.registerComponent('securitySchemes', CERTIFICATE_SCHEME, {
+    type: 'mutualTLS',
+    description: 'A client certificate on the TLS port, signed by an authority that the operator trusts.',
   })
   return app.getOpenAPI31Document({
     openapi: '3.1.0',

@@ -40,7 +40,7 @@ export const errors = defineErrors({
   },
   unauthorized: {
     status: 401,
-    when: 'a required token is missing, or the given token is malformed, expired, or not signed for this API',
+    when: 'a required token or client certificate is missing, or the given token is malformed, expired, or not signed for this API',
     message: 'A valid bearer token is required.',
   },
   invalid_api_key: {

@@ -1,5 +1,4 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 
 /** Where a server listens. */
 export interface ListenPlace {
@@ -8,10 +7,12 @@ export interface ListenPlace {
   readonly port: number
   /** The setting that contains the port, for the error when the port is in use. */
   readonly setting: string
+  /** The scheme of the server's URL. Default http. */
+  readonly scheme?: 'http' | 'https'
 }
 
 /** Opens the port. @returns the server's base URL */
-export async function listen(server: Server, { host, port, setting }: ListenPlace): Promise<string> {
+export async function listen(server: Server, { host, port, setting, scheme = 'http' }: ListenPlace): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set ${setting}` : error.message
@@ -19,5 +20,5 @@ export async function listen(server: Server, { host, port, setting }: ListenPlac
     })
     server.listen(port, host, resolve)
   })
-  return `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
 }

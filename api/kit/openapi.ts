@@ -1,10 +1,12 @@
 import { type RouteConfig, z } from '@hono/zod-openapi'
+import { scopesOf } from './auth/authorize.ts'
 import { type ErrorDefinition, errors } from './errors.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './input.ts'
 import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 import type { AnswerSpec, AuthRule, BoundRoute, DocumentedRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
+export const CERTIFICATE_SCHEME = 'mutualTLS'
 
 const ErrorSchema = z
   .object({
@@ -59,13 +61,17 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
  * @param tag the name of its service
  * @param isLimited whether rate limits cover its path
  */
-export function describeRoute(tag: string, definition: BoundRoute['definition'], isLimited: boolean): RouteConfig {
-  return describe(tag, definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
+export function describeRoute(tag: string, { definition, gateways }: BoundRoute, isLimited: boolean): RouteConfig {
+  const described = describe(tag, definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
+  return gateways === undefined ? described : { ...described, description: `${definition.description}\n\n${GATEWAYS_NOTE}` }
 }
 
 export function describeDocumented(tag: string, { definition, servers }: DocumentedRoute): RouteConfig {
   return { ...describe(tag, definition, definition.errors, false), servers: servers.map((url) => ({ url })) }
 }
+
+/** OpenAPI has no security scheme for addresses. */
+const GATEWAYS_NOTE = 'The operator may also name addresses of gateways, which need neither token nor certificate.'
 
 function describe(
   tag: string,
@@ -106,7 +112,10 @@ function securityOf(auth: AuthRule): Record<string, string[]>[] {
     case 'user':
       return [{ [SECURITY_SCHEME]: [] }]
     case 'scope':
-      return [{ [SECURITY_SCHEME]: [auth.scope] }]
+      return [
+        ...scopesOf(auth).map((scope) => ({ [SECURITY_SCHEME]: [scope] })),
+        ...(auth.orCertificate === true ? [{ [CERTIFICATE_SCHEME]: [] }] : []),
+      ]
   }
 }
 

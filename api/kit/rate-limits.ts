@@ -12,6 +12,8 @@ export interface IncomingRequest {
   readonly remote: string | undefined
   /** The user of a valid token, if there is one. */
   readonly userId: string | undefined
+  /** The name in the client certificate that the route accepted, if it did. */
+  readonly certificate?: string
   readonly scopes: ReadonlySet<string>
   /** The number of requests to count. Default 1. */
   readonly units?: number

@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import type { Answer } from './answer.ts'
 import type { Caller } from './auth/verify.ts'
+import type { AddressRanges } from './client-address.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { LimitedCaller } from './limited-caller.ts'
 import type { Logger } from './logging.ts'
@@ -11,13 +12,14 @@ import type { Logger } from './logging.ts'
  * - `optional`: everyone. Without a token, the caller is anonymous. A bad token is still a 401, and a subject that is
  *   not a user id a 403, unless the token has the scope `anySubjectOf`.
  * - `user`: callers with a token whose subject is a user id.
- * - `scope`: callers with a token that has the scope. Its subject may be anything.
+ * - `scope`: callers with a token that has the scope, or one of several. Its subject may be anything. With
+ *   `orCertificate`, a client certificate that the API verified is enough as well.
  */
 export type AuthRule =
   | { readonly kind: 'open' }
   | { readonly kind: 'optional'; readonly anySubjectOf?: string }
   | { readonly kind: 'user' }
-  | { readonly kind: 'scope'; readonly scope: string }
+  | { readonly kind: 'scope'; readonly scope: string | readonly string[]; readonly orCertificate?: boolean }
 
 type AnyObject = z.ZodObject<z.ZodRawShape>
 type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -82,6 +84,11 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
    * before the body is read, and the rest before the handler runs. It must be cheap.
    */
   readonly units?: (body: OutputOf<B>) => number
+  /**
+   * Rate limits never refuse callers whom the route's rule admits, as with requests whose refusal would cost more than
+   * any load. Callers whom it does not admit are still limited, so that they cannot try credentials at any rate.
+   */
+  readonly isExemptFromLimits?: boolean
   /** Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Default 10 s. */
@@ -137,6 +144,16 @@ export interface BoundRoute {
   readonly definition: RouteDefinition<AnyObject | undefined, AnyObject | undefined, z.ZodType | undefined>
   // biome-ignore lint/suspicious/noExplicitAny: the definition's own schemas produce exactly what its handler takes
   readonly handler: Handler<any, any, any>
+  readonly gateways?: AddressRanges
+}
+
+/** The parts of a route that come from the configuration. */
+export interface BindOptions {
+  /**
+   * Addresses that may call a route with a `scope` rule without any other proof, because the operator trusts them. They
+   * are compared with the socket's address, never with a header. A bad token is refused even there.
+   */
+  readonly gateways?: AddressRanges
 }
 
 export function defineRoute<
@@ -150,6 +167,7 @@ export function defineRoute<
 export function bind<Q extends AnyObject | undefined, P extends AnyObject | undefined, B extends z.ZodType | undefined>(
   definition: RouteDefinition<Q, P, B>,
   handler: Handler<Q, P, B>,
+  { gateways }: BindOptions = {},
 ): BoundRoute {
-  return { definition, handler }
+  return { definition, handler, gateways }
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { OpenAPIHono } from '@hono/zod-openapi'
@@ -13,6 +14,7 @@ import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
+import { type ListenerTls, secureServer } from './tls/listener.ts'
 
 /** May answer a request before the app. Returns true if it did. */
 export type FrontHandler = (request: IncomingMessage, response: ServerResponse) => boolean
@@ -35,6 +37,8 @@ export interface ServerOptions {
   readonly limits?: Partial<ServerLimits>
   /** Bounds the connections. Without it, their number is unlimited. */
   readonly connections?: ConnectionGate
+  /** Serves TLS with these certificates, which may change. Without it, the server speaks plain HTTP. */
+  readonly tls?: ListenerTls
 }
 
 export interface ServerLimits {
@@ -79,6 +83,13 @@ export interface RunningServer {
    * @returns the number of connections that had to be cut
    */
   close(drainTimeoutMs: number): Promise<number>
+}
+
+interface Listener {
+  readonly server: Server | SecureServer
+  readonly scheme: 'http' | 'https'
+  /** Closes connections that have not finished their TLS handshake. */
+  cutHandshakes?(): void
 }
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -131,24 +142,30 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     socket.once('close', () => clearTimeout(linger))
   }
 
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
-      connectionsCheckingInterval: limits.checkIntervalMs,
-      // Ends a request without a body immediately instead of reading to its end.
-      optimizeEmptyRequests: true,
-    },
-    onRequest,
-  )
+  const serverOptions = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    // Ends a request without a body immediately instead of reading to its end.
+    optimizeEmptyRequests: true,
+  }
+  const { tls, log, metrics } = options
+  const { server, scheme, cutHandshakes }: Listener =
+    tls === undefined
+      ? { server: createServer(serverOptions, onRequest), scheme: 'http' }
+      : { ...secureServer({ serverOptions, onRequest, tls, log, registry: metrics.registry }), scheme: 'https' }
   server.on('clientError', refuseConnection)
   if (options.connections !== undefined) server.on('connection', options.connections.admit)
   return {
-    url: await listen(server, { host: options.host, port: options.port, setting: options.portSetting ?? 'API_PORT' }),
+    url: await listen(server, { host: options.host, port: options.port, setting: options.portSetting ?? 'API_PORT', scheme }),
     connections: () => new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
-    close: (drainTimeoutMs) => drain(server, drainTimeoutMs),
+    async close(drainTimeoutMs) {
+      const drained = drain(server, drainTimeoutMs)
+      cutHandshakes?.()
+      return await drained
+    },
   }
 }
 
@@ -165,7 +182,7 @@ function parserRefusal(code: string | undefined): { definition: ErrorDefinition;
   }
 }
 
-async function drain(server: Server, timeoutMs: number): Promise<number> {
+async function drain(server: Server | SecureServer, timeoutMs: number): Promise<number> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
   const sweep = setInterval(() => server.closeIdleConnections(), DRAIN_SWEEP_MS)

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { settingsFragment } from '../../settings/fragment.ts'
-import { documented, list, logLevel, port, wholeNumber } from '../../settings/variables.ts'
-import { isAddressRange, LOOPBACK } from './client-address.ts'
+import { documented, logLevel, port, wholeNumber } from '../../settings/variables.ts'
+import { addressList } from './address-list.ts'
+import { LOOPBACK } from './client-address.ts'
 
 /** The settings that every API process has, regardless of its services. */
 export const apiSettings = settingsFragment({
@@ -16,7 +17,7 @@ export const apiSettings = settingsFragment({
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
-      list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
+      addressList.prefault(LOOPBACK.join(',')),
       'addresses and CIDR ranges of load balancers whose X-Forwarded-For is trusted',
     ),
     API_MAX_CONNECTIONS: documented(
@@ -38,6 +39,11 @@ export const apiSettings = settingsFragment({
       wholeNumber(1).prefault('268435456'),
       'bytes that an API process keeps there; beyond them, what needs the spool gets 503',
     ),
+    API_TABLES_DIR: documented(
+      z.string().optional(),
+      'folder of the snapshots of large tables, with which an API answers that starts while Kafka is away; safe to delete',
+      '`data/tables` in `MILLRACE_HOME`',
+    ),
     LOG_LEVEL: logLevel,
   },
   value: (env, { home }) => ({
@@ -52,6 +58,8 @@ export const apiSettings = settingsFragment({
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
     spool: { folder: env.SPOOL_DIR ?? join(home, 'data', 'spool'), maxBytes: env.SPOOL_MAX_BYTES },
+    /** Folder of the snapshots of packed tables. */
+    tablesFolder: env.API_TABLES_DIR ?? join(home, 'data', 'tables'),
     drainDelayMs: env.API_DRAIN_DELAY_MS,
     drainTimeoutMs: env.API_DRAIN_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,

@@ -22,12 +22,12 @@ const RuleId = z
   .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
   .openapi({ example: 'search-free' })
 
-/** Excludes `user:` and `ip:`, which are the prefixes for callers without a key. */
+/** Excludes `user:`, `certificate:` and `ip:`, which are the prefixes for callers without a key. */
 const ClientId = z
   .string()
   .regex(
-    /^(?!user:|ip:)[A-Za-z0-9._:@-]{1,100}$/,
-    `must be 1 to ${MAX_CLIENT_ID} of A-Z a-z 0-9 . _ : @ -, and not begin with user: or ip:`,
+    /^(?!user:|certificate:|ip:)[A-Za-z0-9._:@-]{1,100}$/,
+    `must be 1 to ${MAX_CLIENT_ID} of A-Z a-z 0-9 . _ : @ -, and not begin with user:, certificate: or ip:`,
   )
   .openapi({ example: 'acme' })
 

@@ -24,6 +24,7 @@ const MS_PER_SECOND = 1_000
 const FREE_TIER = 'free'
 const NO_ADDRESS = ''
 const USER = 'user:'
+const CERTIFICATE = 'certificate:'
 const ADDRESS = 'ip:'
 
 /** Normalises a client id as the counters do, which treat all addresses of an IPv6 /64 as one client. */
@@ -37,6 +38,9 @@ export function usage({ settings, counters, forget }: UsageDeps) {
   /** Returns the callers of a client. Each key of a client is a different caller. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
+    if (clientId.startsWith(CERTIFICATE)) {
+      return [{ clientId, tier: FREE_TIER, certificate: clientId.slice(CERTIFICATE.length), ip: NO_ADDRESS }]
+    }
     if (clientId.startsWith(ADDRESS)) {
       const limitedId = limitedClientId(clientId)
       return [{ clientId: limitedId, tier: FREE_TIER, ip: limitedId.slice(ADDRESS.length) }]

@@ -3,7 +3,7 @@ import { linkFlow } from '../../schemas/links/flow.ts'
 import type { Click } from '../../schemas/links/types.ts'
 import { type LinkRecord, readLink } from '../../state/views/links/links.ts'
 import { JSON_TYPE } from '../kit/answer.ts'
-import { clientAddress, isFromProxy, type TrustedProxies } from '../kit/client-address.ts'
+import { clientAddress, isFrom, type TrustedProxies } from '../kit/client-address.ts'
 import { ApiError, errorBody, errorHeaders, errors } from '../kit/errors.ts'
 import type { FactBuffer } from '../kit/fact-buffer.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -117,7 +117,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
 
   /** Returns the country that a trusted proxy reports. If it is empty, the pipeline looks up the address. */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
-    return typeof given === 'string' && COUNTRY.test(given) && isFromProxy(remote, trusted) ? given.toUpperCase() : ''
+    return typeof given === 'string' && COUNTRY.test(given) && isFrom(remote, trusted) ? given.toUpperCase() : ''
   }
 
   function sendError(request: IncomingMessage, response: ServerResponse, error: unknown): number {

@@ -71,6 +71,7 @@ const localSettings = settingsFragment({
     DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further one has the next'),
     API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
     API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
+    API_TLS_PORT: port(1).optional(),
     // If one of these is unset, a local server is started, or the processes use their default.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
@@ -120,7 +121,8 @@ function portsOf(env: Settings): [setting: string, port: number][] {
   for (let slot = 0; slot < env.DECIDERS; slot++) ports.push(['DECIDER_HEALTH_PORT', env.DECIDER_HEALTH_PORT + slot])
   for (let index = 0; index < env.API_PROCESSES; index++) {
     ports.push(['API_OPERATIONS_PORT', env.API_OPERATIONS_PORT + index])
-    for (const name of ['API_PORT', ...servicePortNames]) ports.push([name, portOf(env, name) + index * API_PORT_STEP])
+    const names = ['API_PORT', ...(env.API_TLS_PORT === undefined ? [] : ['API_TLS_PORT']), ...servicePortNames]
+    for (const name of names) ports.push([name, portOf(env, name) + index * API_PORT_STEP])
   }
   return ports
 }
@@ -156,6 +158,8 @@ function configOf(settings: Settings) {
     apiProcesses: settings.API_PROCESSES,
     /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
     apiPort: settings.API_PORT,
+    /** TLS port of the first API process, with the same steps; undefined if there is none. */
+    apiTlsPort: settings.API_TLS_PORT,
     /** Operations port of the first API process; each further process uses the next port. */
     apiOperationsPort: settings.API_OPERATIONS_PORT,
     /**

@@ -93,11 +93,13 @@ export function apiOperationsUrl(index: number, config: LocalConfig): string {
 
 export function apiProcess(index: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const port = config.apiPort + index * API_PORT_STEP
+  const tlsPorts: Record<string, number> =
+    config.apiTlsPort === undefined ? {} : { API_TLS_PORT: config.apiTlsPort + index * API_PORT_STEP }
   return nodeProcess({
     name: `api-${index}`,
     port,
     portOption: 'API_PORT',
-    otherPorts: { API_OPERATIONS_PORT: operationsPort(index, config) },
+    otherPorts: { API_OPERATIONS_PORT: operationsPort(index, config), ...tlsPorts },
     main: API_MAIN,
     dataDir: join(home.data, `api-${index}`),
     home,
@@ -107,6 +109,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
       API_PORT: String(port),
       OPERATIONS_PORT: String(operationsPort(index, config)),
       UV_THREADPOOL_SIZE: String(API_THREADS),
+      ...Object.fromEntries(Object.entries(tlsPorts).map(([name, number]) => [name, String(number)])),
       ...config.serviceEnv,
       ...Object.fromEntries(Object.entries(config.servicePorts).map(([name, first]) => [name, String(first + index * API_PORT_STEP)])),
       MILLRACE_HOME: home.path,

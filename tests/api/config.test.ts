@@ -40,6 +40,21 @@ test('production requires its own keys', () => {
   })
 })
 
+test('reads the TLS port with its files and the accepted names', () => {
+  const env = { API_TLS_PORT: '8443', API_TLS_CERT: 'cert.pem', API_TLS_KEY: 'key.pem', API_TLS_CLIENT_CA: 'ca.pem' }
+  const files = { certificate: 'cert.pem', key: 'key.pem', clientAuthorities: 'ca.pem' }
+  expect(readApiConfig({}).tls).toBeUndefined()
+  expect(readApiConfig(env).tls).toEqual({ port: 8443, files, clientNames: [] })
+  expect(readApiConfig({ ...env, API_TLS_CLIENT_NAMES: 'a, b' }).tls?.clientNames).toEqual(['a', 'b'])
+})
+
+test.each(['API_TLS_PORT', 'API_TLS_CERT', 'API_TLS_KEY', 'API_TLS_CLIENT_CA'])('refuses TLS settings without %s', (missing) => {
+  const env: Record<string, string> = { API_TLS_PORT: '8443', API_TLS_CERT: 'c', API_TLS_KEY: 'k', API_TLS_CLIENT_CA: 'a' }
+  delete env[missing]
+  expect(() => readApiConfig(env)).toThrow(`${missing}: is missing: set all of API_TLS_PORT, API_TLS_CERT, API_TLS_KEY`)
+  expect(() => readApiConfig({ API_TLS_CLIENT_NAMES: 'payments' })).toThrow(`${missing}: is missing`)
+})
+
 test('the name of the country header is case-insensitive', () => {
   expect(linksSettings({ CLICKS_COUNTRY_HEADER: 'CF-IPCountry' }).countryHeader).toBe('cf-ipcountry')
   expect(linksSettings({}).countryHeader).toBeUndefined()

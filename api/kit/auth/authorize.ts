@@ -1,3 +1,4 @@
+import { type AddressRanges, isFrom } from '../client-address.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { AuthRule } from '../route.ts'
 import { badToken, type Caller, type TokenVerifier } from './verify.ts'
@@ -5,7 +6,34 @@ import { badToken, type Caller, type TokenVerifier } from './verify.ts'
 /** Returns whether a token's subject has the form of the service's user ids. */
 export type UserIdForm = (subject: string) => boolean
 
+/** What a client certificate proves. */
+export type ShownCertificate =
+  | { readonly caller: Caller }
+  /** The certificate is not accepted, with the reason as a clause. A new connection may help. */
+  | { readonly refused: string; readonly mayReconnect?: boolean }
+
+/** The proofs of its identity that a request shows. */
+export interface Credentials {
+  /** The Authorization header. */
+  readonly authorization: string | null
+  /** Returns undefined if the connection has no client certificate. */
+  certificate(): ShownCertificate | undefined
+  /** The address of the socket's peer. */
+  readonly remote: string | undefined
+}
+
+/** What decides about the proofs. */
+export interface Authority {
+  readonly verifier: TokenVerifier
+  readonly isUserId: UserIdForm
+  /** The addresses that the route accepts without any other proof. */
+  readonly gateways?: AddressRanges
+}
+
+type ScopeRule = Extract<AuthRule, { kind: 'scope' }>
+
 const MAX_INT64 = 2n ** 63n - 1n
+const NO_SCOPES: ReadonlySet<string> = new Set()
 
 /** Accepts a positive 64-bit integer in its shortest decimal form: docs/services/README.md#user-ids */
 export function isDecimalUserId(subject: string): boolean {
@@ -15,38 +43,67 @@ export function isDecimalUserId(subject: string): boolean {
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 /**
- * Checks the Authorization header against a route's rule.
+ * Checks a request's credentials against a route's rule. A bad token is refused even if another proof would be enough,
+ * because its sender expects to be known by it.
  * @returns undefined for an anonymous caller
  */
-export async function authorize(
-  rule: AuthRule,
-  authorization: string | null,
-  verifier: TokenVerifier,
-  isUserId: UserIdForm,
-): Promise<Caller | undefined> {
+export async function authorize(rule: AuthRule, shown: Credentials, authority: Authority): Promise<Caller | undefined> {
   if (rule.kind === 'open') return undefined
-  if (authorization === null) {
+  const byToken = shown.authorization === null ? undefined : await tokenCaller(shown.authorization, authority.verifier)
+  if (rule.kind === 'scope') return scopeCaller(rule, byToken, shown, authority)
+  if (byToken === undefined) {
     if (rule.kind === 'optional') return undefined
-    throw new ApiError(errors.unauthorized, { headers: { 'WWW-Authenticate': 'Bearer realm="millrace"' } })
+    throw unauthorized()
   }
-  const token = BEARER.exec(authorization)?.[1]
-  if (token === undefined) throw badToken('the Authorization header contains no bearer token')
-  const caller = await verifier.verify(token)
-  if (rule.kind === 'scope') assertScope(caller, rule.scope)
-  else if (!isUserId(caller.subject) && !mayBeAnybody(rule, caller)) {
+  if (!authority.isUserId(byToken.subject) && !mayBeAnybody(rule, byToken)) {
     throw new ApiError(errors.forbidden, { message: 'The subject of this token is not a user id of this service.' })
   }
-  return caller
+  return byToken
+}
+
+/** Returns the scopes of which a token needs one. */
+export function scopesOf({ scope }: ScopeRule): readonly string[] {
+  return typeof scope === 'string' ? [scope] : scope
+}
+
+async function tokenCaller(authorization: string, verifier: TokenVerifier): Promise<Caller> {
+  const token = BEARER.exec(authorization)?.[1]
+  if (token === undefined) throw badToken('the Authorization header contains no bearer token')
+  return await verifier.verify(token)
+}
+
+/** Any one proof is enough. A token without the scope takes nothing away from a certificate. */
+function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
+  const scopes = scopesOf(rule)
+  if (byToken !== undefined && scopes.some((scope) => byToken.scopes.has(scope))) return byToken
+  const certificate = rule.orCertificate === true ? shown.certificate() : undefined
+  if (certificate !== undefined && 'caller' in certificate) return certificate.caller
+  if (gateways !== undefined && isFrom(shown.remote, gateways)) {
+    return { kind: 'gateway', subject: shown.remote!, scopes: NO_SCOPES, username: undefined }
+  }
+  if (byToken !== undefined) throw missingScope(scopes)
+  throw rule.orCertificate === true ? withoutCertificate(certificate) : unauthorized()
+}
+
+function withoutCertificate(refusal: Extract<ShownCertificate, { refused: string }> | undefined): ApiError {
+  const message = 'A valid bearer token or client certificate is required.'
+  if (refusal === undefined) return unauthorized(message)
+  const headers: Record<string, string> = refusal.mayReconnect === true ? { Connection: 'close' } : {}
+  return unauthorized(`${message} The client certificate is not accepted: ${refusal.refused}.`, headers)
 }
 
 function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
   return rule.kind === 'optional' && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
-function assertScope(caller: Caller, scope: string): void {
-  if (caller.scopes.has(scope)) return
-  throw new ApiError(errors.forbidden, {
-    message: `This request needs a token with the scope ${scope}.`,
-    headers: { 'WWW-Authenticate': `Bearer realm="millrace", error="insufficient_scope", scope="${scope}"` },
+function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {
+  return new ApiError(errors.unauthorized, { message, headers: { 'WWW-Authenticate': 'Bearer realm="millrace"', ...headers } })
+}
+
+function missingScope(scopes: readonly string[]): ApiError {
+  const needed = scopes.length === 1 ? `the scope ${scopes[0]}` : `one of the scopes ${scopes.join(', ')}`
+  return new ApiError(errors.forbidden, {
+    message: `This request needs a token with ${needed}.`,
+    headers: { 'WWW-Authenticate': `Bearer realm="millrace", error="insufficient_scope", scope="${scopes.join(' ')}"` },
   })
 }

@@ -2,10 +2,16 @@ import { errors as jose, jwtVerify } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 import type { KeySet } from './key-set.ts'
 
-/** The caller of a request, as described by its token. */
+/** The caller of a request, as described by its token or by what replaces one. */
 export interface Caller {
-  /** The token's `sub`. */
+  /**
+   * The proof of the caller's identity: a token, a client certificate, or the address of a gateway that the operator
+   * trusts. Only routes that ask for them get callers without a token.
+   */
+  readonly kind: 'token' | 'certificate' | 'gateway'
+  /** The token's `sub`, the name in the certificate, or the address of the gateway. */
   readonly subject: string
+  /** Only tokens have scopes. */
   readonly scopes: ReadonlySet<string>
   /**
    * `preferred_username` in NFC, without control characters, at most 128 characters; undefined if the token has none.
@@ -67,7 +73,8 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
           clockTolerance: CLOCK_TOLERANCE_SECONDS,
           requiredClaims: ['sub', 'exp'],
         })
-        const caller = {
+        const caller: Caller = {
+          kind: 'token',
           subject: String(payload.sub),
           scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ').filter((scope) => scope !== '') : []),
           username: usernameFrom(payload.preferred_username),

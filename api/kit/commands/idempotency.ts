@@ -38,7 +38,13 @@ export function redisBindings(redis: SetIfAbsent): Bindings {
  * callers.
  */
 export function commandIdOf(caller: Caller | undefined, address: string, key: string): string {
-  return hashOf([caller === undefined ? 'address' : 'user', caller?.subject ?? address, key])
+  return hashOf([namespaceOf(caller), caller?.subject ?? address, key])
+}
+
+/** A certificate may have the name of a user, who must not get the certificate's answers. */
+function namespaceOf(caller: Caller | undefined): string {
+  if (caller === undefined) return 'address'
+  return caller.kind === 'token' ? 'user' : caller.kind
 }
 
 export function hashOf(parts: unknown): string {

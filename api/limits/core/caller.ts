@@ -17,6 +17,7 @@ export interface ApiClients {
 export interface ShownIdentity {
   readonly apiKey: string | undefined
   readonly userId: string | undefined
+  readonly certificate?: string
   /** The address in the form of `limitedAddress`. */
   readonly ip: string
 }
@@ -36,19 +37,29 @@ const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
 /**
- * Identifies a caller by its key, otherwise by its user, otherwise by its address. Until the keys have been read, no
- * key is refused.
+ * Identifies a caller by its key, otherwise by its user, its client certificate, or its address. Until the keys have
+ * been read, no key is refused.
  */
-export function callerOf({ apiKey, userId, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
+export function callerOf({ apiKey, userId, certificate, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
   const found = apiKey === undefined ? undefined : clientOf(apiKey, clients)
   const areKeysLoading = found === NOT_READY
   if (found !== undefined && found !== NOT_READY) {
     const { clientId, tier, keyId } = found
-    return { caller: { clientId, tier, apiKeyId: keyId, userId, ip }, isKeyRefused: false, areKeysLoading }
+    return { caller: { clientId, tier, apiKeyId: keyId, userId, certificate, ip }, isKeyRefused: false, areKeysLoading }
   }
   const isKeyRefused = apiKey !== undefined && found === undefined
-  if (userId === undefined || isKeyRefused) return { caller: { clientId: `ip:${ip}`, tier: FREE_TIER, ip }, isKeyRefused, areKeysLoading }
-  return { caller: { clientId: `user:${userId}`, tier: FREE_TIER, userId, ip }, isKeyRefused, areKeysLoading }
+  const caller = isKeyRefused ? byAddress(ip) : withoutKey({ userId, certificate, ip })
+  return { caller, isKeyRefused, areKeysLoading }
+}
+
+function withoutKey({ userId, certificate, ip }: Omit<ShownIdentity, 'apiKey'>): LimitedCaller {
+  if (userId !== undefined) return { clientId: `user:${userId}`, tier: FREE_TIER, userId, ip }
+  if (certificate !== undefined) return { clientId: `certificate:${certificate}`, tier: FREE_TIER, certificate, ip }
+  return byAddress(ip)
+}
+
+function byAddress(ip: string): LimitedCaller {
+  return { clientId: `ip:${ip}`, tier: FREE_TIER, ip }
 }
 
 function clientOf(apiKey: string, clients: ApiClients): ApiClient | undefined | typeof NOT_READY {

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { type GivenRule, ruleOf } from '../../../schemas/limit-rule.ts'
-import { clientAddress, LOOPBACK, limitedAddress, remoteAddress, trustedProxies } from '../../kit/client-address.ts'
+import { addressRanges, clientAddress, LOOPBACK, limitedAddress, remoteAddress } from '../../kit/client-address.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { RATE_LIMIT_EXCEEDED } from '../../kit/rate-limit-exceeded.ts'
 import { type CounterStoreOptions, counterStore } from './counter-store.ts'
@@ -70,7 +70,7 @@ const WARNING = 'RateLimitWarning'
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
   if (/[{}]/.test(keyPrefix)) throw new Error(`keyPrefix ${keyPrefix} contains braces, which would be the hash tag of every counter`)
-  const trusted = trustedProxies(options.trustedProxies ?? LOOPBACK)
+  const trusted = addressRanges(options.trustedProxies ?? LOOPBACK)
   const table = compileRules(options.rules.map(ruleOf), keyPrefix)
   const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()

@@ -26,9 +26,9 @@ const NO_HEADERS: RateHeaders = {}
 
 export function requestLimits({ limiter, clients, trusted, paths, isMemoryShort }: RequestLimitsOptions): RequestLimits {
   async function admit(request: IncomingRequest): Promise<Admission> {
-    const { method, path, apiKey, userId, forwardedFor, remote, units } = request
+    const { method, path, apiKey, userId, certificate, forwardedFor, remote, units } = request
     const ip = limitedAddress(clientAddress(remote, forwardedFor, trusted), isMemoryShort())
-    const { caller, isKeyRefused } = callerOf({ apiKey, userId, ip }, clients)
+    const { caller, isKeyRefused } = callerOf({ apiKey, userId, certificate, ip }, clients)
     const refusal = isKeyRefused ? new ApiError(errors.invalid_api_key) : undefined
     if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
     const verdict = await limiter.decide({ method, path, caller, cost: units })

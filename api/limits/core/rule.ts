@@ -10,8 +10,8 @@ export interface CompiledRule {
   /** A name for the rule's key, which is equal for rules that count the same things together. */
   readonly keyName: string
   /**
-   * Returns whether the rule applies to a caller. A rule by address alone applies only to callers without API key and
-   * user.
+   * Returns whether the rule applies to a caller. A rule by address alone applies only to callers without API key,
+   * user and client certificate.
    */
   appliesTo(caller: LimitedCaller): boolean
   /**
@@ -51,10 +51,10 @@ export function compileRule(rule: LimitRule, keyPrefix: string = DEFAULT_KEY_PRE
     rule,
     limit,
     keyName: [...new Set(key)].sort().join('+'),
-    appliesTo({ apiKeyId, userId }) {
+    appliesTo({ apiKeyId, userId, certificate }) {
       if (needsKey && apiKeyId === undefined) return false
       if (needsUser && userId === undefined) return false
-      return !isByAddress || (apiKeyId === undefined && userId === undefined)
+      return !isByAddress || (apiKeyId === undefined && userId === undefined && certificate === undefined)
     },
     identityOf,
     counterFor(caller) {

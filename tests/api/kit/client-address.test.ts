@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { clientAddress, limitedAddress, trustedProxies } from '../../../api/kit/client-address.ts'
+import { addressRanges, clientAddress, limitedAddress } from '../../../api/kit/client-address.ts'
 
-const trusted = trustedProxies(['127.0.0.0/8', '::1', '10.0.0.0/8', '2001:db8:ffff::/48'])
+const trusted = addressRanges(['127.0.0.0/8', '::1', '10.0.0.0/8', '2001:db8:ffff::/48'])
 
 test.each([
   ['no proxy', '203.0.113.9', undefined, '203.0.113.9'],
@@ -45,5 +45,5 @@ test.each([
 })
 
 test.each(['nonsense', '10.0.0.0/x', '10.0.0.0/'])('rejects the range %j with a message that names it', (range) => {
-  expect(() => trustedProxies([range])).toThrow(range)
+  expect(() => addressRanges([range])).toThrow(range)
 })

@@ -2,13 +2,13 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { trustedProxies } from '../../../api/kit/client-address.ts'
+import { addressRanges } from '../../../api/kit/client-address.ts'
 import { connectionGate } from '../../../api/kit/connections.ts'
 
 /** Creates a gate, and connections that record whether the gate destroyed them. */
 function gated(total: number, perAddress: number) {
   const registry = new Registry()
-  const gate = connectionGate({ total, perAddress, trusted: trustedProxies(['10.0.0.0/8']), registry })
+  const gate = connectionGate({ total, perAddress, trusted: addressRanges(['10.0.0.0/8']), registry })
   function connect(remoteAddress: string) {
     const socket = Object.assign(new EventEmitter(), {
       remoteAddress,

@@ -1,16 +1,17 @@
 import { z } from '@hono/zod-openapi'
 import { jsonAnswer } from '../../../api/kit/answer.ts'
 import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
+import { type AddressRanges, addressRanges } from '../../../api/kit/client-address.ts'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { etagOf } from '../../../api/kit/etag.ts'
 import { booleanParameter, integerParameter } from '../../../api/kit/parameters.ts'
-import { type AuthRule, type BoundRoute, bind, defineRoute } from '../../../api/kit/route.ts'
+import { type AuthRule, type BoundRoute, bind, defineRoute, type Handler } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
 /** Contains a password, which must appear in no answer and no log line. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
 
-function whoami(path: string, auth: AuthRule): BoundRoute {
+function whoami(path: string, auth: AuthRule, options: { gateways?: AddressRanges; isExemptFromLimits?: boolean } = {}): BoundRoute {
   const definition = defineRoute({
     method: 'get',
     path,
@@ -18,10 +19,15 @@ function whoami(path: string, auth: AuthRule): BoundRoute {
     summary: 'who',
     description: 'who calls',
     auth,
-    answers: { 200: { description: 'the caller', schema: z.object({ subject: z.string().nullable() }) } },
+    isExemptFromLimits: options.isExemptFromLimits,
+    answers: { 200: { description: 'the caller', schema: z.object({ kind: z.string().nullable(), subject: z.string().nullable() }) } },
     errors: [],
   })
-  return bind(definition, ({ caller }) => jsonAnswer(200, { subject: caller?.subject ?? null }))
+  const answer: Handler<undefined, undefined, undefined> = ({ caller, log }) => {
+    log.info({}, 'echoed')
+    return jsonAnswer(200, { kind: caller?.kind ?? null, subject: caller?.subject ?? null })
+  }
+  return bind(definition, answer, { gateways: options.gateways })
 }
 
 const shared = { summary: 's', description: 'd', auth: { kind: 'open' } as const, errors: [] }
@@ -85,6 +91,13 @@ export function echoService(state: { runs: number; reusableUntil?: number } = { 
       whoami('/optional-admin', { kind: 'optional', anySubjectOf: 'admin' }),
       whoami('/user', { kind: 'user' }),
       whoami('/internal', { kind: 'scope', scope: 'internal' }),
+      whoami('/either', { kind: 'scope', scope: ['internal', 'admin'] }),
+      whoami('/certified', { kind: 'scope', scope: ['internal', 'admin'], orCertificate: true }, { isExemptFromLimits: true }),
+      whoami(
+        '/gateway',
+        { kind: 'scope', scope: 'internal', orCertificate: true },
+        { gateways: addressRanges(['203.0.113.0/24', '2001:db8::/64']), isExemptFromLimits: true },
+      ),
       bind(query, (input) => jsonAnswer(200, input.query)),
       bind(item, (input) => jsonAnswer(200, input.params)),
       bind(write, (input) => jsonAnswer(200, input.body)),

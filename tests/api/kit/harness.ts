@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { answerCache } from '../../../api/kit/answer-cache.ts'
-import { createApp } from '../../../api/kit/app.ts'
+import { type AppOptions, createApp } from '../../../api/kit/app.ts'
 import { keySet } from '../../../api/kit/auth/key-set.ts'
 import { tokenVerifier } from '../../../api/kit/auth/verify.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
@@ -47,7 +47,13 @@ export async function signToken(key: SigningKey, claims: TokenClaims = {}): Prom
 
 /** Creates an app with one signing key, a manual clock and captured log lines. */
 export async function testApp(
-  options: { services?: ServiceRoutes[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number; limits?: RequestLimits } = {},
+  options: {
+    services?: ServiceRoutes[]
+    probes?: ReadinessProbe[]
+    bodyTimeoutMs?: number
+    limits?: RequestLimits
+    certificateOf?: AppOptions['certificateOf']
+  } = {},
 ) {
   const clock = { now: START }
   const key = await signingKey('key-1')
@@ -74,6 +80,7 @@ export async function testApp(
     monotonic: () => clock.now,
     bodyTimeoutMs: options.bodyTimeoutMs,
     limits: options.limits,
+    certificateOf: options.certificateOf,
   })
   checkDocumentation(app)
   return {

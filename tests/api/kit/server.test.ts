@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { trustedProxies } from '../../../api/kit/client-address.ts'
+import { addressRanges } from '../../../api/kit/client-address.ts'
 import { type ConnectionGate, connectionGate } from '../../../api/kit/connections.ts'
 import { type RunningServer, startServer } from '../../../api/kit/server.ts'
 import { echoService } from './echo-service.ts'
@@ -179,7 +179,7 @@ test('cuts off a client that sends half a header and keeps its side of the conne
 })
 
 test('closes connections above the limit, and accepts new ones once others have closed', async () => {
-  const gate = connectionGate({ total: 2, perAddress: 10, trusted: trustedProxies([]), registry: new Registry() })
+  const gate = connectionGate({ total: 2, perAddress: 10, trusted: addressRanges([]), registry: new Registry() })
   const { server } = await served({ runs: 0 }, {}, {}, gate)
   const held = [1, 2].map(() => connect(Number(new URL(server.url).port), '127.0.0.1'))
   await expect.poll(() => server.connections()).toBe(2)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { LOOPBACK, trustedProxies } from '../../../api/kit/client-address.ts'
+import { addressRanges, LOOPBACK } from '../../../api/kit/client-address.ts'
 import { redirects } from '../../../api/links/redirect.ts'
 import type { Click } from '../../../schemas/links/types.ts'
 import { linksApi } from './harness.ts'
@@ -16,7 +16,7 @@ async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const clicks: Click[] = []
   const buffer = { offer: (_key: string, click: Click) => clicks.push(click) > 0 }
   const { redis, facts, domains, metrics, log, clock } = api
-  const trusted = trustedProxies(LOOPBACK)
+  const trusted = addressRanges(LOOPBACK)
   const views = { ...redis.reader }
   const now = () => clock.now
   const { listener, front } = redirects({ views, facts, clicks: buffer, domains, trusted, countryHeader, metrics, log, now })

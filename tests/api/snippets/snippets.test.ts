@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { LOOPBACK, trustedProxies } from '../../../api/kit/client-address.ts'
+import { addressRanges, LOOPBACK } from '../../../api/kit/client-address.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
 import { limiter } from '../../../api/limits/core/limiter.ts'
@@ -124,7 +124,7 @@ describe('the creation rate', () => {
     return requestLimits({
       limiter: limiter({ counters: store, rules: () => rules }),
       clients: { find: () => undefined },
-      trusted: trustedProxies(LOOPBACK),
+      trusted: addressRanges(LOOPBACK),
       isMemoryShort: () => false,
       paths: limitedPaths(snippetsService.limitedPaths),
     })

@@ -71,6 +71,14 @@ test('ports of services count as ports of the local stack', () => {
   expect(refusal({ SHORT_PORT: '0' })).toMatch(/SHORT_PORT: is not a port/)
 })
 
+test('each API process has its own TLS port, if there is one', () => {
+  expect([localConfig({}).apiTlsPort, localConfig({ API_TLS_PORT: '8443' }).apiTlsPort]).toEqual([undefined, 8443])
+  expect(refusal({ API_TLS_PORT: '8080' })).toMatch(/API_TLS_PORT: is port 8080, and so is API_PORT/)
+  expect(refusal({ API_PROCESSES: '2', API_TLS_PORT: '8080', API_PORT: '9000', SHORT_PORT: '8180' })).toMatch(
+    /API_TLS_PORT: is port 8180, and so is SHORT_PORT/,
+  )
+})
+
 test('a local server may use the same port number as an external server', () => {
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })

@@ -38,6 +38,11 @@ describe('authorization', () => {
     ['/internal', user, 403],
     ['/internal', internal, 200],
     ['/internal', 'garbage', 401],
+    ['/either', undefined, 401],
+    ['/either', user, 403],
+    ['/either', internal, 200],
+    ['/either', { sub: 'operator', scope: 'admin' }, 200],
+    ['/either', 'garbage', 401],
   ])('%s with %j: %i', async (path, claims, status) => {
     const api = await echoApp()
     const authorization = typeof claims === 'object' ? `Bearer ${await signToken(api.key, claims)}` : claims && `Bearer ${claims}`
@@ -56,6 +61,9 @@ describe('authorization', () => {
     expect((await call(api, '/internal', `Bearer ${await signToken(api.key, { sub: '1' })}`)).challenge).toContain(
       'error="insufficient_scope", scope="internal"',
     )
+    const either = await call(api, '/either', `Bearer ${await signToken(api.key, { sub: '1' })}`)
+    expect(either.challenge).toContain('scope="internal admin"')
+    expect(either.body.message).toContain('one of the scopes internal, admin')
   })
 
   test('treats the authorization scheme as case-insensitive', async () => {

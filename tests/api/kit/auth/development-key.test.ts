@@ -36,7 +36,7 @@ test('the token command makes a token that the API accepts', async () => {
   const auth = { issuer: 'millrace', audience: 'millrace', keys: { kind: 'development', home: folder } } as const
   const keys = await keySetFor(auth, Date.now)
   const caller = await tokenVerifier({ keys, issuer: 'millrace', audience: 'millrace', now: Date.now }).verify(stdout.trim())
-  expect(caller).toEqual({ subject: '42', scopes: new Set(['admin', 'internal']), username: 'alice' })
+  expect(caller).toEqual({ kind: 'token', subject: '42', scopes: new Set(['admin', 'internal']), username: 'alice' })
 })
 
 test.each([

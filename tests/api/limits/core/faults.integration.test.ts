@@ -1,7 +1,7 @@
 import keySlot from 'cluster-key-slot'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { trustedProxies } from '../../../../api/kit/client-address.ts'
+import { addressRanges } from '../../../../api/kit/client-address.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { connectViewRedis } from '../../../../api/kit/redis.ts'
 import type { Counter, CounterStore, FailureReason } from '../../../../api/limits/core/counter.ts'
@@ -174,7 +174,7 @@ test('a customer who rotates its IPv6 networks under a long window does not fill
   const { admit } = requestLimits({
     limiter: limiter({ counters: store, rules: () => table }),
     clients: { find: () => undefined },
-    trusted: trustedProxies([]),
+    trusted: addressRanges([]),
     paths: limitedPaths(['/*']),
     isMemoryShort: () => memory.isShort,
   })

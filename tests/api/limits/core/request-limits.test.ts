@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { jsonAnswer } from '../../../../api/kit/answer.ts'
 import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
-import { trustedProxies } from '../../../../api/kit/client-address.ts'
+import { addressRanges } from '../../../../api/kit/client-address.ts'
 import { bind, defineRoute } from '../../../../api/kit/route.ts'
 import { hashOfKey } from '../../../../api/limits/core/caller.ts'
 import { type DecisionListener, failOpenLimiter } from '../../../../api/limits/core/fail-open-limiter.ts'
@@ -91,7 +91,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     clients: {
       find: (hash) => (hash === hashOfKey(KEY) ? { clientId: 'acme', keyId: 'k1', tier: 'pro' } : undefined),
     },
-    trusted: trustedProxies(['127.0.0.0/8']),
+    trusted: addressRanges(['127.0.0.0/8']),
     paths: limitedPaths(['/api/v1/*', '/stack/*']),
     isMemoryShort: () => memory.isShort,
   })
@@ -112,7 +112,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
-  return { ...app, ...counters, second, timers, heard, memory, registry, warnings: lines, get, post }
+  return { ...app, ...counters, limits, second, timers, heard, memory, registry, warnings: lines, get, post }
 }
 
 describe('an answer', () => {
@@ -197,6 +197,17 @@ describe('an answer', () => {
 })
 
 describe('identification of callers', () => {
+  test('identifies a caller with a client certificate by its name, and not by its address', async () => {
+    const rules: GivenRule[] = [EVERYTHING, { ...EVERYTHING, rule_id: 'by-address', key: ['ip'] }]
+    const { limits, counts } = await limitedApp(rules)
+    const request = { method: 'GET', path: '/api/v1/things', apiKey: undefined, forwardedFor: undefined, remote: '203.0.113.9' }
+    const shown = { ...request, userId: undefined, scopes: new Set<string>(), certificate: 'payments {eu}' }
+    expect((await limits.admit(shown)).caller).toMatchObject({ clientId: 'certificate:payments {eu}', certificate: 'payments {eu}' })
+    expect([...counts.keys()].map((key) => /\{(.+)\}/.exec(key)![1])).toEqual(['certificate:payments %7Beu%7D'])
+    expect((await limits.admit({ ...shown, apiKey: KEY })).caller.clientId).toBe('acme')
+    expect((await limits.admit({ ...shown, apiKey: 'unknown' })).caller.clientId).toBe('ip:203.0.113.9')
+  })
+
   test('identifies callers by key, then token, then address, which only trusted proxies may set', async () => {
     const { get, counts, bearer } = await limitedApp()
     const user = await bearer({ sub: '42' })

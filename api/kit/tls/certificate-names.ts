@@ -1,0 +1,28 @@
+import type { X509Certificate } from 'node:crypto'
+
+/** Maximum length of a name in logs and audit records. RFC 5280 allows common names half as long. */
+const MAX_NAME_CHARACTERS = 128
+/** One alternative name, as Node formats it. Node quotes values with special characters as JSON strings. */
+const ALTERNATIVE_NAME = /(DNS|URI|email):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/g
+
+/** Returns the common names of a certificate, then its alternative names (DNS, URI, e-mail), exactly as they are. */
+export function certificateNames(certificate: X509Certificate): string[] {
+  const { subject } = certificate.toLegacyObject()
+  const common: string | string[] | undefined = subject?.CN
+  const alternative = [...(certificate.subjectAltName ?? '').matchAll(ALTERNATIVE_NAME)].map(([, , value]) => unquoted(value))
+  return [...(common === undefined ? [] : [common].flat()), ...alternative].filter((name) => name !== '')
+}
+
+/** Returns the name of a certificate for logs and audit records: the first one, else the certificate's fingerprint. */
+export function shownName(names: readonly string[], { fingerprint256 }: X509Certificate): string {
+  const plain = (names[0] ?? '')
+    .toWellFormed()
+    .normalize('NFC')
+    .replaceAll(/\p{Cc}/gu, '')
+    .trim()
+  return [...plain].slice(0, MAX_NAME_CHARACTERS).join('') || fingerprint256
+}
+
+function unquoted(value: string): string {
+  return value.startsWith('"') ? (JSON.parse(value) as string) : value
+}

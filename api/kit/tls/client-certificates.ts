@@ -1,0 +1,111 @@
+import type { X509Certificate } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type { ShownCertificate } from '../auth/authorize.ts'
+import type { Caller } from '../auth/verify.ts'
+import { certificateNames, shownName } from './certificate-names.ts'
+import type { TlsMaterial } from './material.ts'
+
+export interface ClientCertificates {
+  /**
+   * Notes the certificates of the API with which a connection was opened, because OpenSSL has verified the client's
+   * certificate with their authorities.
+   */
+  opened(socket: Socket, material: TlsMaterial): void
+  /** Returns what the client certificate of a connection proves; undefined if it has none. */
+  of(socket: Socket): ShownCertificate | undefined
+}
+
+export interface ClientCertificatesOptions {
+  /** The certificates in use. */
+  material(): TlsMaterial
+  /** Names of which a certificate must have one. Empty accepts every certificate of the authorities. */
+  readonly names: readonly string[]
+  /** Epoch ms. */
+  now(): number
+}
+
+/** A connection with a client certificate, which stays the same until the connection closes. */
+interface Connection {
+  readonly certificate: X509Certificate
+  readonly caller: Caller
+  readonly names: readonly string[]
+  /** Why OpenSSL did not accept the certificate. */
+  readonly refused: string | undefined
+  /** Epoch ms. */
+  readonly expiresAt: number
+  /** The material whose authorities were compared last, with the result. */
+  compared: { readonly material: TlsMaterial; readonly isTrusted: boolean }
+}
+
+const NO_SCOPES: ReadonlySet<string> = new Set()
+const EXPIRED = 'it has expired'
+const UNTRUSTED = 'its issuer is not trusted here'
+/** Reasons that help the certificate's owner, by OpenSSL's code. */
+const REASONS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: EXPIRED,
+  CERT_NOT_YET_VALID: 'it is not valid yet',
+  INVALID_PURPOSE: 'it is not meant for clients',
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  CERT_SIGNATURE_FAILURE: UNTRUSTED,
+}
+
+/**
+ * Knows what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
+ * connection may stay open for a long time, so each request checks again that the certificate has not expired and that
+ * no authority has been withdrawn that may have signed it.
+ */
+export function clientCertificates({ material, names, now }: ClientCertificatesOptions): ClientCertificates {
+  const connections = new WeakMap<Socket, Connection>()
+
+  function opened(socket: Socket, openedWith: TlsMaterial): void {
+    const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined
+    if (certificate === undefined) return
+    const { authorized, authorizationError } = socket as TLSSocket
+    const shown = certificateNames(certificate)
+    connections.set(socket, {
+      certificate,
+      caller: { kind: 'certificate', subject: shownName(shown, certificate), scopes: NO_SCOPES, username: undefined },
+      names: shown,
+      refused: authorized ? undefined : reasonOf(authorizationError),
+      expiresAt: certificate.validToDate.getTime(),
+      compared: { material: openedWith, isTrusted: true },
+    })
+  }
+
+  /**
+   * Node does not show the chain with which OpenSSL verified a certificate. Therefore, once an authority is withdrawn,
+   * a connection is still trusted only if an authority in force has signed its certificate directly.
+   */
+  function isStillTrusted(connection: Connection): boolean {
+    const [{ material: before, isTrusted }, current] = [connection.compared, material()]
+    if (before === current || !isTrusted) return isTrusted
+    const isAnyWithdrawn = [...before.authorities.keys()].some((key) => !current.authorities.has(key))
+    const isSigned = () => [...current.authorities.values()].some((key) => connection.certificate.verify(key))
+    connection.compared = { material: current, isTrusted: !isAnyWithdrawn || isSigned() }
+    return connection.compared.isTrusted
+  }
+
+  function of(socket: Socket): ShownCertificate | undefined {
+    const connection = connections.get(socket)
+    if (connection === undefined) return undefined
+    const { refused, expiresAt, caller, names: shown } = connection
+    if (refused !== undefined) return { refused }
+    if (now() >= expiresAt) return { refused: EXPIRED }
+    if (!isStillTrusted(connection)) return { refused: 'its authority was replaced; open a new connection', mayReconnect: true }
+    if (names.length > 0 && !shown.some((name) => names.includes(name))) return { refused: 'its name is not accepted here' }
+    return { caller }
+  }
+
+  return { opened, of }
+}
+
+/** Node gives a server the code as text, and not the Error that its types promise. */
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : error
+  return REASONS[String(code)] ?? 'it is not valid'
+}

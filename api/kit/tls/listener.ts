@@ -1,0 +1,92 @@
+import { constants } from 'node:crypto'
+import type { ServerOptions as HttpOptions, RequestListener } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Registry } from 'prom-client'
+import type { Logger } from '../logging.ts'
+import { counter } from '../metrics.ts'
+import type { ClientCertificates } from './client-certificates.ts'
+import { secureContext, type TlsMaterial } from './material.ts'
+import type { WatchedMaterial } from './watched-material.ts'
+
+/** The certificates of the API and those of its clients. */
+export interface ListenerTls {
+  readonly material: Pick<WatchedMaterial, 'current' | 'onChange'>
+  readonly clients: Pick<ClientCertificates, 'opened'>
+}
+
+export interface SecureServerOptions {
+  /** As for a plain server. `headersTimeout` also bounds the handshake. */
+  readonly serverOptions: HttpOptions & { readonly headersTimeout: number }
+  readonly onRequest: RequestListener
+  readonly tls: ListenerTls
+  readonly log: Logger
+  readonly registry: Registry
+}
+
+/** A connection whose handshake is not finished. */
+interface Handshake {
+  readonly socket: Socket
+  /** The certificates with which it began. */
+  readonly material: TlsMaterial
+}
+
+export interface SecureServer {
+  readonly server: Server
+  /** Closes the connections whose handshake is not finished, which the server itself does not know yet. */
+  cutHandshakes(): void
+}
+
+/** Error codes of peers that end the connection during the handshake, as health checks of load balancers do. */
+const PEER_LEFT = new Set(['ECONNRESET', 'EPIPE'])
+
+/**
+ * Creates a server that asks for client certificates. It also accepts connections with a bad certificate or none:
+ * callers with a token need none, and each route decides what it accepts. New connections use the newest certificates
+ * of the API, while open ones continue.
+ */
+export function secureServer({ serverOptions, onRequest, tls, log, registry }: SecureServerOptions): SecureServer {
+  const { material, clients } = tls
+  const tlsOptions = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: serverOptions.headersTimeout }
+  const server = createServer({ ...serverOptions, ...contextOptions(material.current), ...tlsOptions }, onRequest)
+  const failures = counter(registry, 'tls_handshakes_failed_total', 'TLS handshakes that failed, except those that the peer left')
+  /** Connections in their handshake, by the address and port of the peer. */
+  const open = new Map<string, Handshake>()
+
+  material.onChange((changed) => server.setSecureContext(contextOptions(changed)))
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket)
+    open.set(peer, { socket, material: material.current })
+    socket.once('close', () => open.delete(peer))
+  })
+  server.on('secureConnection', (socket) => {
+    const peer = peerOf(socket)
+    const handshake = open.get(peer)
+    open.delete(peer)
+    if (handshake !== undefined) clients.opened(socket, handshake.material)
+  })
+  server.on('tlsClientError', (error: NodeJS.ErrnoException) => {
+    if (PEER_LEFT.has(error.code ?? '')) return
+    failures.inc()
+    log.info({ cause: error.code ?? error.message }, 'tls_handshake_failed')
+  })
+
+  return {
+    server,
+    cutHandshakes() {
+      for (const { socket } of open.values()) socket.destroy()
+    },
+  }
+}
+
+/**
+ * Connections are never resumed from tickets: a resumed one would keep the verdict about its client certificate, even
+ * after the authority has been withdrawn.
+ */
+function contextOptions({ contents }: TlsMaterial) {
+  return { ...secureContext(contents), minVersion: 'TLSv1.2' as const, secureOptions: constants.SSL_OP_NO_TICKET }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}

@@ -1,0 +1,75 @@
+import { type KeyObject, X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly certificate: string
+  readonly key: string
+  readonly clientAuthorities: string
+}
+
+/** The contents of the files, as they are on the disk. */
+export type TlsContents = Readonly<Record<keyof TlsFiles, Buffer>>
+
+/** Contents that a server can use. */
+export interface TlsMaterial {
+  readonly contents: TlsContents
+  /**
+   * The public keys of the authorities that sign client certificates, by their bytes as text. An authority that renews
+   * its certificate keeps its key.
+   */
+  readonly authorities: ReadonlyMap<string, KeyObject>
+  /** Epoch ms at which the server's own certificate expires. */
+  readonly expiresAt: number
+}
+
+const SETTINGS: Readonly<Record<keyof TlsFiles, string>> = {
+  certificate: 'API_TLS_CERT',
+  key: 'API_TLS_KEY',
+  clientAuthorities: 'API_TLS_CLIENT_CA',
+}
+
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/** Reads the files. Throws an Error that names the setting of one that cannot be read. */
+export async function readContents(files: TlsFiles): Promise<TlsContents> {
+  const read = async (name: keyof TlsFiles) => {
+    try {
+      return await readFile(files[name])
+    } catch (cause) {
+      throw new Error(`${SETTINGS[name]}: the file cannot be read: ${(cause as Error).message}`, { cause })
+    }
+  }
+  const [certificate, key, clientAuthorities] = await Promise.all([read('certificate'), read('key'), read('clientAuthorities')])
+  return { certificate, key, clientAuthorities }
+}
+
+/** Checks contents. Throws an Error that names the setting to correct. */
+export function checkedMaterial(contents: TlsContents): TlsMaterial {
+  const [own] = certificatesOf(contents, 'certificate')
+  // Without a check, Node would ignore a file that has no certificates, and would then trust no client at all.
+  const keys = certificatesOf(contents, 'clientAuthorities').map(({ publicKey }) => publicKey)
+  const authorities = new Map(keys.map((key) => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]))
+  try {
+    createSecureContext(secureContext(contents))
+  } catch (cause) {
+    throw new Error(`API_TLS_KEY: the key is not usable with API_TLS_CERT: ${(cause as Error).message}`, { cause })
+  }
+  return { contents, authorities, expiresAt: own.validToDate.getTime() }
+}
+
+/** Returns the options of a TLS server that follow from the files. */
+export function secureContext({ certificate, key, clientAuthorities }: TlsContents) {
+  return { cert: certificate, key, ca: clientAuthorities }
+}
+
+function certificatesOf(contents: TlsContents, name: 'certificate' | 'clientAuthorities'): X509Certificate[] {
+  const found = contents[name].toString('latin1').match(PEM_CERTIFICATE) ?? []
+  if (found.length === 0) throw new Error(`${SETTINGS[name]}: the file contains no certificate in PEM format`)
+  try {
+    return found.map((pem) => new X509Certificate(pem))
+  } catch (cause) {
+    throw new Error(`${SETTINGS[name]}: the file contains a malformed certificate: ${(cause as Error).message}`, { cause })
+  }
+}

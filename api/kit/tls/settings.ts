@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { settingsFragment } from '../../../settings/fragment.ts'
+import { documented, list, port } from '../../../settings/variables.ts'
+import type { TlsFiles } from './material.ts'
+
+/** The listener for TLS with client certificates. */
+export interface TlsSettings {
+  /** 0 chooses any free port. */
+  readonly port: number
+  readonly files: TlsFiles
+  /** Names of which a client certificate must have one. Empty accepts every certificate of the authorities. */
+  readonly clientNames: readonly string[]
+}
+
+/** The settings that the listener needs together. */
+const TOGETHER = ['API_TLS_PORT', 'API_TLS_CERT', 'API_TLS_KEY', 'API_TLS_CLIENT_CA'] as const
+
+export const tlsSettings = settingsFragment({
+  variables: {
+    API_TLS_PORT: documented(
+      port().optional(),
+      'additional port of all HTTP APIs with TLS, on which callers may show client certificates; needs the three files below',
+    ),
+    API_TLS_CERT: documented(z.string().optional(), 'PEM file with the certificate of the API and its intermediate certificates'),
+    API_TLS_KEY: documented(z.string().optional(), 'PEM file with the private key of this certificate'),
+    API_TLS_CLIENT_CA: documented(z.string().optional(), 'PEM file with the authorities that sign client certificates'),
+    API_TLS_CLIENT_NAMES: documented(
+      list.optional(),
+      'names of which a client certificate must have one, as its common name or an alternative name',
+      'any name',
+    ),
+  },
+  rules(env, report) {
+    const isAny = [...TOGETHER, 'API_TLS_CLIENT_NAMES' as const].some((name) => env[name] !== undefined)
+    if (!isAny) return
+    for (const name of TOGETHER) {
+      if (env[name] === undefined) report(name, `is missing: set all of ${TOGETHER.join(', ')}, or none of them`)
+    }
+  },
+  value({ API_TLS_PORT, API_TLS_CERT, API_TLS_KEY, API_TLS_CLIENT_CA, API_TLS_CLIENT_NAMES }): TlsSettings | undefined {
+    if (API_TLS_PORT === undefined) return undefined
+    const files = { certificate: API_TLS_CERT!, key: API_TLS_KEY!, clientAuthorities: API_TLS_CLIENT_CA! }
+    return { port: API_TLS_PORT, files, clientNames: API_TLS_CLIENT_NAMES ?? [] }
+  },
+})

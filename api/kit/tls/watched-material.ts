@@ -1,0 +1,88 @@
+import type { Registry } from 'prom-client'
+import type { Logger } from '../logging.ts'
+import { counter, gauge } from '../metrics.ts'
+import { checkedMaterial, readContents, type TlsContents, type TlsFiles, type TlsMaterial } from './material.ts'
+
+/** Certificates and keys that follow their files. */
+export interface WatchedMaterial {
+  readonly current: TlsMaterial
+  /** Calls the listener with every later material. */
+  onChange(listener: (material: TlsMaterial) => void): void
+  close(): void
+}
+
+export interface WatchOptions {
+  readonly files: TlsFiles
+  readonly log: Logger
+  readonly registry: Registry
+  /** How often the files are read. Default 5 s. */
+  readonly intervalMs?: number
+}
+
+/**
+ * How often the files are read. They are small, and a comparison of their contents also sees what file events miss,
+ * such as Kubernetes' exchange of a linked folder.
+ */
+const CHECK_INTERVAL_MS = 5_000
+const MS_PER_SECOND = 1_000
+
+/**
+ * Reads the files now and whenever they change. Later contents that are not usable are logged once, and the ones in
+ * use stay: a certificate may be replaced a moment before its key.
+ * @throws Error that names the setting to correct, if the files are not usable at the start
+ */
+export async function watchMaterial({ files, log, registry, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {
+  const listeners: ((material: TlsMaterial) => void)[] = []
+  let current = checkedMaterial(await readContents(files))
+  let lastFailure: string | undefined
+  let isReading = false
+  const failures = counter(
+    registry,
+    'tls_files_not_usable_total',
+    'Changes of the TLS files that were not usable, so that the old ones stay',
+  )
+  const help = "When the certificate of the API's TLS port expires"
+  gauge(registry, 'tls_certificate_expires_timestamp_seconds', help, () => current.expiresAt / MS_PER_SECOND)
+
+  async function check(): Promise<void> {
+    try {
+      const contents = await readContents(files)
+      if (areEqual(contents, current.contents)) {
+        lastFailure = undefined
+        return
+      }
+      const next = checkedMaterial(contents)
+      for (const listener of listeners) listener(next)
+      current = next
+      lastFailure = undefined
+      log.info({ expires_at: new Date(next.expiresAt).toISOString() }, 'tls_files_replaced')
+    } catch (error) {
+      const reason = (error as Error).message
+      if (reason === lastFailure) return
+      lastFailure = reason
+      failures.inc()
+      log.error({ reason }, 'tls_files_not_usable')
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (isReading) return
+    isReading = true
+    void check().finally(() => {
+      isReading = false
+    })
+  }, intervalMs)
+  timer.unref()
+
+  return {
+    get current() {
+      return current
+    },
+    onChange: (listener) => void listeners.push(listener),
+    close: () => clearInterval(timer),
+  }
+}
+
+function areEqual(one: TlsContents, other: TlsContents): boolean {
+  return (Object.keys(one) as (keyof TlsContents)[]).every((name) => one[name].equals(other[name]))
+}

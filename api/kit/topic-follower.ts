@@ -1,0 +1,190 @@
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import {
+  type Fetcher,
+  type PartitionData,
+  partitionKey,
+  type RecordChunk,
+  type TopicPartition,
+  type Transport,
+  TransportError,
+} from '../../kafka/transport.ts'
+import type { Logger } from './logging.ts'
+
+/** Reads a whole topic, and then everything that is appended to it. */
+export interface TopicFollower {
+  /** Why the topic is not yet read up to its end at the start; undefined once it was. */
+  readonly missing: string | undefined
+  /** The failure that stops reading; undefined while reading succeeds. */
+  readonly failure: { readonly since: number; readonly reason: string } | undefined
+  /** The offset of the next record, by partition. */
+  readonly positions: ReadonlyMap<number, number>
+  /**
+   * The monotonic ms at which every partition had last been heard of; undefined before the first time. A broker that is
+   * away gives no news, but no failure either.
+   */
+  readonly heardAt: number | undefined
+  close(): Promise<void>
+}
+
+export interface FollowOptions {
+  readonly transport: Transport
+  readonly topic: string
+  readonly log: Logger
+  monotonic(): number
+  /** The longest wait for records or news. */
+  readonly pollMs: number
+  /** Approximate bytes of records that are applied at a time, which bounds how long requests wait. Default 4 MiB. */
+  readonly maxPollBytes?: number
+  /** Offsets to continue from, by partition. Default: from the beginning. */
+  readonly from?: ReadonlyMap<number, number>
+  /** Applies one record that has a key. If it rejects, reading starts again behind the last poll that was applied. */
+  apply(chunk: RecordChunk, index: number): void | Promise<void>
+  /**
+   * Called before the topic is read from the beginning again, because the offsets reached do not fit it or the gap was
+   * too long. Without it, reading continues at the next offset that exists.
+   */
+  onStartOver?(reason: string): void
+  /** Reading starts over after this time without news, because deletions may have been removed meanwhile. */
+  readonly maxGapMs?: number
+  /** Called when the topic is read up to the end that it had at the start, and again after each `onStartOver`. */
+  onCaughtUp?(): void
+}
+
+/** The code of the error for a topic that was deleted and created again. */
+const RECREATED = 'TOPIC_RECREATED'
+/** Pause after a failure of the transport or of `apply`. */
+const RETRY_MS = 1_000
+
+/** Starts reading immediately and continues until it is closed. */
+export function followTopic(options: FollowOptions): TopicFollower {
+  const { transport, topic, log, monotonic, pollMs } = options
+  const ends = new Map<number, number>()
+  let positions = new Map<number, number>(options.from)
+  const heard = new Map<number, number>()
+  const stopping = new AbortController()
+  let fetcher: Fetcher | undefined
+  let missing: string | undefined = `topic ${topic} is not read yet`
+  let failure: TopicFollower['failure']
+  let mustStartOver: string | undefined
+  const running = run()
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        fetcher ??= await open()
+        const polled = await fetcher.poll(pollMs, options.maxPollBytes)
+        if (polled.length > 0) assertNoGap()
+        for (const data of polled) await applyAll(data)
+        // Fetched data is polled without waiting, so without this a long topic would block requests.
+        await nextTurn()
+        failure = undefined
+        const isFirst = missing !== undefined
+        missing = behind()
+        if (isFirst && missing === undefined) options.onCaughtUp?.()
+      } catch (error) {
+        const reason = (error as Error).message
+        log.error({ topic, reason }, 'global_table_interrupted')
+        failure = { since: failure?.since ?? monotonic(), reason }
+        if (missing !== undefined) missing = reason
+        if (error instanceof TransportError && error.code === RECREATED) mustStartOver = reason
+        await reopen()
+      }
+    }
+    await fetcher?.close()
+  }
+
+  /** Opens a fetcher at the positions reached so far, so that a reader that was interrupted repeats no records. */
+  async function open(): Promise<Fetcher> {
+    const count = (await transport.partitionCounts([topic])).get(topic)
+    if (count === undefined) throw new Error(`topic ${topic} does not exist`)
+    const partitions = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
+    const earliest = await transport.offsets(partitions, 'earliest')
+    const latest = await transport.offsets(partitions, 'end')
+    const offsetIn = (offsets: ReadonlyMap<string, number>, partition: number) => offsets.get(partitionKey(topic, partition)) ?? 0
+    const fits = ({ partition }: TopicPartition) => {
+      const at = positions.get(partition)
+      return at !== undefined && at >= offsetIn(earliest, partition) && at <= offsetIn(latest, partition)
+    }
+    const isMisfit = positions.size > 0 && (positions.size !== count || !partitions.every(fits))
+    const reason = mustStartOver ?? (isMisfit ? 'the offsets reached are not those of the topic' : undefined)
+    if (reason !== undefined) startOver(reason)
+    if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
+    const opened = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
+    for (const partition of partitions) {
+      const from = Math.max(positions.get(partition.partition) ?? 0, offsetIn(earliest, partition.partition))
+      positions.set(partition.partition, from)
+      opened.assign(partition, from, 'earliest')
+    }
+    return opened
+  }
+
+  function startOver(reason: string): void {
+    mustStartOver = undefined
+    if (options.onStartOver === undefined) return
+    options.onStartOver(reason)
+    positions = new Map()
+    heard.clear()
+    ends.clear()
+    missing = `topic ${topic} is being read again`
+  }
+
+  function assertNoGap(): void {
+    const last = heardAt()
+    if (options.maxGapMs === undefined || last === undefined || monotonic() - last <= options.maxGapMs) return
+    mustStartOver = 'Kafka gave no news for too long'
+    throw new Error(mustStartOver)
+  }
+
+  function heardAt(): number | undefined {
+    return heard.size < Math.max(1, ends.size) ? undefined : Math.min(...heard.values())
+  }
+
+  async function reopen(): Promise<void> {
+    await fetcher?.close().catch(() => undefined)
+    fetcher = undefined
+    await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+  }
+
+  async function applyAll({ partition, chunks, nextOffset }: PartitionData): Promise<void> {
+    for (const chunk of chunks) {
+      if (chunk.unreadable !== undefined) {
+        log.error({ topic, partition, reason: chunk.unreadable }, 'global_table_bad_batch')
+        continue
+      }
+      for (let index = 0; index < chunk.count; index++) {
+        if (chunk.keyStart[index] < 0) continue
+        const waiting = options.apply(chunk, index)
+        // Most records need no wait, and a million promises would cost a second.
+        if (waiting !== undefined) await waiting
+      }
+    }
+    positions.set(partition, nextOffset)
+    heard.set(partition, monotonic())
+  }
+
+  function behind(): string | undefined {
+    let records = 0
+    for (const [partition, end] of ends) records += Math.max(0, end - (positions.get(partition) ?? 0))
+    return records === 0 ? undefined : `topic ${topic} is ${records} records behind its high watermarks`
+  }
+
+  return {
+    get missing() {
+      return missing
+    },
+    get failure() {
+      return failure
+    },
+    get positions() {
+      return positions
+    },
+    get heardAt() {
+      return heardAt()
+    },
+    async close() {
+      stopping.abort()
+      fetcher?.wake()
+      await running
+    },
+  }
+}

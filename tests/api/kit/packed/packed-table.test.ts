@@ -1,0 +1,220 @@
+import { existsSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { Registry } from 'prom-client'
+import { describe, expect, test } from 'vitest'
+import { packedTableMetrics } from '../../../../api/kit/packed/observe.ts'
+import { snapshotPath } from '../../../../api/kit/packed/snapshot.ts'
+import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
+
+const HOUR_MS = 3_600_000
+/** Longer than Kafka may be silent before the table counts as stale. */
+const SILENCE_MS = 6_000
+const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
+
+test('holds the last value of every key, and no deleted keys', async () => {
+  const change = fc.tuple(
+    fc.integer({ min: 0, max: 40 }).map((number) => `key ${number}`),
+    fc.option(fc.nat({ max: 2 ** 32 - 1 }), { nil: undefined }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(change), fc.array(change), async (before, after) => {
+      const world = await tableWorld({})
+      for (const [key, value] of before) world.put(key, value?.toString())
+      const { table, close } = await world.open()
+      await expect.poll(() => reports(table), SOON).toEqual({})
+      for (const [key, value] of after) world.put(key, value?.toString())
+      const expected = new Map([...before, ...after])
+      for (const [key, value] of expected) await expect.poll(() => table.get(key), SOON).toBe(value)
+      expect(table.size).toBe([...expected.values()].filter((value) => value !== undefined).length)
+      await close()
+    }),
+    { numRuns: 15 },
+  )
+})
+
+test('answers not_ready until it has read to the end, because until then a missing key proves nothing', async () => {
+  const world = await tableWorld({})
+  world.put('a', '5')
+  const { table } = await world.open(true)
+  expect(() => table.get('a')).toThrow(NOT_READY)
+  expect(Object.keys(await reports(table))).toEqual(['table entries'])
+  expect(table.staleMs).toBe(Number.POSITIVE_INFINITY)
+  world.state.aheadMs += SILENCE_MS
+  // Without a snapshot, there is nothing to answer with.
+  await expect.poll(() => world.events('global_table_interrupted').length, SOON).toBeGreaterThan(0)
+  expect(() => table.get('a')).toThrow(NOT_READY)
+  world.state.isAway = false
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect([table.get('a'), table.get('b'), table.isFromSnapshot, table.isStale]).toEqual([5, undefined, false, false])
+})
+
+test('an expired entry does not count, even while it is still stored', async () => {
+  const world = await tableWorld({})
+  const expiry = Date.now() + HOUR_MS
+  world.put('a', `5@${expiry}`)
+  world.put('b', '6')
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect([table.get('a'), table.get('b')]).toEqual([5, 6])
+  world.state.aheadMs += HOUR_MS + 1_000
+  expect([table.get('a'), table.get('b'), table.size]).toEqual([undefined, 6, 2])
+})
+
+test('skips and logs a record that it cannot read, and holds the others', async () => {
+  const world = await tableWorld({})
+  world.put('a', '1')
+  world.put('a', 'not a number')
+  world.put('b', '2')
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect([table.get('a'), table.get('b'), world.events('global_table_bad_record').length]).toEqual([1, 2, 1])
+})
+
+test('tells that it is stale while Kafka is silent, and continues afterwards', async () => {
+  const world = await tableWorld({})
+  world.put('a', '1')
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  world.state.isAway = true
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  world.state.aheadMs += SILENCE_MS
+  world.put('a', '2')
+  expect([table.isStale, table.isFromSnapshot, table.get('a')]).toEqual([true, false, 1])
+  expect(await reports(table)).toEqual({ 'news of table entries': expect.stringMatching(/no news for \d+ s/) })
+  const [required, optional] = table.probes
+  expect([required.optional, optional.optional]).toEqual([undefined, true])
+  world.state.isAway = false
+  await expect.poll(() => [table.isStale, table.get('a')], SOON).toEqual([false, 2])
+  expect(await reports(table)).toEqual({})
+})
+
+test('after a gap in which Kafka may have removed deletions, it reads the topic again and serves the old contents meanwhile', async () => {
+  const world = await tableWorld({})
+  world.put('a', '1')
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  world.state.isAway = true
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  world.state.aheadMs += 13 * HOUR_MS
+  world.state.isAway = false
+  await expect.poll(() => world.events('table_starts_over').length, SOON).toBe(1)
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect([table.get('a'), world.begun.at(-1)]).toEqual([1, [0, 0, 0]])
+})
+
+describe('a snapshot', () => {
+  /** Writes a snapshot of some entries. */
+  async function saved() {
+    const [folder, broker] = [tableFolder(), newBroker()]
+    const world = await tableWorld({ folder, broker })
+    for (const [key, value] of [['a', '1'], ['b', '2'], ['c', '3'], ['d', `4@${Date.now() + HOUR_MS}`]]) world.put(key, value) // biome-ignore format: short
+    const { table, close } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    await close()
+    return { folder, broker }
+  }
+
+  test('answers when Kafka is away at the start, and says so, until Kafka is back', async () => {
+    const { folder, broker } = await saved()
+    put(broker, 'a', undefined)
+    put(broker, 'b', '22')
+    const world = await tableWorld({ folder, broker })
+    const { table } = await world.open(true)
+    expect(() => table.get('a')).toThrow(NOT_READY)
+    world.state.aheadMs += SILENCE_MS
+    await expect
+      .poll(() => reports(table), SOON)
+      .toEqual({
+        'news of table entries': expect.stringMatching(/a snapshot of entries is in use, unchanged for \d+ s: no broker/),
+      })
+    expect(['a', 'b', 'c', 'd', 'e'].map((key) => table.get(key))).toEqual([1, 2, 3, 4, undefined])
+    expect([table.isFromSnapshot, table.isStale]).toEqual([true, true])
+    const registry = new Registry()
+    packedTableMetrics(registry)('entries', table)
+    expect(await registry.metrics()).toMatch(
+      /packed_table_from_snapshot\{topic="entries"\} 1[\s\S]*packed_table_entries\{topic="entries"\} 4/,
+    )
+    world.state.isAway = false
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect(['a', 'b', 'c'].map((key) => table.get(key))).toEqual([undefined, 22, 3])
+    expect([table.isFromSnapshot, table.isStale]).toEqual([false, false])
+  })
+
+  test('is continued from its offsets', async () => {
+    const { folder, broker } = await saved()
+    put(broker, 'a', '11')
+    const world = await tableWorld({ folder, broker })
+    const { table } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([11, 2, 3, 4])
+    expect(world.begun[0].reduce((sum, offset) => sum + offset, 0)).toBe(4)
+  })
+
+  test('does not contain entries that have expired since', async () => {
+    const { folder, broker } = await saved()
+    const world = await tableWorld({ folder, broker })
+    world.state.aheadMs += 2 * HOUR_MS
+    const { table } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect([table.get('d'), table.size]).toEqual([undefined, 3])
+  })
+
+  test('that is old answers while Kafka is away, but is not continued: deletions may have been removed', async () => {
+    const { folder } = await saved()
+    // A compacted log without any trace of `a`, whose offsets would fit.
+    const broker = newBroker()
+    for (const [key, value] of [['b', '2'], ['b', '2'], ['c', '3'], ['c', '3'], ['d', '4'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
+    const world = await tableWorld({ folder, broker })
+    world.state.aheadMs += 13 * HOUR_MS
+    const { table } = await world.open(true)
+    world.state.aheadMs += SILENCE_MS
+    await expect.poll(() => table.isFromSnapshot, SOON).toBe(true)
+    expect(table.get('a')).toBe(1)
+    expect(table.staleMs).toBeGreaterThan(13 * HOUR_MS)
+    world.state.isAway = false
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
+  })
+
+  test('whose offsets the topic does not have is not continued', async () => {
+    const { folder } = await saved()
+    const broker = newBroker()
+    put(broker, 'z', '26')
+    const world = await tableWorld({ folder, broker })
+    const { table } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect([table.get('a'), table.get('z'), world.events('table_starts_over').length]).toEqual([undefined, 26, 1])
+  })
+
+  test('is written at intervals, so that a process that is killed leaves one', async () => {
+    const folder = tableFolder()
+    const world = await tableWorld({ folder, intervalMs: 20 })
+    world.put('a', '1')
+    const { table } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    await expect.poll(() => existsSync(snapshotPath(folder, 'entries')), SOON).toBe(true)
+    const before = readFileSync(snapshotPath(folder, 'entries'))
+    world.put('a', '99')
+    await expect.poll(() => readFileSync(snapshotPath(folder, 'entries')).equals(before), SOON).toBe(false)
+    const next = await tableWorld({ folder })
+    const other = await next.open(true)
+    next.state.aheadMs += SILENCE_MS
+    await expect.poll(() => other.table.isFromSnapshot, SOON).toBe(true)
+    expect(other.table.get('a')).toBe(99)
+  })
+
+  test('is not written by a table that is stale, because it would look younger than it is', async () => {
+    const { folder, broker } = await saved()
+    const world = await tableWorld({ folder, broker })
+    const { table, close } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    const before = readFileSync(snapshotPath(folder, 'entries'))
+    put(broker, 'a', '99')
+    await expect.poll(() => table.get('a'), SOON).toBe(99)
+    world.state.isAway = true
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    world.state.aheadMs += SILENCE_MS
+    await close()
+    expect(readFileSync(snapshotPath(folder, 'entries')).equals(before)).toBe(true)
+  })
+})

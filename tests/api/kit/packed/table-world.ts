@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { createLogger } from '../../../../api/kit/logging.ts'
+import { type Packing, packedTable } from '../../../../api/kit/packed/packed-table.ts'
+import { diskFiles, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
+import { type MemoryBroker, memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
+import { CodecError } from '../../../../schemas/codec.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { rawValue } from '../../../../schemas/raw.ts'
+import type { Topic } from '../../../../schemas/topic.ts'
+
+const PARTITIONS = 3
+export const topic: Topic<string, string> = { name: 'entries', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
+export const SOON = { timeout: 10_000, interval: 10 }
+
+/** Values are a number and, behind `@`, the epoch ms at which the entry expires. */
+export const packing: Packing<string, number> = {
+  version: 1,
+  bytes: 4,
+  pack(value, view, at) {
+    const number = Number(value.split('@')[0])
+    if (!Number.isInteger(number)) throw new CodecError(`${value} is no number`)
+    view.setUint32(at, number, true)
+  },
+  unpack: (view, at) => view.getUint32(at, true),
+  expiresAt(value) {
+    const expiry = value.split('@')[1]
+    return expiry === undefined ? undefined : Number(expiry)
+  },
+}
+
+export interface WorldOptions {
+  readonly folder?: string
+  readonly files?: SpoolFiles
+  readonly broker?: MemoryBroker
+  /** How often a snapshot is written. Default: only at the end. */
+  readonly intervalMs?: number
+  readonly packing?: Packing<string, number>
+}
+
+export function tableFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-tables-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** Creates a broker with the topic. */
+export function newBroker(): MemoryBroker {
+  const broker = memoryBroker()
+  broker.createTopic({ name: topic.name, partitions: PARTITIONS })
+  return broker
+}
+
+export function put(broker: MemoryBroker, key: string, value: string | undefined): void {
+  const record = { timestamp: 1, key: Buffer.from(key), value: value === undefined ? null : Buffer.from(value), headers: [] }
+  broker.append(topic.name, key.charCodeAt(0) % PARTITIONS, record)
+}
+
+/** Opens a table on a broker that can go away, with clocks that the test moves. */
+export async function tableWorld({
+  folder = tableFolder(),
+  files = diskFiles,
+  broker = newBroker(),
+  packing: used = packing,
+  intervalMs = 3_600_000,
+}: WorldOptions) {
+  const state = { isAway: false, aheadMs: 0 }
+  const lines: Record<string, unknown>[] = []
+  const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
+  /** The offsets from which the table began to read, by partition. */
+  const begun: number[][] = []
+  const inner = memoryTransport(broker)
+  const transport: Transport = {
+    ...inner,
+    async partitionCounts(topics) {
+      if (state.isAway) throw new Error('no broker')
+      return await inner.partitionCounts(topics)
+    },
+    fetcher(options) {
+      const fetcher = inner.fetcher(options)
+      const from: number[] = []
+      begun.push(from)
+      return {
+        ...fetcher,
+        assign(partition, offset, reset) {
+          from[partition.partition] = offset
+          fetcher.assign(partition, offset, reset)
+        },
+        // A broker that is away gives no news, but the client reports no failure either.
+        async poll() {
+          if (!state.isAway) return await fetcher.poll(10)
+          await new Promise((resolve) => setTimeout(resolve, 10))
+          return []
+        },
+      }
+    },
+  }
+
+  async function open(isAway = false) {
+    state.isAway = isAway
+    const table = await packedTable({
+      transport,
+      topic,
+      values: utf8,
+      packing: used,
+      loadSchema: async () => 'not-found',
+      log,
+      now: () => Date.now() + state.aheadMs,
+      monotonic: () => performance.now() + state.aheadMs,
+      snapshots: { folder, files, intervalMs },
+    })
+    let isClosed = false
+    async function close(): Promise<void> {
+      if (!isClosed) await table.close()
+      isClosed = true
+    }
+    onTestFinished(close)
+    return { ...table, table, close }
+  }
+
+  const events = (event: string) => lines.filter((line) => line.event === event)
+  return { broker, folder, state, lines, events, begun, open, put: (key: string, value?: string) => put(broker, key, value) }
+}
+
+/** Returns the names of probes that report something, with their reports. */
+export async function reports({ probes }: { readonly probes: readonly { name: string; check(): Promise<string | undefined> }[] }) {
+  const checked = await Promise.all(probes.map(async ({ name, check }) => [name, await check()] as const))
+  return Object.fromEntries(checked.filter(([, reason]) => reason !== undefined))
+}
