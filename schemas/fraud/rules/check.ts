@@ -1,6 +1,7 @@
 import type { ComparisonOperator, Node, NodeOf } from './ast.ts'
 import { type Fault, type FaultCode, locate, type RawFault } from './faults.ts'
-import { FIELD_NAMES, type FieldType, fieldOf, REFUSED_FIELDS } from './fields.ts'
+import type { FieldType } from './field.ts'
+import { FIELD_NAMES, fieldOf, REFUSED_FIELDS } from './fields.ts'
 import { FUNCTIONS, LIST_NAME } from './functions.ts'
 import { nearestOf } from './nearest.ts'
 import { shown } from './tokens.ts'

@@ -1,4 +1,5 @@
-import { FIELDS, type Field, type FieldName, type FieldValue, fieldOf } from './fields.ts'
+import type { Field, FieldValue } from './field.ts'
+import { FIELDS, type FieldName, fieldOf } from './fields.ts'
 
 /** The values of one transaction by slot. `undefined` is missing. */
 export type Facts = readonly (FieldValue | undefined)[]

@@ -16,9 +16,9 @@ const SEEDS: readonly Seed[] = [
   ],
   [
     'seed-takeover-travel',
-    'Impossible travel on a device that is new',
+    'Impossible travel on a device that is new to the user',
     'BLOCK',
-    'geo.impossible_travel AND features.device_age_days < 1 AND txn.amount_usd >= 100',
+    'geo.impossible_travel AND features.is_new_device AND txn.amount_usd >= 100',
   ],
   ['seed-device-farm', 'Many users on one device within a day', 'REVIEW', 'device.distinct_users_24h >= 5'],
   ['seed-fraud-device', 'The device took part in a confirmed fraud', 'REVIEW', 'device.fraud_assoc_count > 0'],
@@ -57,9 +57,9 @@ const SEEDS: readonly Seed[] = [
   ],
   [
     'seed-takeover-login',
-    'A high amount at a new merchant, on a new device, right after signing in',
+    'A high amount at a new merchant, on a device new to the user, right after signing in',
     'REVIEW',
-    'features.device_age_days < 1 AND session.time_since_login_sec < 120 AND features.is_new_merchant AND user.lifetime_txn_count >= 5 AND txn.amount_usd > 3 * user.avg_txn_amount',
+    'features.is_new_device AND session.time_since_login_sec < 120 AND features.is_new_merchant AND user.lifetime_txn_count >= 5 AND txn.amount_usd > 3 * user.avg_txn_amount',
   ],
   ['seed-tor', 'A payment from a Tor exit', 'REVIEW', 'ip.is_tor AND txn.amount_usd >= 20'],
   ['seed-crowded-address', 'Many users of one address in a data centre', 'REVIEW', 'ip.distinct_users_24h >= 10 AND ip.is_datacenter'],
@@ -81,12 +81,7 @@ const SEEDS: readonly Seed[] = [
     'STEP_UP',
     'payer.account_age_days < 30 AND features.device_age_days < 1 AND txn.amount_usd > 100',
   ],
-  [
-    'seed-many-devices',
-    'A user with many devices within a week',
-    'STEP_UP',
-    'user.distinct_devices_7d >= 5 AND features.device_age_days < 7',
-  ],
+  ['seed-many-devices', 'A user with many devices within a week', 'STEP_UP', 'user.distinct_devices_7d >= 5 AND features.is_new_device'],
   [
     'seed-dormant-account',
     'A high amount after 90 days without a payment',

@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net'
-import type { FieldType } from './fields.ts'
+import type { FieldType } from './field.ts'
 import { nearestOf } from './nearest.ts'
 
 /** What a literal should have been. */
