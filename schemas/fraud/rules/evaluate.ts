@@ -1,9 +1,9 @@
-import type { Truth } from './compile.ts'
 import type { Facts, Lists } from './facts.ts'
 import { isActive, type Rule } from './rule.ts'
 import type { CompiledRule, RuleSet } from './rule-set.ts'
 import { isSnoozed, type Snoozes } from './snoozes.ts'
 import type { RuleTallies } from './tallies.ts'
+import type { Truth } from './truth.ts'
 
 /** All shadow rules together may take this long for a transaction. The budget of all rules is 10 ms. */
 const SHADOW_BUDGET_MS = 2
