@@ -97,7 +97,8 @@ function isMissing({ operand, negated }: NodeOf<'missing'>): TruthOf {
 function comparison({ operator, left, right }: NodeOf<'comparison'>): TruthOf {
   if (kindOf(left) === 'number') {
     const constant = constantNumber(right)
-    return constant === undefined ? numbersCompare(operator, number(left), number(right)) : numberCompares(operator, number(left), constant)
+    if (left.kind === 'field' && constant !== undefined) return fieldCompares(operator, fieldOf(left.name)!.slot, constant)
+    return numbersCompare(operator, number(left), number(right))
   }
   return negatedIf(operator === '!=', equal(left, right))
 }
@@ -128,32 +129,35 @@ function equal(left: Node, right: Node): TruthOf {
   }
 }
 
-/** Compares with a constant, which most conditions do. NaN is neither above nor up to it, and therefore missing. */
-function numberCompares(operator: ComparisonOperator, read: NumberOf, constant: number): TruthOf {
+/** Compares a field with a constant, which most conditions do, in one closure. */
+function fieldCompares(operator: ComparisonOperator, slot: number, constant: number): TruthOf {
+  const holds = COMPARE[operator]
   switch (operator) {
     case '>':
       return function above(facts) {
-        const value = read(facts)
-        return value > constant || (value <= constant ? false : undefined)
+        const value = facts[slot]
+        return typeof value === 'number' ? value > constant : undefined
       }
     case '>=':
       return function atLeast(facts) {
-        const value = read(facts)
-        return value >= constant || (value < constant ? false : undefined)
+        const value = facts[slot]
+        return typeof value === 'number' ? value >= constant : undefined
       }
     case '<':
       return function below(facts) {
-        const value = read(facts)
-        return value < constant || (value >= constant ? false : undefined)
+        const value = facts[slot]
+        return typeof value === 'number' ? value < constant : undefined
       }
     case '<=':
       return function atMost(facts) {
-        const value = read(facts)
-        return value <= constant || (value > constant ? false : undefined)
+        const value = facts[slot]
+        return typeof value === 'number' ? value <= constant : undefined
       }
-    case '=':
-    case '!=':
-      return numbersCompare(operator, read, () => constant)
+    default:
+      return function compareField(facts) {
+        const value = facts[slot]
+        return typeof value === 'number' ? holds(value, constant) : undefined
+      }
   }
 }
 
