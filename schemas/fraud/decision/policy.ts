@@ -23,8 +23,8 @@ export interface Levels {
 export type AloneThresholds = Partial<Levels>
 
 /**
- * How rules and model scores become a decision: docs/services/fraud.md#decision. A policy is published together with the
- * models whose scores it was calibrated for.
+ * How rules and model scores become a decision: docs/services/fraud.md#decision. A policy is published together with
+ * the models whose scores it was calibrated for.
  */
 export interface Policy {
   readonly version: string

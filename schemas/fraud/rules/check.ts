@@ -148,7 +148,7 @@ class Checker {
     this.#literal(right, leftType)
   }
 
-  /** Checks a literal that is compared with a value of a type, so that `payer.country = 'Germany'` is no silent mistake. */
+  /** Checks a literal against the type that it is compared with, because `payer.country = 'Germany'` never matches. */
   #literal(node: Node, type: FieldType): void {
     if (node.kind !== 'string') return
     const wrong = wrongFormOf(node.value, type)

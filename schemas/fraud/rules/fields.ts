@@ -22,9 +22,8 @@ const velocityOf = <Entity extends string>(entity: Entity, whose: string) => {
 }
 
 /**
- * All fields that a condition can read: docs/services/fraud.md#fields. Their sources are what `txn.scored` logs, so that
- * a back-test sees what the live evaluation saw. Model scores are left out, because models run at the same time as
- * rules.
+ * All fields that a condition can read: docs/services/fraud.md#fields. Their sources are what `txn.scored` logs, so a
+ * back-test sees what the live evaluation saw. Model scores are left out, because models run at the same time as rules.
  */
 const ENTRIES = {
   'txn.transaction_id': ['string', 'request.transaction_id', "the caller's id of the transaction", 'required'],

@@ -2,7 +2,8 @@ import { type ArithmeticOperator, type ComparisonOperator, childrenOf, type Node
 import { codePoints, type Fault, locate } from './faults.ts'
 import { FUNCTIONS } from './functions.ts'
 import { nearestOf } from './nearest.ts'
-import { KEYWORDS, type Keyword, SyntaxFault, type Token, tokenName, tokensOf } from './tokens.ts'
+import { syntaxFault, thrownFault } from './syntax-fault.ts'
+import { KEYWORDS, type Keyword, type Token, tokenName, tokensOf } from './tokens.ts'
 
 /** In code points. Keeps 500 rules and one evaluation small. */
 export const MAX_CONDITION_CHARACTERS = 4_000
@@ -35,8 +36,9 @@ export function parseCondition(text: string, maxCharacters = MAX_CONDITION_CHARA
     checkLength(text, maxCharacters)
     return { ok: true, node: new Parser(tokensOf(text)).condition() }
   } catch (error) {
-    if (error instanceof SyntaxFault) return { ok: false, fault: locate(text, error.fault) }
-    throw error
+    const fault = thrownFault(error)
+    if (fault === undefined) throw error
+    return { ok: false, fault: locate(text, fault) }
   }
 }
 
@@ -46,7 +48,7 @@ const MAX_UNITS_PER_CHARACTER = 2
 function checkLength(text: string, maxCharacters: number): void {
   if (text.length <= maxCharacters) return
   if (text.length <= maxCharacters * MAX_UNITS_PER_CHARACTER && codePoints(text) <= maxCharacters) return
-  throw new SyntaxFault({
+  throw syntaxFault({
     code: 'too_long',
     message: `The condition has more than ${maxCharacters} characters.`,
     start: 0,
@@ -245,10 +247,10 @@ class Parser {
     if (!this.#takeSymbol(symbol)) throw this.#unexpected(expected)
   }
 
-  #unexpected(expected: readonly string[], advice = ''): SyntaxFault {
+  #unexpected(expected: readonly string[], advice = ''): Error {
     const token = this.#token
     const nearest = token.kind === 'name' ? nearestOf(token.text, [...KEYWORDS, ...FUNCTIONS.keys()]) : undefined
-    return new SyntaxFault({
+    return syntaxFault({
       code: 'syntax',
       message: `Expected ${listed(expected)}, found ${tokenName(token)}.${advice}`,
       start: token.start,
@@ -259,8 +261,8 @@ class Parser {
   }
 }
 
-function tooDeep({ start, end }: { start: number; end: number }): SyntaxFault {
-  return new SyntaxFault({
+function tooDeep({ start, end }: { start: number; end: number }): Error {
+  return syntaxFault({
     code: 'too_deep',
     message: `The condition is nested more than ${MAX_CONDITION_DEPTH} levels deep.`,
     start,

@@ -7,8 +7,8 @@ type Read = (transaction: ScoredTransaction) => unknown
 const readers = FIELDS.map((field) => ({ field, read: readerOf(field.source) }))
 
 /**
- * Returns the facts of a transaction, read once for all rules. The live evaluation and the back-test both call this, with
- * what is logged in `txn.scored`, so that they agree.
+ * Returns the facts of a transaction, read once for all rules. The live evaluation and the back-test both call this
+ * with what `txn.scored` logs, so they agree.
  */
 export function factsOfTransaction(transaction: ScoredTransaction): Facts {
   const row = new Array<FieldValue | undefined>(readers.length)

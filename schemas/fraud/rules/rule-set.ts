@@ -28,8 +28,8 @@ export interface RuleSet {
 }
 
 /**
- * Compiles the enabled rules of a set. A rule that does not compile is set aside and listed, because one wrong rule must
- * not stop the others.
+ * Compiles the enabled rules of a set. A rule that does not compile is set aside and listed, because one wrong rule
+ * must not stop the others.
  */
 export function compileRuleSet(version: number, given: readonly Rule[]): RuleSet {
   const rules: CompiledRule[] = []

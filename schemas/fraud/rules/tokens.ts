@@ -1,4 +1,4 @@
-import type { RawFault } from './faults.ts'
+import { syntaxFault } from './syntax-fault.ts'
 
 /** Words that are never names. They may be written in any case. */
 export const KEYWORDS = ['AND', 'OR', 'NOT', 'IN', 'BETWEEN', 'IS', 'MISSING', 'TRUE', 'FALSE'] as const
@@ -12,16 +12,6 @@ export type Token = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'keyword'; readonly text: Keyword }
   | { readonly kind: 'end' }
 )
-
-/** Stops lexer and parser at the first fault. `parseCondition` catches it. */
-export class SyntaxFault extends Error {
-  readonly fault: RawFault
-
-  constructor(fault: RawFault) {
-    super(fault.message)
-    this.fault = fault
-  }
-}
 
 const SPACE = /[ \t\r\n]*/y
 const NUMBER = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
@@ -57,7 +47,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['`', 'quote strings with \' or "'],
 ])
 
-/** Splits a condition into tokens; the last one is `end`. Throws a SyntaxFault. */
+/** Splits a condition into tokens; the last one is `end`. Throws at the first fault. */
 export function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
   let at = skipSpace(text, 0)
@@ -109,8 +99,8 @@ function numberAt(text: string, start: number, digits: string): Token {
   return { kind: 'number', value, start, end }
 }
 
-function numberFault(start: number, end: number, message: string): SyntaxFault {
-  return new SyntaxFault({ code: 'bad_number', message, start, end, expected: ['a number such as 12, 0.5 or 1e6'] })
+function numberFault(start: number, end: number, message: string): Error {
+  return syntaxFault({ code: 'bad_number', message, start, end, expected: ['a number such as 12, 0.5 or 1e6'] })
 }
 
 function stringAt(text: string, start: number, quote: string): Token {
@@ -157,14 +147,14 @@ function escapeAt(text: string, at: number): { value: string; length: number } {
   ])
 }
 
-function stringFault(start: number, end: number, message: string, expected: readonly string[]): SyntaxFault {
-  return new SyntaxFault({ code: 'bad_string', message, start, end, expected })
+function stringFault(start: number, end: number, message: string, expected: readonly string[]): Error {
+  return syntaxFault({ code: 'bad_string', message, start, end, expected })
 }
 
-function badCharacter(text: string, start: number): SyntaxFault {
+function badCharacter(text: string, start: number): Error {
   const character = String.fromCodePoint(text.codePointAt(start)!)
   const hint = HINTS.get(character)
-  return new SyntaxFault({
+  return syntaxFault({
     code: 'bad_character',
     message: `The character ${shown(JSON.stringify(character))} means nothing here${hint === undefined ? '' : `: ${hint}`}.`,
     start,

@@ -9,7 +9,7 @@ export interface WrongForm {
 }
 
 /** How far analysts and confirmed frauds have raised the risk of a user or device. */
-export const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
+const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
 
 const COUNTRY = /^[A-Z]{2}$/
 const CURRENCY = /^[A-Z]{3}$/
