@@ -23,7 +23,10 @@ const TYPE_WORDS: Readonly<Record<Type, string>> = {
   unknown: 'anything',
 }
 
-/** Returns all faults of names, types and values in a condition, in the order of the text. */
+/** More faults help nobody, and looking for similar names takes time. */
+const MAX_FAULTS = 20
+
+/** Returns the faults of names, types and values in a condition, at most 20, in the order of the text. */
 export function checkCondition(text: string, node: Node): Fault[] {
   const checker = new Checker()
   checker.expect(node, 'boolean')
@@ -93,7 +96,7 @@ class Checker {
       return 'unknown'
     }
     const advice = node.name.includes('.') ? '' : ` Strings need quotes: '${shown(node.name)}'.`
-    const nearest = nearestOf(node.name, FIELD_NAMES)
+    const nearest = this.#nearest(node.name, FIELD_NAMES)
     this.#report(node, 'unknown_field', `There is no field "${shown(node.name)}".${advice}`, ['a field'], nearest)
     return 'unknown'
   }
@@ -102,7 +105,7 @@ class Checker {
     const called = FUNCTIONS.get(node.name)
     if (called === undefined) {
       for (const arg of node.args) this.#type(arg)
-      const nearest = nearestOf(node.name, FUNCTIONS.keys())
+      const nearest = this.#nearest(node.name, FUNCTIONS.keys())
       this.#report(node, 'unknown_function', `There is no function "${shown(node.name)}".`, [...FUNCTIONS.keys()], nearest)
       return 'unknown'
     }
@@ -156,7 +159,12 @@ class Checker {
     this.#report(node, 'wrong_value', `Expected ${wrong.expected}, found '${shown(node.value)}'.`, [wrong.expected], wrong.nearest)
   }
 
+  #nearest(name: string, candidates: Iterable<string>): string | undefined {
+    return this.faults.length < MAX_FAULTS ? nearestOf(name, candidates) : undefined
+  }
+
   #report({ start, end }: Node, code: FaultCode, message: string, expected: readonly string[], nearest?: string): void {
+    if (this.faults.length >= MAX_FAULTS) return
     this.faults.push({ code, message, start, end, expected, ...(nearest === undefined ? {} : { nearest }) })
   }
 }

@@ -10,6 +10,7 @@ export function nearestOf(name: string, candidates: Iterable<string>): string | 
   let nearest: string | undefined
   let least = Math.max(1, Math.floor(name.length * MAX_DIFFERENT_SHARE)) + 1
   for (const candidate of candidates) {
+    if (Math.abs(candidate.length - name.length) >= least) continue
     const distance = editDistance(wanted, candidate.toLowerCase())
     if (distance < least) {
       least = distance

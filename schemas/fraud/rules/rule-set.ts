@@ -29,13 +29,16 @@ export interface RuleSet {
 
 /**
  * Compiles the enabled rules of a set. A rule that does not compile is set aside and listed, because one wrong rule
- * must not stop the others.
+ * must not stop the others. Conditions that the previous set has are not compiled again, because compiling hundreds
+ * would delay the payments that are being scored.
  */
-export function compileRuleSet(version: number, given: readonly Rule[]): RuleSet {
+export function compileRuleSet(version: number, given: readonly Rule[], previous?: RuleSet): RuleSet {
+  const known = new Map(previous?.rules.map(({ rule, condition }) => [rule.condition, condition]))
   const rules: CompiledRule[] = []
   const broken: BrokenRule[] = []
   for (const rule of given.filter(({ enabled }) => enabled).sort(byPrecedence)) {
-    const compiled = compileCondition(rule.condition)
+    const condition = known.get(rule.condition)
+    const compiled = condition === undefined ? compileCondition(rule.condition) : { ok: true as const, condition }
     if (compiled.ok) rules.push({ rule, condition: compiled.condition, index: rules.length })
     else broken.push({ rule, faults: compiled.faults })
   }

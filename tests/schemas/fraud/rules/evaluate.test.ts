@@ -172,6 +172,16 @@ test('a rule that does not compile is set aside with its faults, and the others 
   expect(ruleSet.broken).toMatchObject([{ rule: { rule_id: 'old' }, faults: [{ nearest: 'txn.amount' }] }])
 })
 
+test('a changed set keeps the compiled conditions that it still has', () => {
+  const before = compileRuleSet(1, [ruleOf('kept'), ruleOf('gone', { condition: 'ip.is_tor' })])
+  const after = compileRuleSet(2, [ruleOf('new', { condition: 'ip.is_vpn' }), ruleOf('kept', { action: 'BLOCK' })], before)
+  expect(after.rules.map(({ rule, condition }) => [rule.rule_id, rule.action, condition === before.rules[1].condition])).toEqual([
+    ['kept', 'BLOCK', true],
+    ['new', 'REVIEW', false],
+  ])
+  expect(after.version).toBe(2)
+})
+
 test('the same input gives the same outcome in any order of the rules', () => {
   const rules = ['a', 'b', 'c', 'd'].map((id, index) => ruleOf(id, { priority: index % 2, action: index < 2 ? 'BLOCK' : 'REVIEW' }))
   expect(evaluate(rules.toReversed()).matched).toEqual(evaluate(rules).matched)

@@ -157,6 +157,10 @@ test('all faults of names and types are reported at once, in the order of the te
   ])
 })
 
+test('at most 20 faults are reported', () => {
+  expect(faultsOf(`foo${' OR foo'.repeat(50)}`)).toHaveLength(20)
+})
+
 test(`a condition has at most ${MAX_CONDITION_CHARACTERS} characters, counted as code points`, () => {
   const quoted = (length: number, character: string) => `payer.user_id = '${character.repeat(length)}'`
   const room = MAX_CONDITION_CHARACTERS - quoted(0, '').length
