@@ -27,7 +27,8 @@ export type AloneThresholds = Partial<Levels>
  * the models whose scores it was calibrated for.
  */
 export interface Policy {
-  readonly version: string
+  /** A whole number that grows with every change, from 0 for the default. */
+  readonly version: number
   /** Weights of the three models, which sum to 1. */
   readonly weights: ModelScores
   readonly levels: Levels
@@ -53,7 +54,7 @@ export const MAX_SCORE = 1_000
 
 /** The policy that is used until models are published with thresholds of their own. */
 export const DEFAULT_POLICY: Policy = {
-  version: 'default-1',
+  version: 0,
   weights: { account_takeover: 0.25, payment_fraud: 0.6, money_laundering: 0.15 },
   levels: { medium: 300, high: 600, critical: 850 },
   thresholds: { review: 600, block: 850 },
@@ -74,7 +75,7 @@ export function policyFaults(policy: Policy): string[] {
   const { weights, levels, thresholds, alone, floors, default_profile: limits } = policy
   const sum = MODELS.reduce((total, model) => total + weights[model], 0)
   const checks: [isRight: boolean, fault: string][] = [
-    [policy.version !== '', 'version must not be empty.'],
+    [Number.isSafeInteger(policy.version) && policy.version >= 0, 'version must be a whole number from 0.'],
     [MODELS.every((model) => weights[model] >= 0), 'weights must not be negative.'],
     [Math.abs(sum - 1) <= WEIGHT_TOLERANCE, 'weights must sum to 1.'],
     [areAscending([0, levels.medium, levels.high, levels.critical, MAX_SCORE]), 'levels must ascend from 0 to 1000.'],

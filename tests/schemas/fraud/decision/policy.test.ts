@@ -8,7 +8,8 @@ test('the default policy has no faults', () => {
 const { weights, levels } = DEFAULT_POLICY
 
 test.each<[Partial<Policy>, string]>([
-  [{ version: '' }, 'version must not be empty.'],
+  [{ version: -1 }, 'version must be a whole number from 0.'],
+  [{ version: 0.5 }, 'version must be a whole number from 0.'],
   [{ weights: { ...weights, payment_fraud: 0.61 } }, 'weights must sum to 1.'],
   [{ weights: { account_takeover: -0.25, payment_fraud: 1.1, money_laundering: 0.15 } }, 'weights must not be negative.'],
   [{ levels: { ...levels, medium: 700 } }, 'levels must ascend from 0 to 1000.'],
