@@ -1,0 +1,100 @@
+/** A model, by the name of its score. */
+export type ModelName = 'account_takeover' | 'payment_fraud' | 'money_laundering'
+
+export const MODELS: readonly ModelName[] = ['account_takeover', 'payment_fraud', 'money_laundering']
+
+/** Probabilities of 0 to 1. */
+export type ModelScores = Readonly<Record<ModelName, number>>
+
+export type Decision = 'APPROVE' | 'REVIEW' | 'BLOCK'
+export type RiskLevel = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
+
+/** The scores at which the levels above LOW begin. */
+export interface Levels {
+  readonly medium: number
+  readonly high: number
+  readonly critical: number
+}
+
+/**
+ * Probabilities at which one model alone raises the score to the beginning of a level. A level without a threshold is
+ * never reached by one model alone.
+ */
+export type AloneThresholds = Partial<Levels>
+
+/**
+ * How rules and model scores become a decision: docs/services/fraud.md#decision. A policy is published together with
+ * the models whose scores it was calibrated for.
+ */
+export interface Policy {
+  /** A whole number that grows with every change, from 0 for the default. */
+  readonly version: number
+  /** Weights of the three models, which sum to 1. */
+  readonly weights: ModelScores
+  readonly levels: Levels
+  /** Scores from which the models alone ask for a review or a block. */
+  readonly thresholds: { readonly review: number; readonly block: number }
+  /**
+   * A weighted sum hides a single certain model: payment_fraud alone gives at most 600, account_takeover 250. Therefore
+   * each model can raise the score by itself.
+   */
+  readonly alone: Readonly<Record<ModelName, AloneThresholds>>
+  /** The least scores after a winning rule with these actions. */
+  readonly floors: { readonly review: number; readonly block: number }
+  /** Amounts in USD for transactions whose user profile could not be read. */
+  readonly default_profile: {
+    /** Below this amount only rules decide. */
+    readonly rules_only_below: number
+    /** From this amount on, the decision is at least REVIEW. */
+    readonly review_from: number
+  }
+}
+
+export const MAX_SCORE = 1_000
+
+/** The policy that is used until models are published with thresholds of their own. */
+export const DEFAULT_POLICY: Policy = {
+  version: 0,
+  weights: { account_takeover: 0.25, payment_fraud: 0.6, money_laundering: 0.15 },
+  levels: { medium: 300, high: 600, critical: 850 },
+  thresholds: { review: 600, block: 850 },
+  alone: {
+    account_takeover: { medium: 0.7, high: 0.9, critical: 0.99 },
+    payment_fraud: { medium: 0.7, high: 0.9, critical: 0.99 },
+    money_laundering: { medium: 0.7, high: 0.9 },
+  },
+  floors: { review: 600, block: 850 },
+  default_profile: { rules_only_below: 100, review_from: 1_000 },
+}
+
+/** Weights are written with few decimals, so their sum may differ from 1 by rounding only. */
+const WEIGHT_TOLERANCE = 1e-9
+
+/** Returns what is wrong with a policy, as sentences that name the field. An empty list means that it can be used. */
+export function policyFaults(policy: Policy): string[] {
+  const { weights, levels, thresholds, alone, floors, default_profile: limits } = policy
+  const sum = MODELS.reduce((total, model) => total + weights[model], 0)
+  const checks: [isRight: boolean, fault: string][] = [
+    [Number.isSafeInteger(policy.version) && policy.version >= 0, 'version must be a whole number from 0.'],
+    [MODELS.every((model) => weights[model] >= 0), 'weights must not be negative.'],
+    [Math.abs(sum - 1) <= WEIGHT_TOLERANCE, 'weights must sum to 1.'],
+    [areAscending([0, levels.medium, levels.high, levels.critical, MAX_SCORE]), 'levels must ascend from 0 to 1000.'],
+    [areAscending([0, thresholds.review, thresholds.block, MAX_SCORE]), 'thresholds must ascend from 0 to 1000.'],
+    [areAscending([0, floors.review, floors.block, MAX_SCORE]), 'floors must ascend from 0 to 1000.'],
+    ...MODELS.map((model): [boolean, string] => [
+      areAscending([0, ...aloneOf(alone[model]), 1]),
+      `alone.${model} must ascend from 0 to 1.`,
+    ]),
+    [areAscending([0, limits.rules_only_below, limits.review_from]), 'default_profile must ascend from 0.'],
+  ]
+  return checks.filter(([isRight]) => !isRight).map(([, fault]) => fault)
+}
+
+function aloneOf({ medium, high, critical }: AloneThresholds): number[] {
+  return [medium, high, critical].filter((threshold) => threshold !== undefined)
+}
+
+/** Returns whether no number is smaller than the one before. False if any is not finite. */
+function areAscending(numbers: readonly number[]): boolean {
+  return numbers.every((number, index) => Number.isFinite(number) && (index === 0 || number >= numbers[index - 1]))
+}

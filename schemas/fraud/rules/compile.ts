@@ -1,0 +1,43 @@
+import { childrenOf, type Node, type NodeOf } from './ast.ts'
+import { checkCondition } from './check.ts'
+import type { Fault } from './faults.ts'
+import type { Field } from './field.ts'
+import { fieldOf } from './fields.ts'
+import { parseCondition } from './parse.ts'
+import { type TruthOf, truth } from './truth.ts'
+
+/** A condition ready for evaluation. */
+export interface Condition {
+  readonly node: Node
+  readonly evaluate: TruthOf
+  /** The fields whose absence can make the condition missing: all but those that only IS MISSING reads. */
+  readonly needs: readonly Field[]
+  /** The names of the lists that it reads. */
+  readonly lists: readonly string[]
+}
+
+export type Compiled = { readonly ok: true; readonly condition: Condition } | { readonly ok: false; readonly faults: readonly Fault[] }
+
+/** Parses, checks and compiles a condition. */
+export function compileCondition(text: string): Compiled {
+  const parsed = parseCondition(text)
+  if (!parsed.ok) return { ok: false, faults: [parsed.fault] }
+  const faults = checkCondition(text, parsed.node)
+  if (faults.length > 0) return { ok: false, faults }
+  return { ok: true, condition: compile(parsed.node) }
+}
+
+/** Compiles a checked tree. */
+function compile(node: Node): Condition {
+  const needs = new Set<Field>()
+  const lists = new Set<string>()
+  collect(node, needs, lists)
+  return { node, evaluate: truth(node), needs: [...needs], lists: [...lists] }
+}
+
+function collect(node: Node, needs: Set<Field>, lists: Set<string>): void {
+  if (node.kind === 'missing') return
+  if (node.kind === 'field') needs.add(fieldOf(node.name)!)
+  if (node.kind === 'call' && node.name === 'inList') lists.add((node.args[0] as NodeOf<'string'>).value)
+  for (const child of childrenOf(node)) collect(child, needs, lists)
+}

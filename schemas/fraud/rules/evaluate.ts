@@ -1,0 +1,79 @@
+import type { Facts, Lists } from './facts.ts'
+import { isActive, type Rule } from './rule.ts'
+import type { CompiledRule, RuleSet } from './rule-set.ts'
+import { isSnoozed, type Snoozes } from './snoozes.ts'
+import type { RuleTallies } from './tallies.ts'
+import type { Truth } from './truth.ts'
+
+/** All shadow rules together may take this long for a transaction. The budget of all rules is 10 ms. */
+const SHADOW_BUDGET_MS = 2
+/** Reading the clock takes as long as evaluating a rule, so it is read once for this many shadow rules. */
+const SHADOW_RULES_PER_CLOCK_READ = 16
+
+/** What rules are evaluated on. */
+export interface RuleInput {
+  readonly facts: Facts
+  readonly lists: Lists
+  readonly snoozes: Snoozes
+  /** Epoch ms at which expiry and snoozes are judged. A back-test passes the logged time of the decision. */
+  readonly at: number
+}
+
+/** What the rules say about one transaction. All rules are in order of precedence. */
+export interface RuleOutcome {
+  /** The first live rule that matched. It alone acts on the decision. */
+  readonly winner: Rule | undefined
+  /** All live rules that matched. */
+  readonly matched: readonly Rule[]
+  /** Shadow rules that would have matched. */
+  readonly shadow: readonly Rule[]
+  /** Live and shadow rules whose match a snooze suppressed. */
+  readonly snoozed: readonly Rule[]
+}
+
+/**
+ * Evaluates a rule set. Rules never stop a decision: one that throws does not match. `clock` returns monotonic ms;
+ * it limits shadow rules only, so live results depend on nothing but the input.
+ */
+export function evaluateRules(ruleSet: RuleSet, input: RuleInput, tallies: RuleTallies, clock: () => number): RuleOutcome {
+  const matched: Rule[] = []
+  const shadow: Rule[] = []
+  const snoozed: Rule[] = []
+  for (const rule of ruleSet.live) evaluateRule(rule, input, tallies, matched, snoozed)
+  const end = ruleSet.shadow.length === 0 ? 0 : clock() + SHADOW_BUDGET_MS
+  for (const [position, rule] of ruleSet.shadow.entries()) {
+    const isLate = position > 0 && position % SHADOW_RULES_PER_CLOCK_READ === 0 && clock() > end
+    if (isLate) {
+      for (const skipped of ruleSet.shadow.slice(position)) tallies.skipped(skipped)
+      break
+    }
+    evaluateRule(rule, input, tallies, shadow, snoozed)
+  }
+  return { winner: matched[0], matched, shadow, snoozed }
+}
+
+function evaluateRule(compiled: CompiledRule, input: RuleInput, tallies: RuleTallies, matched: Rule[], snoozed: Rule[]): void {
+  const { rule } = compiled
+  if (!isActive(rule, input.at)) return
+  tallies.evaluated(compiled)
+  const result = resultOf(compiled, input, tallies)
+  if (result !== true) {
+    if (result === undefined) tallies.missing(compiled, input.facts, input.lists)
+  } else if (isSnoozed(input.snoozes, rule.rule_id, input.facts, input.at)) {
+    tallies.snoozed(compiled)
+    snoozed.push(rule)
+  } else {
+    tallies.matched(compiled)
+    matched.push(rule)
+  }
+}
+
+/** Returns whether a rule matches; undefined if that is missing; false if the evaluation failed. */
+function resultOf(compiled: CompiledRule, { facts, lists }: RuleInput, tallies: RuleTallies): Truth {
+  try {
+    return compiled.condition.evaluate(facts, lists)
+  } catch {
+    tallies.failed(compiled)
+    return false
+  }
+}

@@ -1,0 +1,50 @@
+import type { Field, FieldValue } from './field.ts'
+import { FIELDS, type FieldName, fieldOf } from './fields.ts'
+
+/** The values of one transaction by slot. `undefined` is missing. */
+export type Facts = readonly (FieldValue | undefined)[]
+
+/** Values by name, as tests and back-tests have them. */
+export type FactsByName = Readonly<Partial<Record<FieldName, FieldValue>>>
+
+/** Values by list name, for `inList`. */
+export type Lists = ReadonlyMap<string, ReadonlySet<string>>
+
+export const NO_LISTS: Lists = new Map()
+
+/**
+ * Longer strings are cut, so that 500 rules with `contains(lower(device.user_agent), …)` stay within their time however
+ * long a caller makes the string.
+ */
+export const MAX_STRING_CHARACTERS = 1_024
+
+/**
+ * Returns the value as rules may see it. A value of the wrong type and a number that is not finite are missing, so
+ * closures only ever meet values of their field's type.
+ */
+export function factOf(field: Field, value: unknown): FieldValue | undefined {
+  switch (field.type) {
+    case 'number':
+      return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+    case 'boolean':
+      return typeof value === 'boolean' ? value : undefined
+    default:
+      return typeof value === 'string' ? cut(value) : undefined
+  }
+}
+
+function cut(value: string): string {
+  if (value.length <= MAX_STRING_CHARACTERS) return value
+  const kept = value.slice(0, MAX_STRING_CHARACTERS)
+  return kept.isWellFormed() ? kept : kept.slice(0, -1)
+}
+
+/** Returns a row of facts. Names without a field are ignored. */
+export function factsOf(values: FactsByName): Facts {
+  const row = new Array<FieldValue | undefined>(FIELDS.length).fill(undefined)
+  for (const name of Object.keys(values)) {
+    const field = fieldOf(name)
+    if (field !== undefined) row[field.slot] = factOf(field, values[name as FieldName])
+  }
+  return row
+}

@@ -1,0 +1,28 @@
+/** The type of a field's values. The last four are strings of a known form, so that the check finds wrong literals. */
+export type FieldType = 'number' | 'boolean' | 'string' | 'country' | 'currency' | 'ip' | 'tier'
+
+export type FieldValue = number | string | boolean
+
+/** The parts of a `txn.scored` event that rules read. Absent values are null or undefined. */
+export interface ScoredTransaction {
+  /** `timestamp` is in epoch ms. */
+  readonly request: { readonly timestamp: number }
+  readonly ip: object
+  readonly features: { readonly device_age_days?: number | null; readonly time_since_last_txn_s?: number | null }
+}
+
+/** Where a value comes from: a path in the transaction, or a function of it. */
+export type Source = string | ((transaction: ScoredTransaction) => unknown)
+
+export interface Field {
+  /** The dotted name in conditions. */
+  readonly name: string
+  readonly type: FieldType
+  /** True if some transactions lack the field. */
+  readonly optional: boolean
+  /** The unit or meaning, for people who write rules. */
+  readonly description: string
+  /** The index of the value in a row of facts. */
+  readonly slot: number
+  readonly source: Source
+}

@@ -1,0 +1,32 @@
+import { type Facts, factOf } from './facts.ts'
+import type { FieldValue, ScoredTransaction, Source } from './field.ts'
+import { FIELDS } from './fields.ts'
+
+type Read = (transaction: ScoredTransaction) => unknown
+
+const readers = FIELDS.map((field) => ({ field, read: readerOf(field.source) }))
+
+/**
+ * Returns the facts of a transaction, read once for all rules. The live evaluation and the back-test both call this
+ * with what `txn.scored` logs, so they agree.
+ */
+export function factsOfTransaction(transaction: ScoredTransaction): Facts {
+  const row = new Array<FieldValue | undefined>(readers.length)
+  for (let slot = 0; slot < readers.length; slot++) {
+    const { field, read } = readers[slot]
+    row[slot] = factOf(field, read(transaction))
+  }
+  return row
+}
+
+/** Turns a path of two or three names into a function without a loop. */
+function readerOf(source: Source): Read {
+  if (typeof source === 'function') return source
+  const [part, name, inner] = source.split('.') as [keyof ScoredTransaction, string, string?]
+  if (inner === undefined) return (transaction) => property(transaction[part], name)
+  return (transaction) => property(property(transaction[part], name), inner)
+}
+
+function property(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}

@@ -1,0 +1,52 @@
+import { type Condition, compileCondition } from './compile.ts'
+import type { Fault } from './faults.ts'
+import { byPrecedence, type Rule } from './rule.ts'
+
+/** A rule ready for evaluation. */
+export interface CompiledRule {
+  readonly rule: Rule
+  readonly condition: Condition
+  /** Position in `RuleSet.rules`, for counters. */
+  readonly index: number
+}
+
+/** A rule whose condition this version refuses, although an earlier one accepted it. It is never evaluated. */
+export interface BrokenRule {
+  readonly rule: Rule
+  readonly faults: readonly Fault[]
+}
+
+/** All enabled rules of one version, compiled. */
+export interface RuleSet {
+  readonly version: number
+  readonly rules: readonly CompiledRule[]
+  /** In order of precedence. */
+  readonly live: readonly CompiledRule[]
+  /** In order of precedence. */
+  readonly shadow: readonly CompiledRule[]
+  readonly broken: readonly BrokenRule[]
+}
+
+/**
+ * Compiles the enabled rules of a set. A rule that does not compile is set aside and listed, because one wrong rule
+ * must not stop the others. Conditions that the previous set has are not compiled again, because compiling hundreds
+ * would delay the payments that are being scored.
+ */
+export function compileRuleSet(version: number, given: readonly Rule[], previous?: RuleSet): RuleSet {
+  const known = new Map(previous?.rules.map(({ rule, condition }) => [rule.condition, condition]))
+  const rules: CompiledRule[] = []
+  const broken: BrokenRule[] = []
+  for (const rule of given.filter(({ enabled }) => enabled).sort(byPrecedence)) {
+    const condition = known.get(rule.condition)
+    const compiled = condition === undefined ? compileCondition(rule.condition) : { ok: true as const, condition }
+    if (compiled.ok) rules.push({ rule, condition: compiled.condition, index: rules.length })
+    else broken.push({ rule, faults: compiled.faults })
+  }
+  return {
+    version,
+    rules,
+    live: rules.filter(({ rule }) => rule.mode === 'live'),
+    shadow: rules.filter(({ rule }) => rule.mode === 'shadow'),
+    broken,
+  }
+}

@@ -1,0 +1,58 @@
+import type { Facts } from './facts.ts'
+import { type FieldName, slotOf } from './fields.ts'
+
+/** Entities that a rule can skip, with the fields that hold their ids. */
+const ENTITY_FIELDS = {
+  USER: 'payer.user_id',
+  DEVICE: 'device.fingerprint_id',
+  IP: 'device.ip_address',
+  CARD_HASH: 'payment.card_hash',
+  EMAIL: 'payer.email_hash',
+  MERCHANT: 'payee.merchant_id',
+} as const satisfies Record<string, FieldName>
+
+export type SnoozeEntity = keyof typeof ENTITY_FIELDS
+
+/** Makes one rule skip one entity for some time. */
+export interface Snooze {
+  readonly rule_id: string
+  readonly entity_type: SnoozeEntity
+  /** As the field holds it; a keyed hash for EMAIL. */
+  readonly entity_value: string
+  /** Epoch ms from which the rule applies again. */
+  readonly until: number
+}
+
+/** The ends of snoozes by rule and entity. */
+export type Snoozes = ReadonlyMap<string, ReadonlyMap<string, number>>
+
+export const NO_SNOOZES: Snoozes = new Map()
+
+const SLOTS = Object.entries(ENTITY_FIELDS).map(([type, field]) => ({ type, slot: slotOf(field) }))
+
+/** Indexes snoozes for evaluation. Of two for the same rule and entity, the later end counts. */
+export function snoozesOf(snoozes: Iterable<Snooze>): Snoozes {
+  const byRule = new Map<string, Map<string, number>>()
+  for (const { rule_id, entity_type, entity_value, until } of snoozes) {
+    const ends = byRule.get(rule_id) ?? new Map<string, number>()
+    const key = keyOf(entity_type, entity_value)
+    ends.set(key, Math.max(until, ends.get(key) ?? until))
+    byRule.set(rule_id, ends)
+  }
+  return byRule
+}
+
+/** Returns whether a rule skips any entity of a transaction at a time in epoch ms. */
+export function isSnoozed(snoozes: Snoozes, ruleId: string, facts: Facts, at: number): boolean {
+  const ends = snoozes.get(ruleId)
+  if (ends === undefined) return false
+  return SLOTS.some(({ type, slot }) => {
+    const value = facts[slot]
+    const until = typeof value === 'string' ? ends.get(keyOf(type, value)) : undefined
+    return until !== undefined && at < until
+  })
+}
+
+function keyOf(type: string, value: string): string {
+  return `${type}:${value}`
+}

@@ -1,0 +1,102 @@
+import type { Condition } from './compile.ts'
+import type { Facts, Lists } from './facts.ts'
+import type { CompiledRule, RuleSet } from './rule-set.ts'
+
+/** What a rule did since the counters began. */
+export interface RuleTally {
+  readonly rule_id: string
+  /** Evaluations, failed ones included. */
+  readonly evaluated: number
+  readonly matched: number
+  /** Matches that a snooze suppressed; `matched` does not include them. */
+  readonly snoozed: number
+  /** Evaluations that threw. They count neither as matched nor as missing. */
+  readonly failed: number
+  /** Times that a shadow rule was left out because the shadow rules' time was up. */
+  readonly skipped: number
+  /** Evaluations whose result was missing. */
+  readonly missing: number
+  /**
+   * How often each value was absent when the result was missing, by field name. `list:<name>` is a list that does not
+   * exist, and `arithmetic` a division by zero or an overflow. One evaluation may count for several.
+   */
+  readonly missing_by: ReadonlyMap<string, number>
+}
+
+const ARITHMETIC = 'arithmetic'
+const listCause = (list: string) => `list:${list}`
+
+class Counters {
+  evaluated = 0
+  matched = 0
+  snoozed = 0
+  failed = 0
+  skipped = 0
+  missing = 0
+  /** Counts in the order of the condition's fields and lists, and of arithmetic as the last. */
+  readonly causes: Float64Array
+
+  constructor({ needs, lists }: Condition) {
+    this.causes = new Float64Array(needs.length + lists.length + 1)
+  }
+}
+
+/** Counts what the rules of one set do, because a rule that silently never fires must show. */
+export class RuleTallies {
+  readonly #ruleSet: RuleSet
+  readonly #counters: readonly Counters[]
+
+  constructor(ruleSet: RuleSet) {
+    this.#ruleSet = ruleSet
+    this.#counters = ruleSet.rules.map(({ condition }) => new Counters(condition))
+  }
+
+  evaluated({ index }: CompiledRule): void {
+    this.#counters[index].evaluated++
+  }
+
+  matched({ index }: CompiledRule): void {
+    this.#counters[index].matched++
+  }
+
+  snoozed({ index }: CompiledRule): void {
+    this.#counters[index].snoozed++
+  }
+
+  failed({ index }: CompiledRule): void {
+    this.#counters[index].failed++
+  }
+
+  skipped({ index }: CompiledRule): void {
+    this.#counters[index].skipped++
+  }
+
+  /** Counts a missing result by its causes. */
+  missing({ index, condition: { needs, lists: names } }: CompiledRule, facts: Facts, lists: Lists): void {
+    const counters = this.#counters[index]
+    const { causes } = counters
+    counters.missing++
+    let isExplained = false
+    for (let position = 0; position < needs.length; position++) {
+      if (facts[needs[position].slot] !== undefined) continue
+      causes[position]++
+      isExplained = true
+    }
+    for (let position = 0; position < names.length; position++) {
+      if (lists.has(names[position])) continue
+      causes[needs.length + position]++
+      isExplained = true
+    }
+    if (!isExplained) causes[causes.length - 1]++
+  }
+
+  /** Returns a copy of all counts. */
+  read(): RuleTally[] {
+    return this.#ruleSet.rules.map(({ rule, condition, index }) => {
+      const { causes, ...counts } = this.#counters[index]
+      const names = [...condition.needs.map(({ name }) => name), ...condition.lists.map(listCause), ARITHMETIC]
+      const missing_by = new Map(names.map((name, position) => [name, causes[position]] as const).filter(([, count]) => count > 0))
+      return { rule_id: rule.rule_id, ...counts, missing_by }
+    })
+  }
+}

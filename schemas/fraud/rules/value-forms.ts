@@ -1,0 +1,58 @@
+import { isIP, isIPv6 } from 'node:net'
+import type { FieldType } from './field.ts'
+import { nearestOf } from './nearest.ts'
+
+/** What a literal should have been. */
+export interface WrongForm {
+  readonly expected: string
+  readonly nearest?: string
+}
+
+/** How far analysts and confirmed frauds have raised the risk of a user or device. */
+const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
+
+const COUNTRY = /^[A-Z]{2}$/
+const CURRENCY = /^[A-Z]{3}$/
+
+/** Returns what is wrong with a literal that is compared with values of a type, or undefined if it can occur. */
+export function wrongFormOf(value: string, type: FieldType): WrongForm | undefined {
+  switch (type) {
+    case 'country':
+      return COUNTRY.test(value)
+        ? undefined
+        : { expected: "a country code of two capital letters, such as 'DE'", ...inCapitals(value, COUNTRY) }
+    case 'currency':
+      return CURRENCY.test(value)
+        ? undefined
+        : { expected: "a currency code of three capital letters, such as 'USD'", ...inCapitals(value, CURRENCY) }
+    case 'tier':
+      return wrongTier(value)
+    case 'ip':
+      return wrongAddress(value)
+    default:
+      return undefined
+  }
+}
+
+function inCapitals(value: string, form: RegExp): { nearest?: string } {
+  const capitals = value.trim().toUpperCase()
+  return form.test(capitals) ? { nearest: capitals } : {}
+}
+
+function wrongTier(value: string): WrongForm | undefined {
+  if (RISK_TIERS.some((tier) => tier === value)) return undefined
+  const nearest = nearestOf(value, RISK_TIERS)
+  return { expected: "'NORMAL', 'ELEVATED' or 'HIGH'", ...(nearest === undefined ? {} : { nearest }) }
+}
+
+function wrongAddress(value: string): WrongForm | undefined {
+  if (isIP(value) === 0) return { expected: "an IP address, such as '192.0.2.1'; a network needs a list" }
+  const canonical = canonicalAddress(value)
+  return canonical === value ? undefined : { expected: 'the canonical form of the IP address', nearest: canonical }
+}
+
+/** Returns the form in which addresses are compared (RFC 5952 for IPv6). The argument must be an IP address. */
+function canonicalAddress(value: string): string {
+  if (!isIPv6(value) || value.includes('%')) return value
+  return new URL(`http://[${value}]/`).hostname.slice(1, -1)
+}
