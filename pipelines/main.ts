@@ -67,7 +67,7 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
           return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
         })
       const context = { config, transport, registry, runtime }
-      const sinks = service.sinks.map((sink) => sink.open(context, seatOf(sink.name)))
+      const sinks = service.sinks.map((sink) => sink.open({ ...context, resources }, seatOf(sink.name)))
       return [...workers, ...sinks, ...(service.jobs?.(context) ?? [])]
     })
     return hasErasableState ? [...own, stateScrub] : own

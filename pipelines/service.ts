@@ -18,7 +18,7 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
   readonly role: WorkerRole
   readonly settings: SettingsFragment<Settings>
   /**
-   * Opens the secrets and files that processors use. Called once when a worker starts.
+   * Opens the secrets and files that processors and sinks use. Called once when a worker starts.
    * @throws Error that names the wrong setting
    */
   prepare?(settings: Settings, place: WorkerPlace): Resources
@@ -28,8 +28,8 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
    * @param resources returns the result of `prepare`
    */
   topologies(resources: () => Resources): readonly Topology[]
-  /** Sinks that copy the service's topics into Redis and ClickHouse. */
-  readonly sinks: readonly SinkDeclaration[]
+  /** Sinks that copy the service's topics into Redis and ClickHouse, or deliver their records. */
+  readonly sinks: readonly SinkDeclaration<Resources>[]
   /** Opens jobs that run in every worker process, besides topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]
 }

@@ -14,7 +14,7 @@ export type PartitionPlan = 'local' | 'production'
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /**
- * Creates the public topics and the internal topics of the topologies, and registers the schemas of the public ones, so
+ * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public ones, so
  * that any producer finds both. Workers also create missing topics, but with the partition counts of a small machine.
  * Existing topics keep their partitions, because otherwise keys would move between them. Those that promise to erase
  * records get the declared configuration.
@@ -40,16 +40,17 @@ export async function provisionTopics(brokers: string, registryUrl: string, part
 }
 
 /**
- * Returns all public, repartition and changelog topics.
+ * Returns all public, repartition and changelog topics, and those of sinks.
  * @param existing partition counts of existing topics, which determine those of their changelogs
  */
 export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<string, number> = new Map()): TopicSpec[] {
   const planned = typeof partitionsOf === 'string' ? countsOf(partitionsOf) : partitionsOf
   const topologies = pipelineServices.flatMap(declaredTopologies).map((topology) => ({ topology, declaration: topology.declare() }))
   const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
-  const counts = new Map([...topics, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
+  const declared = [...topics, ...pipelineServices.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)]
+  const counts = new Map([...declared, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
   const specs = [
-    ...topics.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
+    ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
   return specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))

@@ -72,11 +72,14 @@ export {
 
 // Sinks
 
+export { retryTopic } from './sinks/deliveries/deliveries.ts'
+export { DELIVERED, type DeliveryOutcome, type DeliveryTarget } from './sinks/deliveries/delivery.ts'
+export { type HttpMessage, type HttpSender, httpSender } from './sinks/deliveries/http-sender.ts'
 export { createSink, type Sink, type SinkDeps, type SinkOptions } from './sinks/sink.ts'
 export { type SinkGroup, type SinkSeat, sinkGroup } from './sinks/sink-group.ts'
 export { sinkRunner } from './sinks/sink-runner.ts'
 export { tableTarget } from './sinks/table-target.ts'
-export { type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './sinks/target.ts'
+export { type SinkBatch, type SinkRecord, type SinkTarget, TargetUnavailableError, type WriteResult } from './sinks/target.ts'
 export { viewTarget } from './sinks/view-target.ts'
 
 // Dead letters, for command-line tools

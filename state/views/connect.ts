@@ -28,6 +28,8 @@ interface SinkLog {
  * whether it was applied.
  */
 const COMMAND_TIMEOUT_MS = 10_000
+/** Time limit of a read by a sink that only looks something up. A read that fails is repeated later. */
+const READ_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
 /** Longest pause between attempts to reconnect. It is short so that the sink notices soon when Redis is back. */
 const LONGEST_RECONNECT_MS = 1_000
@@ -62,10 +64,19 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
 
 /** Connects to the Redis that a sink writes views to. The sink retries failed commands. */
 export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
+  return connectForSink(place, log, { commandTimeout: COMMAND_TIMEOUT_MS })
+}
+
+/** Connects to the Redis in which a sink only looks things up. Reads of one turn of the event loop share a request. */
+export function connectLookupRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
+  return connectForSink(place, log, { commandTimeout: READ_TIMEOUT_MS, enableAutoPipelining: true })
+}
+
+function connectForSink(place: RedisPlace, log: SinkLog, settings: RedisOptions): Redis | Cluster {
   return connectRedis({
     ...place,
     settings: {
-      commandTimeout: COMMAND_TIMEOUT_MS,
+      ...settings,
       connectTimeout: CONNECT_TIMEOUT_MS,
       // After a failover the address may belong to a replica, so reconnect.
       reconnectOnError: (error) => error.message.startsWith('READONLY'),

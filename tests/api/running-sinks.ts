@@ -16,7 +16,7 @@ export async function startTrendSinks(env: Readonly<Record<string, string>>) {
   const runtime = systemRuntime(log)
   const transport = kafkaTransport({ brokers: [...config.brokers], clientId: 'test-sinks' }, { runtime })
   await transport.connect()
-  const context = { config, transport, registry: registryClient({ url: config.schemaRegistryUrl }), runtime }
+  const context = { config, transport, registry: registryClient({ url: config.schemaRegistryUrl }), runtime, resources: undefined }
   const group = sinkGroup({ groupId: 'test-sinks', memberId: randomUUID() }, { transport, runtime })
   const runners = trendSinks.map((sink) => sink.open(context, group.seat()))
   for (const runner of runners) await runner.start()

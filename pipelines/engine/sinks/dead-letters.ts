@@ -1,9 +1,19 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
-import type { Transport } from '../../../kafka/transport.ts'
+import type { RecordChunk, Transport } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { deadLetterParts } from '../task/dead-letter.ts'
 import { deadLetterSpec } from '../topology/internal-topics.ts'
-import type { BadRecord } from './queue.ts'
+import type { RecordOrigin } from './deliveries/retry-record.ts'
+
+/** A record that a sink gives up. */
+export interface SinkDeadLetter {
+  readonly chunk: RecordChunk
+  readonly row: number
+  readonly code: string
+  readonly message: string
+  /** Where the record was first, if the chunk is of another topic. */
+  readonly origin?: RecordOrigin
+}
 
 /**
  * Stores the records that a sink cannot use, with their source and the reason. The topic and the headers match those of
@@ -11,11 +21,11 @@ import type { BadRecord } from './queue.ts'
  */
 export interface SinkDeadLetters {
   /** Resolves when the brokers have acknowledged all of them. */
-  send(bad: readonly BadRecord[]): Promise<void>
+  send(bad: readonly SinkDeadLetter[]): Promise<void>
   close(): Promise<void>
 }
 
-/** The processor's name in dead letters of a sink. They fail at decoding, so no processor has rejected them. */
+/** The processor's name in dead letters of a sink, which has none. */
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
@@ -38,14 +48,14 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
     }
   }
 
-  function send(bad: readonly BadRecord[]): Promise<void> {
+  function send(bad: readonly SinkDeadLetter[]): Promise<void> {
     // The partitions share the producer, which can run only one commit at a time.
     const sent = last.then(() => sendNow(bad))
     last = sent.catch(() => {})
     return sent
   }
 
-  async function sendNow(bad: readonly BadRecord[]): Promise<void> {
+  async function sendNow(bad: readonly SinkDeadLetter[]): Promise<void> {
     ready ??= openProducer().catch((error) => {
       ready = undefined
       throw error
@@ -53,8 +63,9 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
     const producer = await ready
     const appender = producer.appender(topic.name, partitionFor(Buffer.from(sink), topic.partitions))
     try {
-      for (const { chunk, row, code, message } of bad) {
-        const { headers, keyEnd, valueEnd } = deadLetterParts(chunk, row, { topology: sink, processor: NO_PROCESSOR, code, message })
+      for (const { chunk, row, origin, ...reason } of bad) {
+        const cause = { topology: sink, processor: NO_PROCESSOR, ...reason }
+        const { headers, keyEnd, valueEnd } = deadLetterParts(chunk, row, cause, origin)
         const { buffer, keyStart, valueStart } = chunk
         const key = keyStart[row] < 0 ? null : buffer
         const value = valueStart[row] < 0 ? null : buffer

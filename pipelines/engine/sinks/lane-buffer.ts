@@ -19,7 +19,8 @@ export interface LaneBuffer {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  take(now: number): Taken | undefined
+  /** @param maxRecords if fewer than the limit of a batch */
+  take(now: number, maxRecords?: number): Taken | undefined
   /** Returns true if there is enough for a batch or the first record has waited long enough. */
   isBatchDue(now: number): boolean
   /** The time at which the first record will have waited long enough. */
@@ -65,8 +66,8 @@ export function laneBuffer(partition: TopicPartition, fetcher: Fetcher, limits: 
       if (wasEmpty && queue.records > 0) waitingSince = now
       balance()
     },
-    take(now) {
-      const taken = queue.take(limits)
+    take(now, maxRecords = limits.maxRecords) {
+      const taken = queue.take({ ...limits, maxRecords })
       waitingSince = queue.records > 0 ? now : NEVER
       balance()
       return taken

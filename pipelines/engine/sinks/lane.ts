@@ -1,17 +1,12 @@
-import {
-  FencedError,
-  type Fetcher,
-  type OffsetToCommit,
-  type PartitionData,
-  type TopicPartition,
-  TransportError,
-} from '../../../kafka/transport.ts'
+import type { Fetcher, OffsetToCommit, PartitionData, TopicPartition } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { missingSchemas } from '../missing-schemas.ts'
 import { laneBuffer } from './lane-buffer.ts'
+import type { LaneTools } from './lane-tools.ts'
 import type { SinkMetrics } from './metrics.ts'
 import { OwnedElsewhereError } from './ownership.ts'
-import type { BadRecord, PartitionQueue, Taken } from './queue.ts'
+import { isPassing } from './passing.ts'
+import type { BadRecord, Taken } from './queue.ts'
 import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
@@ -25,25 +20,18 @@ import { type PartitionFacts, type SinkTarget, TargetUnavailableError, type Writ
  */
 export type LaneState = 'opening' | 'running' | 'closing' | 'closed'
 
-const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
+/** The states that may follow each state. */
+export const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
   opening: ['running', 'closing'],
   running: ['opening', 'closing'],
   closing: ['closed'],
   closed: [],
 }
 
-export interface LaneDeps {
+export interface LaneDeps extends LaneTools {
   readonly target: SinkTarget
   readonly fetcher: Fetcher
   readonly metrics: SinkMetrics
-  readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
-  readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
-  /**
-   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
-   *   partition
-   */
-  readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
-  readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
   /** Stores records that cannot be used; if undefined, they are only counted. */
   readonly deadLetters: ((bad: readonly BadRecord[]) => Promise<void>) | undefined
   readonly runtime: Pick<Runtime, 'random' | 'log'>
@@ -74,24 +62,16 @@ export interface Lane {
   close(): void
   /** Returns the offset to commit, if it has changed since the last call or the last commit is too old. */
   takeCommit(now: number): OffsetToCommit | undefined
+  /** The last offset to commit was not stored. */
+  commitFailed(): void
 }
 
 /**
  * Interval at which the offsets of idle partitions are committed again. Offsets of a group without members expire, by
  * default after seven days.
  */
-const COMMIT_AGAIN_MS = 3_600_000
+export const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
-
-/** Returns true for errors that a retry may cure. A lost membership also arrives as an event, which closes the lane. */
-function isPassing(error: unknown): error is Error {
-  return (
-    error instanceof TargetUnavailableError ||
-    error instanceof OwnedElsewhereError ||
-    error instanceof FencedError ||
-    (error instanceof TransportError && !error.fatal)
-  )
-}
 
 export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   const { target, fetcher, metrics, runtime } = deps
@@ -294,5 +274,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     dueAt,
     close,
     takeCommit,
+    commitFailed() {
+      committed = undefined
+    },
   }
 }

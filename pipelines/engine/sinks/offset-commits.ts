@@ -2,21 +2,23 @@ import { type MemberlessGroup, type OffsetToCommit, partitionKey } from '../../.
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Lane } from './lane.ts'
 
-/** Interval of commits. Only lag monitors, and tables whose rows have expired, use the offsets in Kafka. */
-const COMMIT_EVERY_MS = 1_000
+/** Pause after a commit that failed. */
+const AFTER_FAILURE_MS = 1_000
 
 export interface OffsetCommitsDeps {
   /** Called before each commit. @throws an error if another process may own the partitions by now */
   readonly confirm: () => Promise<void>
+  /** Shortest time between two commits. */
+  readonly everyMs: number
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }
 
 /**
- * Commits the offsets that the target has applied, one commit at a time. It only logs failures, because nothing depends
- * on these offsets.
+ * Commits the offsets of the lanes, one commit at a time. A failure is only logged: lanes offer their offsets again,
+ * and a restart reads a little more twice.
  */
 export interface OffsetCommits {
-  /** True when a second has passed since the last commit and none is running. */
+  /** True when the next commit may begin. */
   readonly isDue: boolean
   /** Never rejects. */
   commit(lanes: Iterable<Lane>): Promise<void>
@@ -28,8 +30,8 @@ export interface OffsetCommits {
  * @param group the group with the sink's name. Kafka accepts its offsets from any process, so `confirm` must stop a
  * process that has lost its membership without noticing.
  */
-export function offsetCommits(group: MemberlessGroup, { confirm, runtime }: OffsetCommitsDeps): OffsetCommits {
-  let lastAt = 0
+export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
+  let nextAt = 0
   let underWay: Promise<void> | undefined
 
   async function store(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void> {
@@ -39,19 +41,27 @@ export function offsetCommits(group: MemberlessGroup, { confirm, runtime }: Offs
 
   return {
     get isDue() {
-      return underWay === undefined && runtime.monotonic() - lastAt >= COMMIT_EVERY_MS
+      return underWay === undefined && runtime.monotonic() >= nextAt
     },
     async commit(lanes) {
       await underWay
-      lastAt = runtime.monotonic()
+      const now = runtime.monotonic()
+      nextAt = now + everyMs
       const offsets = new Map<string, OffsetToCommit>()
+      const taken: Lane[] = []
       for (const lane of lanes) {
-        const offset = lane.takeCommit(lastAt)
-        if (offset) offsets.set(partitionKey(offset.topic, offset.partition), offset)
+        const offset = lane.takeCommit(now)
+        if (offset === undefined) continue
+        offsets.set(partitionKey(offset.topic, offset.partition), offset)
+        taken.push(lane)
       }
       if (offsets.size === 0) return
       underWay = store(offsets)
-        .catch((error: Error) => runtime.log.warn({ sink: group.groupId, reason: error.message }, 'sink_commit_failed'))
+        .catch((error: Error) => {
+          runtime.log.warn({ sink: group.groupId, reason: error.message }, 'sink_commit_failed')
+          nextAt = runtime.monotonic() + Math.max(everyMs, AFTER_FAILURE_MS)
+          for (const lane of taken) lane.commitFailed()
+        })
         .finally(() => {
           underWay = undefined
         })

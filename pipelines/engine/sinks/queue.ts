@@ -10,9 +10,15 @@ export interface BadRecord {
   readonly message: string
 }
 
+/** A record together with its bytes, for sinks that write it to another topic. */
+export interface QueuedRecord extends SinkRecord {
+  readonly chunk: RecordChunk
+  readonly row: number
+}
+
 /** The records that `take` removed from the queue. */
 export interface Taken {
-  readonly records: SinkRecord[]
+  readonly records: QueuedRecord[]
   readonly bad: BadRecord[]
   /** The offset after the removed records. */
   readonly next: number
@@ -69,7 +75,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
   }
 
   function take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined {
-    const taken: SinkRecord[] = []
+    const taken: QueuedRecord[] = []
     const bad: BadRecord[] = []
     let next = -1
     let count = 0
@@ -79,7 +85,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       const { chunk, after } = chunks[0]
       const record = decodeRow(chunk, row)
       if (record === undefined) break
-      if ('code' in record) bad.push(record)
+      if (isBad(record)) bad.push(record)
       else taken.push(record)
       const size = recordBytes(chunk, row)
       bytes -= size
@@ -97,7 +103,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
   }
 
   /** Returns undefined when the schema of the record must be loaded first. */
-  function decodeRow(chunk: RecordChunk, at: number): SinkRecord | BadRecord | undefined {
+  function decodeRow(chunk: RecordChunk, at: number): QueuedRecord | BadRecord | undefined {
     if (chunk.unreadable !== undefined) return { chunk, row: at, code: 'unreadable_batch', message: chunk.unreadable }
     if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }
     let key: unknown
@@ -108,7 +114,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
     }
     try {
       const value = chunk.valueStart[at] < 0 ? null : valueCodec.decode(chunk.buffer, chunk.valueStart[at], chunk.valueEnd[at])
-      return { offset: chunk.offsets[at], timestamp: chunk.timestamps[at], key, value }
+      return { offset: chunk.offsets[at], timestamp: chunk.timestamps[at], key, value, chunk, row: at }
     } catch (error) {
       return refusal(chunk, at, 'undecodable_value', error)
     }
@@ -141,6 +147,10 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       return waitsForSchema
     },
   }
+}
+
+function isBad(record: QueuedRecord | BadRecord): record is BadRecord {
+  return 'code' in record
 }
 
 function recordBytes(chunk: RecordChunk, row: number): number {

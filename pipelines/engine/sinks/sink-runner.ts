@@ -1,6 +1,7 @@
 import { partitionKey } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Runner, Sample } from '../worker/runner.ts'
+import type { DeliveryStatus } from './deliveries/deliveries.ts'
 import type { Sink } from './sink.ts'
 import { TargetUnavailableError } from './target.ts'
 
@@ -83,6 +84,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
 }
 
 function* sinkSamples(sink: Sink): Generator<Sample> {
+  if (sink.deliveries !== undefined) yield* deliverySamples(sink.name, sink.deliveries)
   for (const [metric, value] of Object.entries(sink.metrics)) {
     yield {
       name: `sink_${metric.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}_total`,
@@ -99,4 +101,19 @@ function* sinkSamples(sink: Sink): Generator<Sample> {
       value: lane.lag,
     }
   }
+}
+
+function* deliverySamples(sink: string, { delivered, dropped, failed, deadLettered, running }: DeliveryStatus): Generator<Sample> {
+  const help = 'Outcomes of deliveries, counted by a sink since its start'
+  const sample = (outcome: string, reason: string, value: number): Sample => ({
+    name: 'sink_deliveries_total',
+    help,
+    labels: { sink, outcome, reason },
+    value,
+  })
+  yield sample('delivered', '', delivered)
+  for (const [outcome, counts] of Object.entries({ dropped, failed, dead_lettered: deadLettered })) {
+    for (const [reason, count] of counts) yield sample(outcome, reason, count)
+  }
+  yield { name: 'sink_deliveries_running', help: 'Deliveries that run now', labels: { sink }, value: running }
 }

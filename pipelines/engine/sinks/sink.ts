@@ -3,14 +3,15 @@ import { type AnyValueTopic, openSerdes } from '../../../kafka/serdes.ts'
 import { type Fetcher, type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
+import { copies } from './copies.ts'
 import { kafkaDeadLetters, type SinkDeadLetters } from './dead-letters.ts'
+import { type DeliveryStatus, deliveries } from './deliveries/deliveries.ts'
+import type { DeliveryTarget } from './deliveries/delivery.ts'
 import type { Lane, LaneState } from './lane.ts'
-import { laneFactory } from './lane-factory.ts'
 import { type SinkMetrics, sinkMetrics } from './metrics.ts'
 import { type OffsetCommits, offsetCommits } from './offset-commits.ts'
 import type { SinkAssignment, SinkSeat } from './sink-group.ts'
 import type { SinkTarget } from './target.ts'
-import { prepareSinkTopics } from './topics.ts'
 
 export interface SinkOptions {
   /** A stable name for the consumer group that stores the offsets, and for the dead-letter topic. */
@@ -28,7 +29,8 @@ export interface SinkOptions {
 export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  readonly target: SinkTarget
+  /** A store to copy the topics into, or a receiver to which each record of the only topic is delivered. */
+  readonly target: SinkTarget | DeliveryTarget
   /** The sink's seat in the group whose processes share the partitions. */
   readonly seat: SinkSeat
   readonly runtime: Runtime
@@ -44,8 +46,9 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a target. The target stores its offsets with the data, so repeated records change nothing and an
- * emptied target is filled again from the log. Processes that run the same sink share its partitions.
+ * Copies topics into a store. The store keeps its offsets with the data, so repeated records change nothing and an
+ * emptied store is filled again from the log. With a `DeliveryTarget` it delivers single records instead, at least
+ * once. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string
@@ -57,6 +60,8 @@ export interface Sink {
   /** True when the partitions are assigned and each of them is caught up or still served by an earlier version. */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
+  /** Undefined for sinks that copy. */
+  readonly deliveries: DeliveryStatus | undefined
   lanes(): LaneStatus[]
 }
 
@@ -82,11 +87,14 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const stopGraceMs = options.stopGraceMs ?? DEFAULT_STOP_GRACE_MS
   const goodbyeMs = Math.min(stopGraceMs, GOODBYE_GRACE_MS)
   const metrics = sinkMetrics()
+  const delivering = 'deliver' in target ? deliveries(name, topics, target, transport) : undefined
+  const kind = delivering ?? copies(name, topics, target as SinkTarget, transport)
   const lanes = new Map<string, Lane>()
   /** Undefined until the group has made the first assignment. */
   let assignment: SinkAssignment | undefined
   let commits: OffsetCommits | undefined
   let stopping = false
+  let turn = 0
   let fetcher: Fetcher | undefined
   let offsets: MemberlessGroup | undefined
   let running: Promise<void> | undefined
@@ -94,27 +102,17 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   async function loop(): Promise<void> {
     let deadLetters: SinkDeadLetters | undefined
     try {
-      await prepareSinkTopics(transport, name, topics, target)
+      await kind.prepareTopics()
       const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
       deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
       const fetching = transport.fetcher({ unreadableBatches: 'stand-in' })
       const group = transport.memberlessGroup(name)
       fetcher = fetching
       offsets = group
-      commits = offsetCommits(group, { confirm: target.confirmsOwnership ? seat.confirmMembership : async () => {}, runtime })
-      const newLane = laneFactory({
-        topics,
-        transport,
-        fetcher: fetching,
-        group,
-        seat,
-        serdes,
-        target,
-        metrics,
-        runtime,
-        deadLetters: deadLetters?.send,
-      })
-      seat.take({ topics: topics.map((topic) => topic.name), wake: fetching.wake })
+      const confirm = kind.confirmsOwnership ? seat.confirmMembership : async () => {}
+      commits = offsetCommits(group, { confirm, everyMs: kind.commitEveryMs, runtime })
+      const newLane = kind.lanes({ transport, fetcher: fetching, group, seat, serdes, metrics, runtime, deadLetters })
+      seat.take({ topics: kind.topics.map((topic) => topic.name), wake: fetching.wake })
       while (!stopping) {
         assignment = seat.assigned()
         await followAssignment(newLane)
@@ -148,9 +146,12 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
+  /** Begins with another lane each time, so that each one gets its turn where they share something scarce. */
   function stepAll(): void {
     const at = runtime.monotonic()
-    for (const lane of lanes.values()) lane.step(at)
+    const all = [...lanes.values()]
+    turn = (turn + 1) % Math.max(1, all.length)
+    for (let i = 0; i < all.length; i++) all[(turn + i) % all.length].step(at)
   }
 
   function earliest(at: number): number {
@@ -179,6 +180,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     await fetcher?.close()
     await offsets?.close()
     await seat.leave()
+    await kind.close()
     await deadLetters?.close()
   }
 
@@ -203,7 +205,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
 
   return {
     name,
-    topics: topics.map((topic) => topic.name),
+    topics: kind.topics.map((topic) => topic.name),
     run() {
       running ??= loop()
       return running
@@ -214,6 +216,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       return [...assignment.partitions.keys()].map((key) => lanes.get(key)).every((lane) => lane?.caughtUp || lane?.isOwnedElsewhere)
     },
     metrics,
+    get deliveries() {
+      return delivering?.status()
+    },
     lanes: () =>
       [...lanes.values()].map(({ partition, state, applied, lag, queuedBytes, caughtUp }) => ({
         ...partition,

@@ -1,6 +1,6 @@
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import { recordBytesBound } from '../../../kafka/record-batch/writer.ts'
-import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
+import type { RecordChunk, RecordHeader, TopicPartition } from '../../../kafka/transport.ts'
 import { LARGE_MAX_BATCH_BYTES } from '../../../schemas/topic.ts'
 import type { RecordContext } from '../topology/api.ts'
 
@@ -43,6 +43,13 @@ const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 
+/** Where a record was first, if a sink has moved it to another topic since. */
+interface EarlierPlace extends TopicPartition {
+  readonly offset: number
+  readonly timestamp: number
+  readonly headers: readonly RecordHeader[]
+}
+
 export interface DeadLetterCause {
   readonly topology: string
   /** The processor that rejected the record; empty when it could not be decoded. */
@@ -65,12 +72,18 @@ export interface DeadLetterParts {
  * Returns the parts of a record that fit into the dead-letter topic. A source topic may accept compressed batches up to
  * its broker's limit, so a record may be too large when it is uncompressed or has more headers. In that case its value
  * is cut, and a header says so. A key or headers that leave no room for the value are cut or omitted as well.
+ * @param place the record's origin; by default the place in the chunk
  */
-export function deadLetterParts(chunk: RecordChunk, row: number, cause: DeadLetterCause): DeadLetterParts {
+export function deadLetterParts(
+  chunk: RecordChunk,
+  row: number,
+  cause: DeadLetterCause,
+  place: EarlierPlace = placeIn(chunk, row),
+): DeadLetterParts {
   const keyBytes = Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row])
   const valueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
-  const own = headersOf(chunk, row)
-  const about = causeHeaders(chunk, row, cause)
+  const own = place.headers
+  const about = causeHeaders(place, cause)
   // The letter contains none of the batch's records, so a replay must skip it.
   if (chunk.unreadable !== undefined)
     return { headers: [...about, { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from('batch') }], keyEnd: -1, valueEnd: -1 }
@@ -101,13 +114,18 @@ function cutHeader(key: number, headers: number, value: number): RecordHeader {
   return { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from(parts.map(([name, bytes]) => `${name}=${bytes}`).join(' ')) }
 }
 
-function causeHeaders(chunk: RecordChunk, row: number, cause: DeadLetterCause): RecordHeader[] {
+function placeIn(chunk: RecordChunk, row: number): EarlierPlace {
+  const { topic, partition, offsets, timestamps } = chunk
+  return { topic, partition, offset: offsets[row], timestamp: timestamps[row], headers: headersOf(chunk, row) }
+}
+
+function causeHeaders(place: EarlierPlace, cause: DeadLetterCause): RecordHeader[] {
   const names = DEAD_LETTER_HEADERS
   const fields: [string, string][] = [
-    [names.topic, chunk.topic],
-    [names.partition, String(chunk.partition)],
-    [names.offset, String(chunk.offsets[row])],
-    [names.timestamp, String(chunk.timestamps[row])],
+    [names.topic, place.topic],
+    [names.partition, String(place.partition)],
+    [names.offset, String(place.offset)],
+    [names.timestamp, String(place.timestamp)],
     [names.code, cause.code],
     [names.message, cause.message.slice(0, MAX_MESSAGE_CHARACTERS)],
     [names.topology, cause.topology],

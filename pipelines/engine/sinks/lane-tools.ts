@@ -1,27 +1,33 @@
 import type { Serdes } from '../../../kafka/serdes.ts'
-import { type Fetcher, type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
+import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
-import { type Lane, type LaneDeps, openLane } from './lane.ts'
 import { ownershipCheck } from './ownership.ts'
-import { partitionQueue } from './queue.ts'
+import { type PartitionQueue, partitionQueue } from './queue.ts'
 import type { SinkSeat } from './sink-group.ts'
 import type { PartitionFacts } from './target.ts'
 
-/** The dependencies that all lanes of a sink share. */
-export interface LaneFactoryDeps extends Pick<LaneDeps, 'target' | 'metrics' | 'runtime' | 'deadLetters'> {
-  readonly topics: readonly AnyTopic[]
+export interface LaneToolsDeps {
   readonly transport: Transport
-  readonly fetcher: Fetcher
   /** Stores the sink's offsets. */
   readonly group: MemberlessGroup
   readonly seat: SinkSeat
   readonly serdes: Serdes
 }
 
-/** Creates the lanes of one sink. */
-export function laneFactory(deps: LaneFactoryDeps): (partition: TopicPartition) => Lane {
-  const { topics, transport, group, seat, serdes, ...shared } = deps
-  const byName = new Map(topics.map((topic) => [topic.name, topic]))
+/** The connections of a lane to the rest of the sink. */
+export interface LaneTools {
+  readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
+  readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
+  /**
+   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
+   *   partition
+   */
+  readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
+  readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
+}
+
+/** @returns the tools for lanes whose records have the formats of a topic */
+export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (topic: AnyTopic) => LaneTools {
   const refuseIfOwnedElsewhere = ownershipCheck(group)
 
   async function factsOf(partition: TopicPartition): Promise<PartitionFacts> {
@@ -39,15 +45,13 @@ export function laneFactory(deps: LaneFactoryDeps): (partition: TopicPartition) 
     await Promise.all([seat.confirmMembership(), refuseIfOwnedElsewhere(partition)])
   }
 
-  return (partition) => {
-    const topic = byName.get(partition.topic) as AnyTopic
+  return (topic) => {
     const value = serdes.codecFor(topic)
-    return openLane(partition, {
-      ...shared,
+    return {
       factsOf,
       confirmOwnership,
       newQueue: (isMissing) => partitionQueue({ key: topic.key, value, isMissing }),
       loadSchema: serdes.schemas.load,
-    })
+    }
   }
 }

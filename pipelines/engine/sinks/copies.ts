@@ -1,0 +1,31 @@
+import type { Transport } from '../../../kafka/transport.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import { openLane } from './lane.ts'
+import { laneTools } from './lane-tools.ts'
+import type { SinkKind, SinkParts } from './sink-kind.ts'
+import type { SinkTarget } from './target.ts'
+import { prepareSinkTopics } from './topics.ts'
+
+/** Only lag monitors, and tables whose rows have expired, use the offsets in Kafka. */
+const COMMIT_EVERY_MS = 1_000
+
+/** Describes a sink that copies topics into a store that keeps their offsets. */
+export function copies(name: string, topics: readonly AnyTopic[], target: SinkTarget, transport: Transport): SinkKind {
+  const byName = new Map(topics.map((topic) => [topic.name, topic]))
+
+  function lanes({ fetcher, metrics, runtime, deadLetters, ...connections }: SinkParts) {
+    const toolsFor = laneTools(connections)
+    const shared = { target, fetcher, metrics, runtime, deadLetters: deadLetters?.send }
+    return (partition: { readonly topic: string; readonly partition: number }) =>
+      openLane(partition, { ...shared, ...toolsFor(byName.get(partition.topic) as AnyTopic) })
+  }
+
+  return {
+    topics,
+    confirmsOwnership: target.confirmsOwnership === true,
+    commitEveryMs: COMMIT_EVERY_MS,
+    prepareTopics: () => prepareSinkTopics(transport, name, topics, target),
+    lanes,
+    async close() {},
+  }
+}

@@ -1,0 +1,148 @@
+import { murmur2 } from '../../../../kafka/partitioner.ts'
+import { type PublishAppender, type Publisher, type Transport, TransportError } from '../../../../kafka/transport.ts'
+import type { Runtime } from '../../../../runtime/runtime.ts'
+import type { SinkDeadLetter, SinkDeadLetters } from '../dead-letters.ts'
+import { isPassing } from '../passing.ts'
+import type { BadRecord, QueuedRecord } from '../queue.ts'
+import { countOne, type DeliveryCounts } from './counts.ts'
+import type { DeliveryOutcome, DeliveryTarget } from './delivery.ts'
+import { originOf, type RetryState, retryHeaders } from './retry-record.ts'
+import { planRetry, type RetryPlan, retryPartition } from './retry-schedule.ts'
+
+export interface CourierDeps {
+  readonly target: DeliveryTarget
+  readonly transport: Transport
+  readonly retryTopic: string
+  /** Number of partitions of the retry topic. */
+  retryPartitions(): number
+  readonly deadLetters: SinkDeadLetters | undefined
+  readonly counts: DeliveryCounts
+  readonly runtime: Pick<Runtime, 'now' | 'random' | 'sleep' | 'log'>
+}
+
+/** A record to deliver. */
+export interface Attempt {
+  readonly record: QueuedRecord
+  /** Its failed attempts; undefined for the first one. */
+  readonly retry: RetryState | undefined
+}
+
+/** Takes a record to its receiver or, if that fails, to the retry topic or the dead letters. */
+export interface Courier {
+  readonly name: string
+  /**
+   * @param release called when the receiver has answered
+   * @param closing fires when the partition is given up
+   * @returns `abandoned` if the record is nowhere but in its partition
+   */
+  deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
+  /** Makes a record that cannot be decoded a dead letter. */
+  setAside(bad: BadRecord, closing: AbortSignal): Promise<'done' | 'abandoned'>
+  close(): Promise<void>
+}
+
+/** How long failed records are repeated. A receiver that is away for longer is an operator's business. */
+const GIVE_UP_AFTER_MS = 24 * 3_600_000
+/** First and longest pause when Kafka does not take a record. */
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 5_000
+
+type Failed = Extract<DeliveryOutcome, { outcome: 'failed' | 'refused' }>
+
+export function courier(deps: CourierDeps): Courier {
+  const { target, transport, retryTopic, deadLetters, counts, runtime } = deps
+  const giveUpAfterMs = target.giveUpAfterMs ?? GIVE_UP_AFTER_MS
+  const appenders = new Map<number, PublishAppender>()
+  let publisher: Publisher | undefined
+
+  async function deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'> {
+    const startedAt = runtime.now()
+    const outcome = await target.deliver(attempt.record).finally(release)
+    switch (outcome.outcome) {
+      case 'delivered':
+        counts.delivered++
+        return 'done'
+      case 'dropped':
+        countOne(counts.dropped, outcome.code)
+        return 'done'
+      case 'failed':
+      case 'refused':
+        countOne(counts.failed, outcome.code)
+        return await postpone(attempt, outcome, startedAt, closing)
+    }
+  }
+
+  async function postpone(attempt: Attempt, outcome: Failed, startedAt: number, closing: AbortSignal): Promise<'done' | 'abandoned'> {
+    const { record, retry } = attempt
+    const origin = retry?.origin ?? originOf(record.chunk, record.row)
+    const failures = (retry?.failures ?? 0) + 1
+    const firstAt = retry?.firstAt ?? startedAt
+    const plan = outcome.outcome === 'refused' ? undefined : planned({ failures, firstAt, outcome })
+    const { chunk, row } = record
+    const letter: SinkDeadLetter = { chunk, row, code: outcome.code, message: messageOf(outcome, failures), origin }
+    if (plan === undefined) return await giveUp(letter, closing)
+    const state: RetryState = { origin, failures, firstAt, notBefore: plan.notBefore }
+    try {
+      return await persist(() => publish(record, state, plan, outcome.code), closing)
+    } catch (error) {
+      if (!(error instanceof TransportError) || error.code !== 'MESSAGE_TOO_LARGE') throw error
+      return await giveUp(letter, closing)
+    }
+  }
+
+  function planned({ failures, firstAt, outcome }: { failures: number; firstAt: number; outcome: Failed }): RetryPlan | undefined {
+    const retryAfterMs = 'retryAfterMs' in outcome ? outcome.retryAfterMs : undefined
+    return planRetry({ failures, firstAt, now: runtime.now(), retryAfterMs }, giveUpAfterMs, runtime.random)
+  }
+
+  async function giveUp(letter: SinkDeadLetter, closing: AbortSignal): Promise<'done' | 'abandoned'> {
+    const ended = await setAside(letter, closing)
+    if (ended === 'done') countOne(counts.deadLettered, letter.code)
+    return ended
+  }
+
+  async function setAside(letter: SinkDeadLetter, closing: AbortSignal): Promise<'done' | 'abandoned'> {
+    if (deadLetters === undefined) return 'done'
+    return await persist(() => deadLetters.send([letter]), closing)
+  }
+
+  /** Repeats a write to Kafka until it succeeds. Once the partition is given up, its next owner repeats the record. */
+  async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      try {
+        await write()
+        return 'done'
+      } catch (error) {
+        if (!isPassing(error)) throw error
+        runtime.log.warn({ target: target.name, reason: error.message }, 'sink_record_not_moved')
+        if (closing.aborted) return 'abandoned'
+        await runtime.sleep(pause, closing)
+      }
+    }
+  }
+
+  function publish({ chunk, row }: QueuedRecord, state: RetryState, { step }: RetryPlan, reason: string): Promise<void> {
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = chunk
+    const hash = murmur2(buffer, keyStart[row], keyEnd[row]) & 0x7fffffff
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const receipt = { settled: (_count: number, error: TransportError | undefined) => (error === undefined ? resolve() : reject(error)) }
+    const value = valueStart[row] < 0 ? null : buffer
+    const fields = [runtime.now(), buffer, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row]] as const
+    appenderFor(retryPartition(step, hash, deps.retryPartitions())).append(receipt, ...fields, retryHeaders(state, reason))
+    return promise
+  }
+
+  /** Opens the publisher on first use, because most processes never need it. */
+  function appenderFor(partition: number): PublishAppender {
+    publisher ??= transport.publisher()
+    const appender = appenders.get(partition) ?? publisher.appender(retryTopic, partition)
+    appenders.set(partition, appender)
+    return appender
+  }
+
+  return { name: target.name, deliver, setAside, close: async () => publisher?.close() }
+}
+
+function messageOf({ message }: Failed, failures: number): string {
+  return failures === 1 ? message : `${message} (attempt ${failures})`
+}

@@ -1,0 +1,35 @@
+import type { SinkRecord } from '../target.ts'
+
+/**
+ * A receiver of single records that keeps no offsets: a web server, or a log. Deliveries run concurrently and in no
+ * order. Each record is delivered at least once, so the receiver must recognize repetitions by an id in the record.
+ */
+export interface DeliveryTarget {
+  /** Appears in logs and metrics. */
+  readonly name: string
+  /** Maximum number of deliveries that run at the same time in one process. */
+  readonly concurrency: number
+  /**
+   * How long failed deliveries are repeated, counted from a record's first attempt. After that, the record becomes a
+   * dead letter.
+   * @default 24 hours
+   */
+  readonly giveUpAfterMs?: number
+  /**
+   * Delivers one record. It must end by itself within some seconds, because a partition cannot move while it runs. An
+   * error that it throws stops the sink.
+   */
+  deliver(record: SinkRecord): Promise<DeliveryOutcome>
+}
+
+/** What became of one attempt. Codes are short, because they are labels of metrics. */
+export type DeliveryOutcome =
+  | { readonly outcome: 'delivered' }
+  /** Nobody needs the record any more. */
+  | { readonly outcome: 'dropped'; readonly code: string }
+  /** Another attempt may succeed. */
+  | { readonly outcome: 'failed'; readonly code: string; readonly message: string; readonly retryAfterMs?: number }
+  /** No attempt will succeed: the record becomes a dead letter at once. */
+  | { readonly outcome: 'refused'; readonly code: string; readonly message: string }
+
+export const DELIVERED: DeliveryOutcome = { outcome: 'delivered' }

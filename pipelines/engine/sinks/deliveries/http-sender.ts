@@ -1,0 +1,131 @@
+import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http'
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import type { Runtime } from '../../../../runtime/runtime.ts'
+import { DELIVERED, type DeliveryOutcome } from './delivery.ts'
+
+export interface HttpSenderOptions {
+  /** An http or https address. */
+  readonly url: URL
+  /** Maximum number of connections. */
+  readonly connections: number
+  /**
+   * Time limit of a request, from its connection to the end of the answer.
+   * @default 5 s
+   */
+  readonly timeoutMs?: number
+}
+
+export interface HttpMessage {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Sends messages to one address with POST. */
+export interface HttpSender {
+  /** Never rejects. */
+  send(message: HttpMessage): Promise<DeliveryOutcome>
+  /** Ends all requests. */
+  close(): void
+}
+
+/**
+ * A receiver that needs longer should answer first and work later. With a longer limit, receivers that hang would use up
+ * the slots of those that do not.
+ */
+const TIMEOUT_MS = 5_000
+/** The answer means nothing but its status. It is read so that the connection can be used again, up to this size. */
+const MAX_ANSWER_BYTES = 16_384
+/** Maximum size of the answer's headers. */
+const MAX_HEADER_BYTES = 16_384
+
+/** Statuses below 500 after which another attempt may succeed: time-out of the request, too early, too many requests. */
+const RETRIABLE = new Set([408, 425, 429])
+const FIRST_SUCCESS = 200
+const FIRST_REDIRECT = 300
+const FIRST_SERVER_ERROR = 500
+const MS_PER_SECOND = 1_000
+/** Errors of a connection that the receiver closed while it was idle. */
+const CLOSED_WHILE_IDLE = new Set(['ECONNRESET', 'EPIPE'])
+
+export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 'setTimer' | 'now'>): HttpSender {
+  const { url, connections, timeoutMs = TIMEOUT_MS } = options
+  const isTls = url.protocol === 'https:'
+  const agentOptions = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections, scheduling: 'lifo' as const }
+  const agent = isTls ? new TlsAgent(agentOptions) : new PlainAgent(agentOptions)
+
+  async function send(message: HttpMessage): Promise<DeliveryOutcome> {
+    const first = await attempt(message)
+    // The receiver closed an idle connection while the request was on its way: that is no failure of the receiver.
+    return first === 'closed-while-idle' ? asOutcome(await attempt(message)) : first
+  }
+
+  function asOutcome(result: DeliveryOutcome | 'closed-while-idle'): DeliveryOutcome {
+    return result === 'closed-while-idle' ? failed('ECONNRESET', 'the receiver closed the connection') : result
+  }
+
+  function attempt({ headers, body }: HttpMessage): Promise<DeliveryOutcome | 'closed-while-idle'> {
+    const { promise, resolve } = Promise.withResolvers<DeliveryOutcome | 'closed-while-idle'>()
+    const bytes = Buffer.from(body)
+    const request = (isTls ? tlsRequest : plainRequest)(url, {
+      method: 'POST',
+      agent,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headers: { ...headers, 'content-length': String(bytes.length) },
+    })
+    let answered: DeliveryOutcome | undefined
+    const cancelTimer = runtime.setTimer(timeoutMs, () => {
+      settle(answered ?? failed('timeout', `no answer within ${timeoutMs} ms`))
+      request.destroy()
+    })
+
+    function settle(result: DeliveryOutcome | 'closed-while-idle'): void {
+      cancelTimer()
+      resolve(result)
+    }
+
+    request.on('response', (answer) => {
+      answered = outcomeOf(answer, runtime.now())
+      const outcome = answered
+      drain(answer, request, () => settle(outcome))
+    })
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      const wasIdle = request.reusedSocket && answered === undefined && CLOSED_WHILE_IDLE.has(error.code ?? '')
+      settle(wasIdle ? 'closed-while-idle' : (answered ?? failed(error.code ?? 'network', error.message)))
+    })
+    request.end(bytes)
+    return promise
+  }
+
+  return { send, close: () => agent.destroy() }
+}
+
+/** Reads the answer to its end, or closes the connection of an answer that is too long. */
+function drain(answer: IncomingMessage, request: ClientRequest, ended: () => void): void {
+  let bytes = 0
+  answer.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > MAX_ANSWER_BYTES) request.destroy()
+  })
+  answer.on('error', ended)
+  answer.on('close', ended)
+}
+
+/** Classifies an answer. Redirects are refused, because they could lead the request to any address. */
+function outcomeOf({ statusCode = 0, headers }: IncomingMessage, now: number): DeliveryOutcome {
+  if (statusCode >= FIRST_SUCCESS && statusCode < FIRST_REDIRECT) return DELIVERED
+  const code = `http_${statusCode}`
+  const message = `the receiver answered with status ${statusCode}`
+  if (statusCode < FIRST_SERVER_ERROR && !RETRIABLE.has(statusCode)) return { outcome: 'refused', code, message }
+  return { ...failed(code, message), retryAfterMs: retryAfter(headers['retry-after'], now) }
+}
+
+function failed(code: string, message: string): Extract<DeliveryOutcome, { outcome: 'failed' }> {
+  return { outcome: 'failed', code, message }
+}
+
+/** @param text seconds, or a date; undefined or anything else asks for nothing */
+function retryAfter(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * MS_PER_SECOND : Date.parse(text) - now
+  return ms > 0 ? ms : undefined
+}

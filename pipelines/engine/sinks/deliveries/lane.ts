@@ -1,0 +1,275 @@
+import type { Fetcher, OffsetToCommit, PartitionData, TopicPartition } from '../../../../kafka/transport.ts'
+import type { Runtime } from '../../../../runtime/runtime.ts'
+import { missingSchemas } from '../../missing-schemas.ts'
+import { COMMIT_AGAIN_MS, type Lane, type LaneState, LEGAL_NEXT } from '../lane.ts'
+import { laneBuffer } from '../lane-buffer.ts'
+import type { LaneTools } from '../lane-tools.ts'
+import type { SinkMetrics } from '../metrics.ts'
+import { isPassing } from '../passing.ts'
+import type { BadRecord, QueuedRecord } from '../queue.ts'
+import { retriedJob } from '../retried-job.ts'
+import { type PartitionFacts, TargetUnavailableError } from '../target.ts'
+import type { Attempt, Courier } from './courier.ts'
+import { doneOffsets, MAX_WINDOW_SPAN, type OffsetWindow, offsetWindow } from './offset-window.ts'
+import { retryStateOf } from './retry-record.ts'
+import { LONGEST_PAUSE_MS } from './retry-schedule.ts'
+import type { DeliverySlots } from './slots.ts'
+
+export interface DeliveryLaneDeps extends LaneTools {
+  readonly courier: Courier
+  readonly slots: DeliverySlots
+  /** True for partitions of the retry topic. */
+  readonly isRetry: boolean
+  readonly fetcher: Fetcher
+  readonly metrics: SinkMetrics
+  /** Shortest time between two commits. */
+  readonly commitEveryMs: number
+  readonly runtime: Pick<Runtime, 'now' | 'random' | 'log'>
+}
+
+/** A decoded record that waits for its time or for a slot. */
+interface Waiting {
+  readonly attempt: Attempt
+  /** Monotonic ms. */
+  readonly dueAt: number
+}
+
+/** Maximum number of decoded records of a partition. Behind them, records wait in the buffer and then in the log. */
+const MAX_RECORDS = 500
+/** Only the number of records limits what is taken from the buffer, which has a limit of bytes itself. */
+const ANY_BYTES = Number.POSITIVE_INFINITY
+const LIMITS = { maxRecords: MAX_RECORDS, maxBytes: ANY_BYTES, lingerMs: 0 }
+const NEVER = Number.POSITIVE_INFINITY
+
+/**
+ * Delivers the records of one partition, many at a time and in any order. A record is done when it was delivered or
+ * dropped, or when the retry topic or the dead letters have it. The committed offset is the first one that is not done,
+ * and its metadata tells which of the following ones are.
+ */
+export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDeps): Lane {
+  const { courier, slots, isRetry, fetcher, metrics, runtime } = deps
+  const missing = missingSchemas(() => clock)
+  const buffer = laneBuffer(partition, fetcher, LIMITS, () => deps.newQueue(missing.has))
+  const job = retriedJob({
+    wake: fetcher.wake,
+    runtime,
+    onRecovery: (attempts) => runtime.log.info({ ...partition, target: courier.name, attempts }, 'sink_goes_on'),
+    onFailure: failed,
+  })
+  const closing = new AbortController()
+  let state: LaneState = 'opening'
+  let window: OffsetWindow | undefined
+  /** Offsets that an earlier process has finished. */
+  let doneBefore: ReadonlySet<number> = new Set()
+  let waiting: Waiting[] = []
+  /** Results of background work, which the loop takes. */
+  let results: (() => void)[] = []
+  let running = 0
+  /** True if there is something to commit. */
+  let hasNews = false
+  let committedAt = 0
+  let highWatermark = 0
+  let clock = 0
+
+  function become(next: LaneState): void {
+    if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
+    state = next
+  }
+
+  function failed(error: unknown, isFirst: boolean): 'repeat' | 'drop' {
+    if (state === 'closing') return 'drop'
+    if (!isPassing(error)) throw error
+    metrics.retries++
+    if (isFirst) runtime.log.warn({ ...partition, target: courier.name, reason: error.message }, 'sink_waits')
+    return 'repeat'
+  }
+
+  async function open(): Promise<() => void> {
+    const facts = await deps.factsOf(partition)
+    return () => opened(facts)
+  }
+
+  function opened({ start, end, committed: known }: PartitionFacts): void {
+    if (state !== 'opening') return
+    become('running')
+    const isOfThisLog = known !== undefined && known.offset <= end
+    if (known !== undefined && !isOfThisLog) {
+      runtime.log.warn({ ...partition, target: courier.name, committed: known.offset, end }, 'sink_topic_was_recreated')
+    }
+    const next = isOfThisLog ? known.offset : start
+    if (next < start) {
+      metrics.lostRecords += start - next
+      runtime.log.warn({ ...partition, target: courier.name, from: next, to: start }, 'sink_records_lost_to_retention')
+    }
+    doneBefore = isOfThisLog ? doneOffsets(known.offset, known.metadata) : new Set()
+    window = offsetWindow(Math.max(next, start))
+    hasNews = true
+    runtime.log.info({ ...partition, target: courier.name, next, start, end }, 'sink_partition_opened')
+    fetcher.assign(partition, window.next, 'earliest')
+  }
+
+  function push(data: PartitionData): void {
+    if (state !== 'running') return
+    highWatermark = data.highWatermark
+    buffer.push(data, clock)
+  }
+
+  function step(now: number): void {
+    clock = now
+    job.takeResult(now)
+    const taken = results
+    results = []
+    for (const take of taken) take()
+    if (state === 'closing' && running === 0 && !job.isBusy) become('closed')
+    if (state === 'opening' || state === 'running') work(now)
+  }
+
+  function work(now: number): void {
+    if (!job.isBusy && now >= job.retryAt) {
+      if (job.mustRepeat) job.repeat()
+      else if (state === 'opening') job.start(open)
+      else takeRecords()
+    }
+    startDue(now)
+  }
+
+  /** Number of records that may be taken from the buffer. */
+  function room(): number {
+    if (window === undefined || window.end - window.next >= MAX_WINDOW_SPAN) return 0
+    return MAX_RECORDS - waiting.length - running
+  }
+
+  function takeRecords(): void {
+    const most = room()
+    if (window === undefined || most <= 0) return
+    const taken = buffer.take(clock, most)
+    // Both lists are in the order of their offsets, and so must be the additions.
+    const records = [...(taken?.records ?? []), ...(taken?.bad ?? [])]
+    records.sort((a, b) => a.chunk.offsets[a.row] - b.chunk.offsets[b.row])
+    for (const record of records) takeRecord(record, window)
+    const end = taken?.next ?? (buffer.isEmpty ? buffer.end : undefined) ?? window.end
+    hasNews ||= end > window.end
+    window.skipTo(end)
+    if (taken === undefined && buffer.waitsForSchema !== undefined) loadSchema(buffer.waitsForSchema)
+  }
+
+  function takeRecord(record: QueuedRecord | BadRecord, into: OffsetWindow): void {
+    const offset = record.chunk.offsets[record.row]
+    into.add(offset)
+    if (doneBefore.has(offset)) into.finish(offset)
+    else if ('code' in record) run(offset, courier.setAside(record, closing.signal), () => metrics.badRecords++)
+    else wait(record)
+  }
+
+  function wait(record: QueuedRecord): void {
+    const retry = isRetry ? retryStateOf(record.chunk, record.row) : undefined
+    // A clock that differs between processes must not hold a record back for longer than any pause.
+    const pause = retry === undefined ? 0 : Math.min(retry.notBefore - runtime.now(), LONGEST_PAUSE_MS)
+    waiting.push({ attempt: { record, retry }, dueAt: clock + Math.max(0, pause) })
+  }
+
+  function loadSchema(schemaId: number): void {
+    job.start(async () => {
+      const found = await deps.loadSchema(schemaId).catch((error: unknown) => {
+        throw new TargetUnavailableError(`schema ${schemaId} cannot be loaded: ${(error as Error).message}`, { cause: error })
+      })
+      return () => {
+        if (found === 'not-found') missing.add(schemaId)
+      }
+    })
+  }
+
+  function startDue(now: number): void {
+    const remaining: Waiting[] = []
+    for (const one of waiting) {
+      if (one.dueAt > now || !slots.take(isRetry)) {
+        remaining.push(one)
+        continue
+      }
+      const release = () => {
+        slots.release(isRetry)
+        fetcher.wake()
+      }
+      run(one.attempt.record.offset, courier.deliver(one.attempt, release, closing.signal), () => metrics.applied++)
+    }
+    if (remaining.length < waiting.length) waiting = remaining
+  }
+
+  function run(offset: number, work: Promise<'done' | 'abandoned'>, count: () => void): void {
+    running++
+    work
+      .then(
+        (outcome) => results.push(() => ended(offset, outcome, count)),
+        (error: unknown) =>
+          results.push(() => {
+            throw error
+          }),
+      )
+      .then(fetcher.wake)
+  }
+
+  function ended(offset: number, outcome: 'done' | 'abandoned', count: () => void): void {
+    running--
+    if (outcome === 'abandoned') return
+    count()
+    window?.finish(offset)
+    hasNews = true
+  }
+
+  function takeCommit(now: number): OffsetToCommit | undefined {
+    if (window === undefined || (!hasNews && now - committedAt < COMMIT_AGAIN_MS)) return undefined
+    hasNews = false
+    committedAt = now
+    return { ...partition, offset: window.next, metadata: window.metadata() }
+  }
+
+  function dueAt(now: number): number {
+    if (results.length > 0 || job.hasResult) return now
+    if (state === 'closed') return NEVER
+    if (state === 'closing') return running === 0 && !job.isBusy ? now : NEVER
+    let due = hasNews ? now + deps.commitEveryMs : NEVER
+    const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
+    if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
+    // A record that is due already waits for a slot, and the loop wakes up when one is free.
+    for (const one of waiting) if (one.dueAt > now) due = Math.min(due, one.dueAt)
+    return due
+  }
+
+  function close(): void {
+    if (state === 'closing' || state === 'closed') return
+    become('closing')
+    buffer.clear()
+    waiting = []
+    closing.abort()
+    if (running === 0 && !job.isBusy) become('closed')
+  }
+
+  return {
+    partition,
+    get state() {
+      return state
+    },
+    get applied() {
+      return window?.next
+    },
+    /** A receiver that is away must not make the process unready. */
+    get caughtUp() {
+      return state === 'running'
+    },
+    isOwnedElsewhere: false,
+    get lag() {
+      return Math.max(0, highWatermark - (window?.next ?? 0))
+    },
+    get queuedBytes() {
+      return buffer.bytes
+    },
+    push,
+    step,
+    dueAt,
+    close,
+    takeCommit,
+    commitFailed() {
+      hasNews = true
+    },
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The offsets of one partition whose records are being delivered. Deliveries end in any order, so the committed offset
+ * alone would not tell which records after it are done. The window therefore writes them into the metadata of the
+ * commit, and a restart delivers only what was in flight.
+ */
+export interface OffsetWindow {
+  /** The first offset that is not done. */
+  readonly next: number
+  /** The offset after everything that was added or skipped. */
+  readonly end: number
+  add(offset: number): void
+  finish(offset: number): void
+  /** Moves the end over offsets without records. */
+  skipTo(end: number): void
+  /** Returns which offsets after `next` are done, for `doneOffsets`; empty if there are none. */
+  metadata(): string
+}
+
+const PREFIX = 'done:'
+const BITS_PER_BYTE = 8
+/**
+ * Maximum size of the bitmap. In base64 it stays below Kafka's default limit for metadata, 4,096 bytes. Offsets beyond
+ * it count as not done.
+ */
+const MAX_BITMAP_BYTES = 2_048
+/** Number of offsets that the metadata of a commit can describe. */
+export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
+
+/** @param start the first offset that is not done */
+export function offsetWindow(start: number): OffsetWindow {
+  /** Offsets that are not done, in ascending order, because they are added in order. */
+  const open = new Set<number>()
+  const done = new Set<number>()
+  let end = start
+
+  function next(): number {
+    const [first] = open
+    return first ?? end
+  }
+
+  return {
+    get next() {
+      return next()
+    },
+    get end() {
+      return end
+    },
+    add(offset) {
+      open.add(offset)
+      end = Math.max(end, offset + 1)
+    },
+    finish(offset) {
+      if (open.delete(offset)) done.add(offset)
+    },
+    skipTo(offset) {
+      end = Math.max(end, offset)
+    },
+    metadata() {
+      const from = next()
+      for (const offset of done) if (offset < from) done.delete(offset)
+      return bitmapText(from, done)
+    },
+  }
+}
+
+function bitmapText(from: number, done: ReadonlySet<number>): string {
+  let last = -1
+  for (const offset of done) if (offset - from < MAX_WINDOW_SPAN) last = Math.max(last, offset - from)
+  if (last < 0) return ''
+  const bitmap = Buffer.alloc(Math.floor(last / BITS_PER_BYTE) + 1)
+  for (const offset of done) {
+    const bit = offset - from
+    if (bit <= last) bitmap[Math.floor(bit / BITS_PER_BYTE)] |= 1 << (bit % BITS_PER_BYTE)
+  }
+  return PREFIX + bitmap.toString('base64')
+}
+
+/** Reads the metadata of a commit. Metadata of another kind contains no offsets, so the records are repeated. */
+export function doneOffsets(next: number, metadata: string): Set<number> {
+  const done = new Set<number>()
+  if (!metadata.startsWith(PREFIX)) return done
+  const bitmap = Buffer.from(metadata.slice(PREFIX.length), 'base64')
+  for (let bit = 0; bit < bitmap.length * BITS_PER_BYTE; bit++) {
+    if ((bitmap[Math.floor(bit / BITS_PER_BYTE)] & (1 << (bit % BITS_PER_BYTE))) !== 0) done.add(next + bit)
+  }
+  return done
+}

@@ -1,0 +1,84 @@
+import { headersOf } from '../../../../kafka/record-batch/chunk.ts'
+import type { RecordChunk, RecordHeader, TopicPartition } from '../../../../kafka/transport.ts'
+
+/**
+ * Headers of a record in a retry topic. The key and value are those of the original record, and its own headers come
+ * first.
+ */
+export const RETRY_HEADERS = {
+  topic: 'retry.topic',
+  partition: 'retry.partition',
+  offset: 'retry.offset',
+  /** Epoch ms of the original record. */
+  timestamp: 'retry.timestamp',
+  /** Number of failed attempts. */
+  failures: 'retry.failures',
+  /** Epoch ms of the first attempt. */
+  firstAt: 'retry.first-at',
+  /** Epoch ms before which there is no further attempt. */
+  notBefore: 'retry.not-before',
+  /** The code of the last failure. */
+  reason: 'retry.reason',
+} as const
+
+const NAMES: ReadonlySet<string> = new Set(Object.values(RETRY_HEADERS))
+
+/** Where a record comes from, before any retry topic. */
+export interface RecordOrigin extends TopicPartition {
+  readonly offset: number
+  /** Epoch ms. */
+  readonly timestamp: number
+  readonly headers: readonly RecordHeader[]
+}
+
+/** A record's failed attempts. */
+export interface RetryState {
+  readonly origin: RecordOrigin
+  readonly failures: number
+  readonly firstAt: number
+  readonly notBefore: number
+}
+
+/** Returns the origin of a record that was read from its own topic. Headers of an earlier retry mean nothing there. */
+export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
+  const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))
+  return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row], timestamp: chunk.timestamps[row], headers }
+}
+
+/** Reads a record of a retry topic. A record that lacks a header was written by hand, and is due at once. */
+export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
+  const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))
+  const here = originOf(chunk, row)
+  const number = (name: string, otherwise: number) => {
+    const value = Number(texts.get(name) ?? Number.NaN)
+    return Number.isSafeInteger(value) && value >= 0 ? value : otherwise
+  }
+  const names = RETRY_HEADERS
+  return {
+    origin: {
+      topic: texts.get(names.topic) ?? here.topic,
+      partition: number(names.partition, here.partition),
+      offset: number(names.offset, here.offset),
+      timestamp: number(names.timestamp, here.timestamp),
+      headers: here.headers,
+    },
+    failures: number(names.failures, 1),
+    firstAt: number(names.firstAt, here.timestamp),
+    notBefore: number(names.notBefore, 0),
+  }
+}
+
+export function retryHeaders({ origin, failures, firstAt, notBefore }: RetryState, reason: string): RecordHeader[] {
+  const names = RETRY_HEADERS
+  const fields: [string, string | number][] = [
+    [names.topic, origin.topic],
+    [names.partition, origin.partition],
+    [names.offset, origin.offset],
+    [names.timestamp, origin.timestamp],
+    [names.failures, failures],
+    [names.firstAt, firstAt],
+    [names.notBefore, notBefore],
+    [names.reason, reason],
+  ]
+  return [...origin.headers, ...fields.map(([key, value]) => ({ key, value: Buffer.from(String(value)) }))]
+}

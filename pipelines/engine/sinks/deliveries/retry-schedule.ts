@@ -1,0 +1,79 @@
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** One pause between attempts, and how many attempts follow it before the next longer one. */
+interface Step {
+  readonly pauseMs: number
+  readonly attempts: number
+}
+
+/**
+ * The first repetitions come soon, because most faults are over within seconds. The pauses grow to an hour, so that a
+ * receiver that is away for a day gets about forty requests per record. Each pause has its own partitions of the retry
+ * topic. A partition therefore holds records in about the order in which they are due, and short pauses never wait
+ * behind long ones.
+ */
+const STEPS: readonly Step[] = [
+  { pauseMs: SECOND_MS, attempts: 2 },
+  { pauseMs: 10 * SECOND_MS, attempts: 3 },
+  { pauseMs: MINUTE_MS, attempts: 5 },
+  { pauseMs: 10 * MINUTE_MS, attempts: 6 },
+  { pauseMs: HOUR_MS, attempts: Number.POSITIVE_INFINITY },
+]
+
+/** Number of different pauses. */
+export const RETRY_STEPS = STEPS.length
+/** No record waits longer, whatever its receiver asks for. */
+export const LONGEST_PAUSE_MS = HOUR_MS * 1.2
+/** Pauses are longer by up to this share, so that records that failed together do not return together. */
+const JITTER = 0.2
+
+export interface Failure {
+  /** Number of failed attempts so far, at least 1. */
+  readonly failures: number
+  /** Time of the first attempt, epoch ms. */
+  readonly firstAt: number
+  /** Epoch ms. */
+  readonly now: number
+  /** The pause that the receiver asks for. */
+  readonly retryAfterMs?: number | undefined
+}
+
+export interface RetryPlan {
+  /** Which pause, from 0. */
+  readonly step: number
+  /** Epoch ms. */
+  readonly notBefore: number
+}
+
+/** @returns undefined when the record has failed for long enough */
+export function planRetry(failure: Failure, giveUpAfterMs: number, random: () => number): RetryPlan | undefined {
+  const { failures, firstAt, now, retryAfterMs = 0 } = failure
+  const lastAt = firstAt + giveUpAfterMs
+  if (now >= lastAt) return undefined
+  const own = stepAfter(failures)
+  const pauseMs = STEPS[own].pauseMs * (1 + JITTER * random())
+  const wanted = Math.min(Math.max(pauseMs, retryAfterMs), LONGEST_PAUSE_MS)
+  const asked = STEPS.findLastIndex((step) => step.pauseMs <= retryAfterMs)
+  // The last attempt is at the end of the period.
+  return { step: Math.max(own, asked), notBefore: Math.min(Math.ceil(now + wanted), lastAt) }
+}
+
+function stepAfter(failures: number): number {
+  let sum = 0
+  return STEPS.findIndex(({ attempts }) => {
+    sum += attempts
+    return failures <= sum
+  })
+}
+
+/**
+ * Returns the partition for a record that waits.
+ * @param hash a number that spreads the records of one pause over its partitions
+ * @param partitions of the retry topic; if it has fewer than there are pauses, some pauses share one
+ */
+export function retryPartition(step: number, hash: number, partitions: number): number {
+  const perStep = Math.max(1, Math.floor(partitions / RETRY_STEPS))
+  return (step + RETRY_STEPS * (hash % perStep)) % partitions
+}

@@ -1,0 +1,31 @@
+/** Retries get this share of the slots, so that records that keep failing do not hold up those that never failed. */
+const RETRY_SHARE = 0.25
+
+/** Bounds the deliveries that run at the same time in one process, over all partitions of a sink. */
+export interface DeliverySlots {
+  readonly running: number
+  /** @returns false if there is none; the sink's loop asks again when a delivery has ended */
+  take(isRetry: boolean): boolean
+  release(isRetry: boolean): void
+}
+
+export function deliverySlots(limit: number): DeliverySlots {
+  const retryLimit = Math.max(1, Math.floor(limit * RETRY_SHARE))
+  let fresh = 0
+  let retries = 0
+  return {
+    get running() {
+      return fresh + retries
+    },
+    take(isRetry) {
+      if (fresh + retries >= limit || (isRetry && retries >= retryLimit)) return false
+      if (isRetry) retries++
+      else fresh++
+      return true
+    },
+    release(isRetry) {
+      if (isRetry) retries--
+      else fresh--
+    },
+  }
+}

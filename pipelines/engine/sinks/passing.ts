@@ -1,0 +1,13 @@
+import { FencedError, TransportError } from '../../../kafka/transport.ts'
+import { OwnedElsewhereError } from './ownership.ts'
+import { TargetUnavailableError } from './target.ts'
+
+/** Returns true for errors that a retry may cure. A lost membership also arrives as an event, which closes the lane. */
+export function isPassing(error: unknown): error is Error {
+  return (
+    error instanceof TargetUnavailableError ||
+    error instanceof OwnedElsewhereError ||
+    error instanceof FencedError ||
+    (error instanceof TransportError && !error.fatal)
+  )
+}

@@ -1,0 +1,31 @@
+import type { Fetcher, TopicPartition } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { SinkDeadLetters } from './dead-letters.ts'
+import type { Lane } from './lane.ts'
+import type { LaneToolsDeps } from './lane-tools.ts'
+import type { SinkMetrics } from './metrics.ts'
+
+/** The parts of a running sink that its lanes share. */
+export interface SinkParts extends LaneToolsDeps {
+  readonly fetcher: Fetcher
+  readonly metrics: SinkMetrics
+  readonly runtime: Runtime
+  /** Undefined if records that cannot be decoded are only counted. */
+  readonly deadLetters: SinkDeadLetters | undefined
+}
+
+/** What differs between sinks that copy topics into a store and sinks that deliver single records. */
+export interface SinkKind {
+  /** The topics that the sink reads, including those of its own. */
+  readonly topics: readonly AnyTopic[]
+  /** True if the membership must be confirmed before a commit, because the target does not refuse former owners. */
+  readonly confirmsOwnership: boolean
+  /** Shortest time between two commits. */
+  readonly commitEveryMs: number
+  prepareTopics(): Promise<void>
+  /** Returns a function that opens the lane of a partition. */
+  lanes(parts: SinkParts): (partition: TopicPartition) => Lane
+  /** Called when all lanes are closed or abandoned. */
+  close(): Promise<void>
+}

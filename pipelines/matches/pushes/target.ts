@@ -1,0 +1,63 @@
+import type { Log } from '../../../runtime/runtime.ts'
+import type { MatchNotification } from '../../../schemas/matches/types.ts'
+import type { MatchToTell, MatchVerdict } from '../../../state/views/matches/push-check.ts'
+import { DELIVERED, type DeliveryOutcome, type DeliveryTarget, type HttpSender } from '../../engine/index.ts'
+import { pushId, pushMessage } from './message.ts'
+
+/** Sends a push, or writes it to the log. */
+export type SendPush = (push: MatchNotification) => Promise<DeliveryOutcome>
+
+export interface PushTargetOptions {
+  readonly send: SendPush
+  /** Looks whether the two users may still hear of each other. Rejects while Redis does not answer. */
+  readonly check: (match: MatchToTell) => Promise<MatchVerdict>
+  /** Returns the partition of the view that holds a user. */
+  readonly partitionOf: (userId: string) => number
+}
+
+/** Pushes that run at the same time in one process. Most of their time they wait for the receiver. */
+export const PUSH_CONCURRENCY = 64
+
+/** Delivers pushes, after a last look for blocks and ended matches. */
+export function pushTarget({ send, check, partitionOf }: PushTargetOptions): DeliveryTarget {
+  const placed = (id: string) => ({ id, partition: partitionOf(id) })
+
+  async function deliver(push: MatchNotification): Promise<DeliveryOutcome> {
+    const match = { matchId: push.match_id, user: placed(push.user_id), other: placed(push.other_id) }
+    let verdict: MatchVerdict
+    try {
+      verdict = await check(match)
+    } catch (error) {
+      return { outcome: 'failed', code: 'redis_unavailable', message: (error as Error).message }
+    }
+    switch (verdict) {
+      case 'open':
+        return await send(push)
+      case 'severed':
+      case 'deleted':
+        return { outcome: 'dropped', code: verdict }
+      case 'unknown':
+        return { outcome: 'failed', code: 'view_behind', message: 'the view of users does not tell whether the match still exists' }
+    }
+  }
+
+  return {
+    name: 'match pushes',
+    concurrency: PUSH_CONCURRENCY,
+    deliver: async ({ value }) => (value === null ? { outcome: 'dropped', code: 'empty' } : await deliver(value as MatchNotification)),
+  }
+}
+
+/** Sends pushes to the operator's webhook. */
+export function webhookPushes(sender: HttpSender, secrets: readonly Buffer[], now: () => number): SendPush {
+  return (push) => sender.send(pushMessage(push, secrets, now()))
+}
+
+/** Writes the ids of pushes to the log, for machines without a webhook. */
+export function loggedPushes(log: Log): SendPush {
+  return async (push) => {
+    const { match_id, user_id, other_id } = push
+    log.info({ push_id: pushId(push), match_id, user_id, other_id }, 'match_push')
+    return DELIVERED
+  }
+}

@@ -1,0 +1,50 @@
+import { caughtUpKey, type ViewReader } from '../view.ts'
+import { severedField } from './recent.ts'
+import { isSevered, MATCH_USERS_VIEW, parseRelation, userKeys } from './users.ts'
+
+/** A user's place in the view. */
+export interface PlacedUser {
+  readonly id: string
+  /** The partition of the view that holds the user. */
+  readonly partition: number
+}
+
+/** A match that one of its users is to be told about. */
+export interface MatchToTell {
+  readonly matchId: string
+  readonly user: PlacedUser
+  readonly other: PlacedUser
+}
+
+/**
+ * - `open`: nothing forbids the push
+ * - `severed`: a block or the end of the match hides the two from each other
+ * - `deleted`: one of them has no profile any more
+ * - `unknown`: the view is being built, or does not include the match yet although it matters
+ */
+export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
+
+/**
+ * Looks whether two matched users may still hear of each other. The API notes blocks and ends of matches for both users
+ * before it answers, so they are found even while the view lags behind.
+ */
+export async function checkMatch(reader: ViewReader, { matchId, user, other }: MatchToTell): Promise<MatchVerdict> {
+  const keys = userKeys(user.partition, user.id)
+  const otherKeys = userKeys(other.partition, other.id)
+  const [profile, otherProfile, recent, text, ...flags] = await Promise.all([
+    reader.get(keys.profile),
+    reader.get(otherKeys.profile),
+    reader.hget(keys.recent, severedField(other.id)),
+    reader.hget(keys.relations, other.id),
+    // Requested last: if Redis is emptied in between, the flags are gone, too.
+    reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
+    reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
+  ])
+  if (recent !== null) return 'severed'
+  if (flags.includes(null)) return 'unknown'
+  if (profile === null || otherProfile === null) return 'deleted'
+  const relation = text === null ? undefined : parseRelation(text)
+  if (relation === undefined || !isSevered(relation)) return 'open'
+  // Users who block each other cannot match, so a block without the match is from before it, and has been lifted since.
+  return relation.match?.id === matchId ? 'severed' : 'unknown'
+}
