@@ -22,7 +22,7 @@ export function pushMessage(push: MatchNotification, secrets: readonly Buffer[],
   const timestamp = Math.floor(now / MS_PER_SECOND)
   const data = { match_id, user_id, other_id, conversation_id, matched_at: new Date(matched_at).toISOString() }
   const body = JSON.stringify({ type: 'match.created', timestamp: data.matched_at, data })
-  const signatures = secrets.map((secret) => `${SIGNATURE_VERSION},${signature(secret, `${id}.${timestamp}.${body}`)}`)
+  const signatures = secrets.map((secret) => signatureOf(secret, id, timestamp, body))
   return {
     headers: {
       'content-type': 'application/json',
@@ -36,6 +36,8 @@ export function pushMessage(push: MatchNotification, secrets: readonly Buffer[],
   }
 }
 
-function signature(secret: Buffer, content: string): string {
-  return createHmac('sha256', secret).update(content).digest('base64')
+/** @param timestamp epoch seconds */
+export function signatureOf(secret: Buffer, id: string, timestamp: number, body: string): string {
+  const digest = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return `${SIGNATURE_VERSION},${digest}`
 }

@@ -52,11 +52,12 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
   const isTls = url.protocol === 'https:'
   const agentOptions = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections, scheduling: 'lifo' as const }
   const agent = isTls ? new TlsAgent(agentOptions) : new PlainAgent(agentOptions)
+  let isClosed = false
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message)
     // The receiver closed an idle connection while the request was on its way: that is no failure of the receiver.
-    return first === 'closed-while-idle' ? asOutcome(await attempt(message)) : first
+    return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 
   function asOutcome(result: DeliveryOutcome | 'closed-while-idle'): DeliveryOutcome {
@@ -96,7 +97,13 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
     return promise
   }
 
-  return { send, close: () => agent.destroy() }
+  return {
+    send,
+    close() {
+      isClosed = true
+      agent.destroy()
+    },
+  }
 }
 
 /** Reads the answer to its end, or closes the connection of an answer that is too long. */

@@ -1,0 +1,279 @@
+import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../../kafka/memory/transport.ts'
+import { TransportError } from '../../../../../kafka/transport.ts'
+import { replayDeadLetters } from '../../../../../pipelines/engine/dlq/replay.ts'
+import { DELIVERED, type DeliveryOutcome } from '../../../../../pipelines/engine/sinks/deliveries/delivery.ts'
+import { RETRY_STEPS } from '../../../../../pipelines/engine/sinks/deliveries/retry-schedule.ts'
+import { seededRandom } from '../../../../../tools/random/random.ts'
+import { headerOf, RETRIES, SINK, TOPIC, world } from './world.ts'
+
+const LETTERS = `${SINK}-dead-letters`
+const FAILED: DeliveryOutcome = { outcome: 'failed', code: 'http_500', message: 'the receiver answered with status 500' }
+const MINUTE_MS = 60_000
+
+test('every record is delivered once, concurrently within the limit, and the position is committed', async () => {
+  const { append, run, until, pass, calls, control, committed } = world({ concurrency: 4 })
+  control.answer = async () => {
+    await Promise.resolve()
+    return DELIVERED
+  }
+  const values = Array.from({ length: 30 }, (_, index) => `letter ${index}`)
+  for (const value of values) append(value)
+  const sink = run()
+  await until(() => calls.length === 30 && sink.isReady)
+  await until(() => committed()?.offset === 30)
+  await pass(5_000)
+  expect(calls.map(({ value }) => value).sort()).toEqual([...values].sort())
+  expect(control.mostRunning).toBe(4)
+  expect(sink.deliveries).toMatchObject({ delivered: 30, running: 0 })
+  expect(sink.metrics.applied).toBe(30)
+  expect(sink.lanes().find(({ topic }) => topic === TOPIC)).toMatchObject({ state: 'running', position: 30, lag: 0 })
+})
+
+test('a record that hangs holds up nobody, and a restart after a crash delivers it alone', async () => {
+  const { append, run, until, pass, calls, control, committed } = world()
+  const values = Array.from({ length: 100 }, (_, index) => `letter ${index}`)
+  const hangs = new Set(['letter 0', 'letter 7'])
+  control.answer = (value) => (hangs.has(value) ? new Promise(() => {}) : DELIVERED)
+  for (const value of values) append(value)
+  const first = run()
+  await until(() => first.deliveries?.delivered === 98)
+  await pass(1_000)
+  expect(committed()?.offset).toBe(0)
+  first.crash()
+
+  calls.length = 0
+  control.answer = () => DELIVERED
+  append('letter 100')
+  run()
+  await until(() => committed()?.offset === 101)
+  expect(calls.map(({ value }) => value).sort()).toEqual(['letter 0', 'letter 100', 'letter 7'])
+  expect(committed()?.metadata).toBe('')
+})
+
+test('a second crash does not repeat what the first process had delivered', async () => {
+  const { append, run, until, pass, calls, control, committed } = world()
+  control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
+  for (let index = 0; index < 10; index++) append(`letter ${index}`)
+  const first = run()
+  await until(() => first.deliveries?.delivered === 9)
+  await pass(1_000)
+  first.crash()
+  const second = run()
+  await until(() => calls.filter(({ value }) => value === 'letter 0').length === 2)
+  await pass(1_000)
+  second.crash()
+  calls.length = 0
+  control.answer = () => DELIVERED
+  run()
+  await until(() => committed()?.offset === 10)
+  expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
+})
+
+test('a failed record waits in the retry topic, while the position advances, and comes again after growing pauses', async () => {
+  const { append, run, until, calls, control, committed, broker, runtime } = world()
+  control.answer = (value, attempt) => (value === 'late' && attempt <= 4 ? FAILED : DELIVERED)
+  append('late')
+  append('prompt')
+  const sink = run()
+  await until(() => committed()?.offset === 2)
+  expect(sink.deliveries?.delivered).toBe(1)
+  const [waiting] = broker.records(RETRIES)
+  expect(waiting.partition).toBe(0)
+  expect([headerOf(waiting, 'trace'), headerOf(waiting, 'retry.failures'), headerOf(waiting, 'retry.reason')]).toEqual([
+    'own',
+    '1',
+    'http_500',
+  ])
+  const start = runtime.now()
+  await until(() => sink.deliveries?.delivered === 2, 5 * MINUTE_MS)
+  const pauses = calls.filter(({ value }) => value === 'late').map(({ at }, index, all) => (index === 0 ? 0 : at - all[index - 1].at))
+  // The jitter of the manual runtime is half of a fifth.
+  for (const [index, expected] of [0, 1_100, 1_100, 11_000, 11_000].entries()) {
+    expect(pauses[index]).toBeGreaterThanOrEqual(expected)
+    expect(pauses[index]).toBeLessThan(expected + 200)
+  }
+  expect(runtime.now() - start).toBeLessThan(MINUTE_MS)
+  expect(sink.deliveries?.failed).toEqual(new Map([['http_500', 4]]))
+  await until(() => [...broker.groups.committed(SINK)].filter(([key]) => key.startsWith(RETRIES)).length === RETRY_STEPS)
+})
+
+test('a receiver that asks for a pause gets it', async () => {
+  const { append, run, until, calls, control } = world()
+  control.answer = (_value, attempt) => (attempt === 1 ? { ...FAILED, code: 'http_429', retryAfterMs: 90_000 } : DELIVERED)
+  append('letter')
+  run()
+  await until(() => calls.length === 2, 5 * MINUTE_MS)
+  expect(calls[1].at - calls[0].at).toBeGreaterThanOrEqual(90_000)
+  expect(calls[1].at - calls[0].at).toBeLessThan(91_000)
+})
+
+test('records that keep failing use at most a quarter of the slots', async () => {
+  const { append, run, until, pass, control, attempts } = world({ concurrency: 8 })
+  const isPoison = (value: string) => value.startsWith('poison')
+  let hanging = 0
+  control.answer = (value, attempt) => {
+    if (!isPoison(value)) return DELIVERED
+    if (attempt === 1) return FAILED
+    hanging++
+    return new Promise(() => {})
+  }
+  for (let index = 0; index < 20; index++) append(`poison ${index}`)
+  const sink = run()
+  await until(() => hanging > 0)
+  await pass(20_000)
+  expect(hanging).toBe(2)
+  append('letter')
+  await until(() => attempts('letter') === 1, 1_000)
+  expect(sink.deliveries?.delivered).toBe(1)
+})
+
+test('a record that fails for too long becomes a dead letter of its own topic, and a replay delivers it', async () => {
+  const { append, run, until, calls, control, broker } = world({ giveUpAfterMs: 10 * MINUTE_MS, tickMs: 100 })
+  control.answer = () => FAILED
+  append('other')
+  append('letter')
+  const sink = run()
+  await until(() => sink.deliveries?.deadLettered.get('http_500') === 2, 20 * MINUTE_MS)
+  const attempts = calls.filter(({ value }) => value === 'letter')
+  expect(attempts.length).toBeGreaterThan(8)
+  expect(attempts.at(-1)!.at - attempts[0].at).toBeGreaterThanOrEqual(10 * MINUTE_MS)
+  expect(attempts.at(-1)!.at - attempts[0].at).toBeLessThan(11 * MINUTE_MS)
+  const letter = broker.records(LETTERS).find(({ value }) => value?.toString() === '"letter"')!
+  expect(letter.key?.toString()).toBe('letter')
+  expect(letter.headers.map(({ key }) => key)).not.toContain('retry.failures')
+  expect(['topic', 'partition', 'offset', 'code', 'topology'].map((name) => headerOf(letter, `dead-letter.${name}`))).toEqual([
+    TOPIC,
+    '0',
+    '1',
+    'http_500',
+    SINK,
+  ])
+
+  control.answer = () => DELIVERED
+  await replayDeadLetters(memoryTransport(broker), SINK)
+  await until(() => sink.deliveries?.delivered === 2)
+})
+
+test('a refused record becomes a dead letter at once, and a dropped one is only counted', async () => {
+  const { append, run, until, control, calls, texts, committed } = world()
+  control.answer = (value) =>
+    value === 'refused' ? { outcome: 'refused', code: 'http_404', message: 'status 404' } : { outcome: 'dropped', code: 'old' }
+  append('refused')
+  append('old')
+  const sink = run()
+  await until(() => committed()?.offset === 2)
+  expect(texts(LETTERS)).toEqual(['"refused"'])
+  expect(texts(RETRIES)).toEqual([])
+  expect(calls).toHaveLength(2)
+  expect(sink.deliveries).toMatchObject({ delivered: 0, dropped: new Map([['old', 1]]), deadLettered: new Map([['http_404', 1]]) })
+})
+
+test('records that cannot be decoded go to the dead letters, and the others to the receiver', async () => {
+  const { append, run, until, broker, texts, committed } = world()
+  append('first')
+  broker.append(TOPIC, 0, { timestamp: 5, key: Buffer.from('k'), value: Buffer.from('{'), headers: [] })
+  append('last')
+  const sink = run()
+  await until(() => committed()?.offset === 3)
+  expect(texts(LETTERS)).toEqual(['{'])
+  expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 1 })
+})
+
+test('a record that Kafka does not take into the retry topic is not passed over', async () => {
+  const { append, run, until, pass, broker, control, committed, texts } = world()
+  control.answer = (value, attempt) => (value === 'letter' && attempt === 1 ? FAILED : DELIVERED)
+  broker.publishGate = Promise.reject(new TransportError('NOT_ENOUGH_REPLICAS', 'not enough replicas', { fatal: false }))
+  broker.publishGate.catch(() => {})
+  append('letter')
+  append('next')
+  const sink = run()
+  await until(() => sink.deliveries?.delivered === 1)
+  await pass(5_000)
+  expect(committed()?.offset ?? 0).toBe(0)
+  broker.publishGate = undefined
+  await until(() => texts(RETRIES).length === 1)
+  await until(() => sink.deliveries?.delivered === 2)
+  await until(() => committed()?.offset === 2)
+})
+
+test('a sink that stops in order waits for its deliveries, so that none is repeated', async () => {
+  const { append, run, until, control, calls, committed } = world()
+  const gate = Promise.withResolvers<DeliveryOutcome>()
+  control.answer = () => gate.promise
+  append('letter')
+  const sink = run()
+  await until(() => calls.length === 1)
+  const stopping = sink.stop()
+  gate.resolve(DELIVERED)
+  await stopping
+  expect(committed()).toEqual({ offset: 1, metadata: '' })
+})
+
+test('an error of the receiver that is no outcome stops the sink', async () => {
+  const { append, run, until, control } = world()
+  control.answer = () => {
+    throw new Error('a bug')
+  }
+  append('letter')
+  const sink = run()
+  let reason = ''
+  sink.run().catch((error: Error) => {
+    reason = error.message
+  })
+  await until(() => reason !== '')
+  expect(reason).toBe('a bug')
+})
+
+test('commits that fail are repeated, without a record being delivered again', async () => {
+  const { append, run, until, broker, calls, committed } = world()
+  const inner = memoryTransport(broker)
+  let refusals = 3
+  const transport = {
+    ...inner,
+    memberlessGroup(groupId: string) {
+      const group = inner.memberlessGroup(groupId)
+      const commit: typeof group.commit = async (offsets) => {
+        if (refusals-- > 0) throw new TransportError('DISCONNECTED', 'no broker', { fatal: false })
+        await group.commit(offsets)
+      }
+      return { ...group, commit }
+    },
+  }
+  append('letter')
+  run(transport)
+  await until(() => committed()?.offset === 1)
+  expect(calls).toHaveLength(1)
+})
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])('no record is lost by faults and crashes (seed %i)', async (seed) => {
+  const random = seededRandom(seed)
+  const { append, run, until, pass, control, broker, calls, texts } = world({ partitions: 2, concurrency: 6, tickMs: 50 })
+  const values = Array.from({ length: 60 }, (_, index) => `letter ${index}`)
+  const delivered = new Map<string, number>()
+  control.answer = async (value) => {
+    const fate = random()
+    for (let turn = Math.floor(random() * 5); turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
+    if (fate < 0.25) return FAILED
+    if (fate < 0.3) return { outcome: 'refused', code: 'http_410', message: 'gone' }
+    delivered.set(value, (delivered.get(value) ?? 0) + 1)
+    return DELIVERED
+  }
+  let crashes = 0
+  let sink = run()
+  for (const value of values) {
+    append(value, random() < 0.5 ? 0 : 1)
+    if (random() < 0.3) await pass(50)
+    if (random() > 0.1) continue
+    sink.crash()
+    crashes++
+    sink = run()
+  }
+  const letters = () => new Set(texts(LETTERS).map((text) => JSON.parse(text) as string))
+  await until(() => values.every((value) => delivered.has(value) || letters().has(value)), 30 * MINUTE_MS)
+  // Each crash repeats at most what was in flight: as many records as there are slots, and what waited for its commit.
+  const repeats = [...delivered.values()].reduce((sum, count) => sum + count - 1, 0)
+  expect(repeats).toBeLessThanOrEqual(crashes * 2 * 6)
+  expect(calls.length).toBeGreaterThanOrEqual(values.length)
+  expect(broker.topics()).toContain(RETRIES)
+})

@@ -1,0 +1,148 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createServer as createTcpServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { httpSender } from '../../../../../pipelines/engine/sinks/deliveries/http-sender.ts'
+import { systemRuntime } from '../../../../../runtime/system.ts'
+
+const MESSAGE = { headers: { 'content-type': 'text/plain', 'idempotency-key': 'k' }, body: 'höre' }
+const SHORT_MS = 100
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
+
+async function listening(server: { listen(port: number, host: string, done: () => void): unknown; address(): unknown }): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+/** Starts a receiver, and a sender to it. */
+async function receiver(handle: Handler, timeoutMs?: number) {
+  const connections = new Set<Socket>()
+  const server: Server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    handle(request, response, body)
+  })
+  server.on('connection', (socket) => connections.add(socket))
+  const port = await listening(server)
+  const sender = senderTo(port, timeoutMs)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { sender, connections, server }
+}
+
+function senderTo(port: number, timeoutMs?: number) {
+  const sender = httpSender({ url: new URL(`http://127.0.0.1:${port}/hook?a=1`), connections: 2, timeoutMs }, systemRuntime())
+  onTestFinished(() => sender.close())
+  return sender
+}
+
+test('sends the message with POST, and any 2xx is success', async () => {
+  const seen: unknown[] = []
+  const { sender, connections } = await receiver(({ method, url, headers }, response, body) => {
+    seen.push([method, url, headers['idempotency-key'], headers['content-length'], body])
+    response.writeHead(202).end('thanks')
+  })
+  expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+  expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+  expect(seen).toEqual(Array.from({ length: 2 }, () => ['POST', '/hook?a=1', 'k', '5', 'höre']))
+  expect(connections.size).toBe(1)
+})
+
+test.each([500, 502, 503, 408, 425, 429])('status %i is worth another attempt', async (status) => {
+  const { sender } = await receiver((_request, response) => void response.writeHead(status, { 'retry-after': '7' }).end())
+  expect(await sender.send(MESSAGE)).toEqual({
+    outcome: 'failed',
+    code: `http_${status}`,
+    message: `the receiver answered with status ${status}`,
+    retryAfterMs: 7_000,
+  })
+})
+
+test.each([301, 302, 307, 400, 401, 403, 404, 410, 413, 422])('status %i is final', async (status) => {
+  let requests = 0
+  const { sender } = await receiver((_request, response) => {
+    requests++
+    response.writeHead(status, { location: '/elsewhere' }).end('no')
+  })
+  expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'refused', code: `http_${status}` })
+  expect(requests).toBe(1)
+})
+
+test.each([
+  [new Date(Date.now() + 60_000).toUTCString(), 50_000, 61_000],
+  ['soon', undefined, undefined],
+  ['-5', undefined, undefined],
+  [new Date(0).toUTCString(), undefined, undefined],
+])('Retry-After %s', async (text, least, most) => {
+  const { sender } = await receiver((_request, response) => void response.writeHead(503, { 'retry-after': text }).end())
+  const outcome = await sender.send(MESSAGE)
+  const ms = 'retryAfterMs' in outcome ? outcome.retryAfterMs : undefined
+  if (least === undefined) expect(ms).toBeUndefined()
+  else {
+    expect(ms).toBeGreaterThanOrEqual(least)
+    expect(ms).toBeLessThanOrEqual(most!)
+  }
+})
+
+test('a receiver that does not answer, or not to the end, takes only the time limit', async () => {
+  const silent = await receiver(() => {}, SHORT_MS)
+  expect(await silent.sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'timeout' })
+  const endless = await receiver((_request, response) => void response.writeHead(200).write('begin'), SHORT_MS)
+  expect(await endless.sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+})
+
+test('an answer of any size is read only up to a limit', async () => {
+  let isClosed = false
+  const { sender } = await receiver((_request, response) => {
+    response.writeHead(200)
+    const more = () => {
+      while (!isClosed && response.write(Buffer.alloc(65_536))) {}
+    }
+    response.on('drain', more)
+    response.on('close', () => {
+      isClosed = true
+    })
+    more()
+  })
+  expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+  await expect.poll(() => isClosed).toBe(true)
+})
+
+test('large headers of an answer are a failure', async () => {
+  const { sender } = await receiver((_request, response) => void response.writeHead(200, { 'x-large': 'x'.repeat(20_000) }).end())
+  expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'HPE_HEADER_OVERFLOW' })
+})
+
+test('a receiver that is not there, closes the connection or answers nonsense is a failure', async () => {
+  const { sender, server } = await receiver((request) => void request.socket.destroy())
+  expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'ECONNRESET' })
+  server.close()
+  server.closeAllConnections()
+  expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'ECONNREFUSED' })
+  const nonsense = createTcpServer((socket) => void socket.on('error', () => {}).end('what?\r\n\r\n'))
+  onTestFinished(() => void nonsense.close())
+  expect(await senderTo(await listening(nonsense)).send(MESSAGE)).toMatchObject({ outcome: 'failed' })
+})
+
+test('a connection that the receiver closed while it was idle is no failure', async () => {
+  let requests = 0
+  const { sender } = await receiver((request, response) => {
+    requests++
+    if (requests === 2) request.socket.destroy()
+    else response.end()
+  })
+  expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+  expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
+  expect(requests).toBe(3)
+})
+
+test('closing the sender ends its requests', async () => {
+  const { sender } = await receiver(() => {})
+  const sent = sender.send(MESSAGE)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  sender.close()
+  expect(await sent).toMatchObject({ outcome: 'failed' })
+})

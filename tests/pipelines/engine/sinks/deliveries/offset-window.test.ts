@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { doneOffsets, MAX_WINDOW_SPAN, offsetWindow } from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
+
+/** Kafka's default of `offset.metadata.max.bytes`. */
+const MAX_METADATA = 4_096
+
+test('the next offset is the first one that is not done', () => {
+  const window = offsetWindow(5)
+  expect([window.next, window.end, window.metadata()]).toEqual([5, 5, ''])
+  for (const offset of [5, 6, 9]) window.add(offset)
+  expect([window.next, window.end]).toEqual([5, 10])
+  window.finish(6)
+  expect(window.next).toBe(5)
+  expect(doneOffsets(window.next, window.metadata())).toEqual(new Set([6]))
+  window.finish(5)
+  expect([window.next, window.metadata()]).toEqual([9, ''])
+  window.finish(9)
+  window.skipTo(12)
+  expect([window.next, window.end, window.metadata()]).toEqual([12, 12, ''])
+})
+
+test('metadata fits into a commit, and offsets beyond it count as not done', () => {
+  const window = offsetWindow(100)
+  const last = 100 + 2 * MAX_WINDOW_SPAN
+  for (let offset = 100; offset <= last; offset++) window.add(offset)
+  for (let offset = 101; offset <= last; offset++) window.finish(offset)
+  const metadata = window.metadata()
+  expect(metadata.length).toBeLessThanOrEqual(MAX_METADATA)
+  const done = doneOffsets(100, metadata)
+  expect(done.size).toBe(MAX_WINDOW_SPAN - 1)
+  expect(Math.max(...done)).toBe(100 + MAX_WINDOW_SPAN - 1)
+})
+
+test.each(['', 'memory', 'done:', 'done:%%%', 'event-time 5'])('metadata of another kind means that nothing is done: %j', (metadata) => {
+  expect(doneOffsets(7, metadata)).toEqual(new Set())
+})
+
+test('any set of done offsets survives a commit', () => {
+  let seed = 1
+  const random = () => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed / 2_147_483_647
+  }
+  for (let round = 0; round < 200; round++) {
+    const window = offsetWindow(round)
+    const done = new Set<number>()
+    for (let offset = round; offset < round + 300; offset++) if (random() < 0.9) window.add(offset)
+    for (let offset = round; offset < round + 300; offset++) {
+      if (random() > 0.5) continue
+      window.finish(offset)
+      done.add(offset)
+    }
+    const read = doneOffsets(window.next, window.metadata())
+    for (const offset of read) expect(done.has(offset)).toBe(true)
+    expect(read.has(window.next)).toBe(false)
+  }
+})

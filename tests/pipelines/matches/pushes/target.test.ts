@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import type { HttpMessage } from '../../../../pipelines/engine/index.ts'
+import { DELIVERED } from '../../../../pipelines/engine/index.ts'
+import { loggedPushes, pushTarget, webhookPushes } from '../../../../pipelines/matches/pushes/target.ts'
+import { silentLog } from '../../../../runtime/system.ts'
+import { checkMatch, type MatchVerdict } from '../../../../state/views/matches/push-check.ts'
+import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
+import { caughtUpKey, type ViewReader } from '../../../../state/views/view.ts'
+
+const PUSH = { match_id: 'm-1', user_id: 'ann', other_id: 'bob', conversation_id: 'c-1', matched_at: 5 }
+const record = (value: unknown) => ({ offset: 1, timestamp: 5, key: 'ann', value })
+const PARTITIONS: Record<string, number> = { ann: 0, bob: 1 }
+const partitionOf = (id: string) => PARTITIONS[id]
+
+test('a push goes out only while nothing forbids it', async () => {
+  const sent: unknown[] = []
+  const outcomeFor = async (verdict: MatchVerdict | Error) => {
+    const target = pushTarget({
+      partitionOf,
+      check: async () => {
+        if (verdict instanceof Error) throw verdict
+        return verdict
+      },
+      send: async (push) => {
+        sent.push(push)
+        return DELIVERED
+      },
+    })
+    return await target.deliver(record(PUSH))
+  }
+  expect(await outcomeFor('open')).toEqual(DELIVERED)
+  expect(await outcomeFor('severed')).toEqual({ outcome: 'dropped', code: 'severed' })
+  expect(await outcomeFor('deleted')).toEqual({ outcome: 'dropped', code: 'deleted' })
+  expect(await outcomeFor('unknown')).toMatchObject({ outcome: 'failed', code: 'view_behind' })
+  expect(await outcomeFor(new Error('no Redis'))).toMatchObject({ outcome: 'failed', code: 'redis_unavailable' })
+  expect(sent).toEqual([PUSH])
+})
+
+test('the webhook gets a signed message with the time of the attempt', async () => {
+  const messages: HttpMessage[] = []
+  const sender = {
+    send: async (message: HttpMessage) => {
+      messages.push(message)
+      return DELIVERED
+    },
+    close() {},
+  }
+  const send = webhookPushes(sender, [Buffer.alloc(24)], () => 7_000)
+  expect(await send(PUSH)).toEqual(DELIVERED)
+  expect(messages[0].headers).toMatchObject({ 'idempotency-key': 'm-1:ann', 'webhook-timestamp': '7' })
+})
+
+test('the log gets ids only', async () => {
+  const lines: unknown[] = []
+  const send = loggedPushes({ ...silentLog, info: (fields, event) => lines.push([event, fields]) })
+  expect(await send(PUSH)).toEqual(DELIVERED)
+  expect(lines).toEqual([['match_push', { push_id: 'm-1:ann', match_id: 'm-1', user_id: 'ann', other_id: 'bob' }]])
+})
+
+/** Applies records to a view in memory, of which `checkMatch` needs strings and hashes. */
+function view() {
+  const texts = new Map<string, string>()
+  const hashes = new Map<string, Map<string, string>>()
+  const reader: ViewReader = {
+    get: async (key) => texts.get(key) ?? null,
+    hget: async (key, field) => hashes.get(key)?.get(field) ?? null,
+  }
+  const hash = (key: string) => hashes.get(key) ?? hashes.set(key, new Map()).get(key)!
+
+  function apply(key: string, value: Parameters<typeof matchUsersView.operationsFor>[2]): void {
+    const userId = key.split(':')[0]
+    for (const operation of matchUsersView.operationsFor(partitionOf(userId), key, value)) {
+      if (operation.op === 'set') texts.set(operation.key, String(operation.value))
+      if (operation.op === 'del') texts.delete(operation.key)
+      if (operation.op === 'hset')
+        for (const [field, text] of Object.entries(operation.fields)) hash(operation.key).set(field, String(text))
+      if (operation.op === 'hdel') hash(operation.key).delete(operation.field)
+    }
+  }
+
+  for (const id of ['ann', 'bob']) {
+    texts.set(caughtUpKey('match-profiles', partitionOf(id)), '1')
+    texts.set(userKeys(partitionOf(id), id).profile, '{}')
+  }
+  const placed = (id: string) => ({ id, partition: partitionOf(id) })
+  const verdict = () => checkMatch(reader, { matchId: 'm-1', user: placed('ann'), other: placed('bob') })
+  return { texts, hash, apply, verdict }
+}
+
+const RELATION = {
+  user_id: 'ann',
+  other_id: 'bob',
+  liked_at: null,
+  is_super_like: false,
+  match_id: 'm-1',
+  conversation_id: 'c-1',
+  matched_at: 5,
+  has_ended: false,
+  blocks: false,
+  is_blocked: false,
+  blocked_at: null,
+  changed_at: 6,
+}
+
+test('a match may be told about before the view includes it, and afterwards', async () => {
+  const { apply, verdict } = view()
+  expect(await verdict()).toBe('open')
+  apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, liked_at: 4 })
+  expect(await verdict()).toBe('open')
+  apply('ann:bob', RELATION)
+  expect(await verdict()).toBe('open')
+})
+
+test.each([{ has_ended: true }, { blocks: true, has_ended: true }, { is_blocked: true, has_ended: true }])(
+  'a match that has ended is not told about: %j',
+  async (change) => {
+    const { apply, verdict } = view()
+    apply('ann:bob', { ...RELATION, ...change })
+    expect(await verdict()).toBe('severed')
+  },
+)
+
+test('a block that the API has noted counts before the view includes it, even while the view is built anew', async () => {
+  const { texts, hash, verdict } = view()
+  hash(userKeys(0, 'ann').recent).set('x:bob', '1')
+  expect(await verdict()).toBe('severed')
+  texts.delete(caughtUpKey('match-profiles', 1))
+  expect(await verdict()).toBe('severed')
+})
+
+test('a block from before the match waits for the view, because it has been lifted since', async () => {
+  const { apply, verdict } = view()
+  apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, is_blocked: true })
+  expect(await verdict()).toBe('unknown')
+})
+
+test.each([0, 1])('nothing is known while partition %i of the view is built', async (partition) => {
+  const { texts, verdict } = view()
+  texts.delete(caughtUpKey('match-profiles', partition))
+  expect(await verdict()).toBe('unknown')
+})
+
+test.each(['ann', 'bob'])('nobody is told about a match when %s has deleted their profile', async (id) => {
+  const { texts, verdict } = view()
+  texts.delete(userKeys(partitionOf(id), id).profile)
+  expect(await verdict()).toBe('deleted')
+})
