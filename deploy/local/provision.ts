@@ -14,10 +14,10 @@ export type PartitionPlan = 'local' | 'production'
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /**
- * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public ones, so
- * that any producer finds both. Workers also create missing topics, but with the partition counts of a small machine.
- * Existing topics keep their partitions, because otherwise keys would move between them. Those that promise to erase
- * records get the declared configuration.
+ * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
+ * ones, so that any producer finds both. Workers also create missing topics, but with the partition counts of a small
+ * machine. Existing topics keep their partitions, because otherwise keys would move between them. Those that promise to
+ * erase records get the declared configuration.
  * @returns the number of public topics
  * @throws Error with the registry's reason when it rejects a schema
  */

@@ -15,6 +15,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import {
   createSink,
+  DELIVERED,
+  type DeliveryTarget,
   rawValue,
   type Sink,
   type SinkTarget,
@@ -90,11 +92,11 @@ const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes
  * from the real one. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
  * write to the same store share one member, each with a seat in it. Each sink commits offsets under its own name.
  */
-function runSink(driver: TestDriver, displays: Displays): Sink {
+function runSink(driver: TestDriver, target: SinkTarget | DeliveryTarget): Sink {
   const transport = memoryTransport(driver.broker)
   const runtime = systemRuntime()
   const group = sinkGroup({ groupId: 'sinks-displays', memberId: 'displays-0' }, { transport, runtime })
-  const deps = { transport, registry: memoryRegistry(), target: displayTarget(displays), seat: group.seat(), runtime }
+  const deps = { transport, registry: memoryRegistry(), target, seat: group.seat(), runtime }
   const sink = createSink({ name: 'display-sink', topics: [lines] }, deps)
   sink.run().catch(() => {})
   onTestFinished(() => sink.stop())
@@ -110,7 +112,7 @@ test('every line is shown, and the sink reports when it has caught up', async ()
   driver.pipe(events, 'harbour', '3 bikes')
   driver.pipe(events, 'museum', 'empty')
   const board = newDisplays()
-  const sink = runSink(driver, board)
+  const sink = runSink(driver, displayTarget(board))
 
   // Until then a reader must not conclude that a value is absent. Millrace's APIs respond with 503 `not_ready`.
   await eventually(() => sink.isReady).toBe(true)
@@ -123,7 +125,7 @@ test('every line is shown, and the sink reports when it has caught up', async ()
 test('a write whose answer was lost is not applied twice', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
-  const sink = runSink(driver, board)
+  const sink = runSink(driver, displayTarget(board))
   await eventually(() => sink.isReady).toBe(true)
 
   board.losesAnswer = true
@@ -138,12 +140,12 @@ test('a restarted sink continues at the position of the target', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
   driver.pipe(events, 'harbour', '3 bikes')
-  const first = runSink(driver, board)
+  const first = runSink(driver, displayTarget(board))
   await eventually(() => first.isReady).toBe(true)
   await first.stop()
 
   driver.pipe(events, 'museum', 'empty')
-  const second = runSink(driver, board)
+  const second = runSink(driver, displayTarget(board))
   await eventually(() => second.isReady).toBe(true)
   expect(board.writes).toBe(2)
 })
@@ -153,13 +155,41 @@ test('a target that was emptied is filled again', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
   driver.pipe(events, 'harbour', '3 bikes')
-  const sink = runSink(driver, board)
+  const sink = runSink(driver, displayTarget(board))
   await eventually(() => sink.isReady).toBe(true)
 
   board.shown.clear()
   board.next = undefined
   await eventually(() => board.shown.get('harbour')).toBe('harbour: 3 bikes')
   expect(sink.metrics.rewinds).toBe(1)
+})
+
+/*
+ * ## A receiver without offsets
+ *
+ * Some receivers keep nothing: a web server takes single records, and some of its answers are failures. A sink with a
+ * `DeliveryTarget` delivers many records at the same time and in no order. A failed record waits in the topic
+ * `<sink>-retries`, so it holds up nobody, and becomes a dead letter after a day. The offsets in Kafka decide where
+ * reading continues. After a crash a record may come again, so receivers need its id. `httpSender` sends records with
+ * POST, with a time limit and a bounded answer.
+ */
+test('a failed delivery holds up nobody, and is repeated', async () => {
+  const driver = testDriver(displays)
+  driver.pipe(events, 'harbour', '3 bikes')
+  driver.pipe(events, 'museum', 'empty')
+  const attempts: string[] = []
+  const target: DeliveryTarget = {
+    name: 'operator',
+    concurrency: 10,
+    async deliver({ key }) {
+      attempts.push(String(key))
+      const isBusy = key === 'harbour' && attempts.length === 1
+      return isBusy ? { outcome: 'failed', code: 'busy', message: 'the line is busy', retryAfterMs: 1 } : DELIVERED
+    },
+  }
+  const sink = runSink(driver, target)
+  await eventually(() => sink.deliveries?.delivered).toBe(2)
+  expect(attempts).toEqual(['harbour', 'museum', 'harbour'])
 })
 
 /*

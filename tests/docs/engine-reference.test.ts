@@ -52,6 +52,7 @@ test.each([
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
   ['pipelines/engine/sinks/sink-group.ts', 'SinkGroupOptions'],
+  ['pipelines/engine/sinks/deliveries/delivery.ts', 'DeliveryTarget'],
 ])('%s documents every option of %s', (path, name) => {
   const [, ...listed] = firstCells(name)
   expect(members(path, name)).not.toEqual([])

@@ -9,7 +9,7 @@ export interface PlacedUser {
   readonly partition: number
 }
 
-/** A match that one of its users is to be told about. */
+/** A match, and the one of its users who gets a push about it. */
 export interface MatchToTell {
   readonly matchId: string
   readonly user: PlacedUser

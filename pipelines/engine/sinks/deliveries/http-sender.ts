@@ -29,8 +29,8 @@ export interface HttpSender {
 }
 
 /**
- * A receiver that needs longer should answer first and work later. With a longer limit, receivers that hang would use up
- * the slots of those that do not.
+ * A receiver that needs longer should answer first and work later. With a longer limit, a few requests that hang would
+ * hold the slots of the others for longer.
  */
 const TIMEOUT_MS = 5_000
 /** The answer means nothing but its status. It is read so that the connection can be used again, up to this size. */
@@ -38,7 +38,7 @@ const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the answer's headers. */
 const MAX_HEADER_BYTES = 16_384
 
-/** Statuses below 500 after which another attempt may succeed: time-out of the request, too early, too many requests. */
+/** Statuses below 500 after which another attempt may succeed: time-out, too early, too many requests. */
 const RETRIABLE = new Set([408, 425, 429])
 const FIRST_SUCCESS = 200
 const FIRST_REDIRECT = 300

@@ -102,7 +102,7 @@ const RELATION = {
   changed_at: 6,
 }
 
-test('a match may be told about before the view includes it, and afterwards', async () => {
+test('nothing forbids a push before the view includes the match, or afterwards', async () => {
   const { apply, verdict } = view()
   expect(await verdict()).toBe('open')
   apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, liked_at: 4 })
@@ -112,7 +112,7 @@ test('a match may be told about before the view includes it, and afterwards', as
 })
 
 test.each([{ has_ended: true }, { blocks: true, has_ended: true }, { is_blocked: true, has_ended: true }])(
-  'a match that has ended is not told about: %j',
+  'a match that has ended gets no push: %j',
   async (change) => {
     const { apply, verdict } = view()
     apply('ann:bob', { ...RELATION, ...change })
@@ -140,7 +140,7 @@ test.each([0, 1])('nothing is known while partition %i of the view is built', as
   expect(await verdict()).toBe('unknown')
 })
 
-test.each(['ann', 'bob'])('nobody is told about a match when %s has deleted their profile', async (id) => {
+test.each(['ann', 'bob'])('nobody gets a push when %s has deleted their profile', async (id) => {
   const { texts, verdict } = view()
   texts.delete(userKeys(partitionOf(id), id).profile)
   expect(await verdict()).toBe('deleted')
