@@ -11,8 +11,8 @@ import { RETRY_STEPS } from './retry-schedule.ts'
 import { deliverySlots } from './slots.ts'
 
 /**
- * After a crash, the deliveries since the last commit are repeated. Receivers tolerate repetitions, so a commit may wait
- * for a moment, which lets more offsets share it.
+ * After a crash, the deliveries since the last commit are repeated. Receivers tolerate repetitions, so a commit may
+ * wait for a moment, which lets more offsets share it.
  */
 const COMMIT_EVERY_MS = 20
 /** Partitions per pause in production. Each is read by one process. */
