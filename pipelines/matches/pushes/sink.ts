@@ -20,6 +20,7 @@ async function openPushes({ config, transport, runtime, resources: { webhook } }
   const target = pushTarget({
     send: webhook && sender ? webhookPushes(sender, webhook.secrets, runtime.now) : loggedPushes(runtime.log),
     check: (match) => checkMatch(reader, match),
+    now: runtime.now,
     partitionOf: (userId) => partitionFor(Buffer.from(userId), partitions),
   })
   return {

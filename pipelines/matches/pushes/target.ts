@@ -13,13 +13,21 @@ export interface PushTargetOptions {
   readonly check: (match: MatchToTell) => Promise<MatchVerdict>
   /** Returns the partition of the view that holds a user. */
   readonly partitionOf: (userId: string) => number
+  /** Epoch ms. */
+  readonly now: () => number
 }
 
 /** Pushes that run at the same time in one process. Most of their time they wait for the receiver. */
 export const PUSH_CONCURRENCY = 64
 
+/**
+ * A Redis that has lost its last second lacks a new profile until the sink of the view notices. Soon after a match, a
+ * missing profile therefore does not mean that it was deleted.
+ */
+const PROFILES_LATE_MS = 60_000
+
 /** Delivers pushes, after a last look for blocks and ended matches. */
-export function pushTarget({ send, check, partitionOf }: PushTargetOptions): DeliveryTarget {
+export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions): DeliveryTarget {
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
 
   async function deliver(push: MatchNotification): Promise<DeliveryOutcome> {
@@ -34,10 +42,11 @@ export function pushTarget({ send, check, partitionOf }: PushTargetOptions): Del
       case 'open':
         return await send(push)
       case 'severed':
-      case 'deleted':
         return { outcome: 'dropped', code: verdict }
+      case 'deleted':
+        return now() - push.matched_at < PROFILES_LATE_MS ? VIEW_BEHIND : { outcome: 'dropped', code: verdict }
       case 'unknown':
-        return { outcome: 'failed', code: 'view_behind', message: 'the view of users does not tell whether the match still exists' }
+        return VIEW_BEHIND
     }
   }
 
@@ -46,6 +55,12 @@ export function pushTarget({ send, check, partitionOf }: PushTargetOptions): Del
     concurrency: PUSH_CONCURRENCY,
     deliver: async ({ value }) => (value === null ? { outcome: 'dropped', code: 'empty' } : await deliver(value as MatchNotification)),
   }
+}
+
+const VIEW_BEHIND: DeliveryOutcome = {
+  outcome: 'failed',
+  code: 'view_behind',
+  message: 'the view of users does not tell whether the match still exists',
 }
 
 /** Sends pushes to the operator's webhook. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { apiTransport } from '../../../api/kit/kafka.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
@@ -24,7 +24,7 @@ let nextTown = 0
 let system: Awaited<ReturnType<typeof matchesSystem>>
 /** Couples who already find each other. They are made together, because an empty feed is searched again only later. */
 let couples: Couple[]
-const COUPLES = 8
+const COUPLES = 10
 beforeAll(async () => {
   system = await matchesSystem()
   couples = await Promise.all(Array.from({ length: COUPLES }, newCouple))
@@ -70,6 +70,11 @@ async function couple(): Promise<Couple> {
   return couples.pop() ?? (await newCouple())
 }
 
+/** Returns the keys of the pushes about a couple's match, in order. */
+function pushKeys({ id: a }: TestUser, { id: b }: TestUser): string[] {
+  return [`${matchIdOf(a, b)}:${a}`, `${matchIdOf(a, b)}:${b}`].sort()
+}
+
 const like = (target: TestUser, direction = 'RIGHT') => ({ target_user_id: target.id, direction })
 
 describe('two users who like each other', () => {
@@ -94,6 +99,7 @@ describe('two users who like each other', () => {
     const match = { match_id: matchIdOf(ann.id, bob.id), conversation_id: conversationIdOf(ann.id, bob.id) }
     expect([second.status, second.body.match]).toEqual([200, { matched: true, ...match }])
     expect((await ann.ask('POST', 'swipe/rewind')).body.error).toBe('already_matched')
+    await expect.poll(() => system.pushes.keysOf(match.match_id), SOON).toEqual(pushKeys(ann, bob))
     for (const [user, other] of [
       [ann, bob],
       [bob, ann],
@@ -108,6 +114,16 @@ describe('two users who like each other', () => {
     expect((await bob.ask('GET', 'matches')).body).toMatchObject({ matches: [], total: 0 })
     expect((await bob.ask('POST', 'swipe', like(ann))).body.error).toBe('profile_not_found')
     await expect.poll(async () => (await ann.ask('GET', 'blocks')).body.blocks, SOON).toEqual([{ user_id: bob.id }])
+    const pushes = system.pushes.received.filter(({ body }) => body.data.match_id === match.match_id)
+    expect(
+      pushes.map(({ isGenuine, body }) => ({ isGenuine, type: body.type, user: body.data.user_id, other: body.data.other_id })),
+    ).toEqual(
+      expect.arrayContaining([
+        { isGenuine: true, type: 'match.created', user: ann.id, other: bob.id },
+        { isGenuine: true, type: 'match.created', user: bob.id, other: ann.id },
+      ]),
+    )
+    expect(pushes).toHaveLength(2)
   })
 
   test('ending a match applies to both users, permanently', async () => {
@@ -121,6 +137,42 @@ describe('two users who like each other', () => {
     expect((await ann.ask('GET', 'matches')).body.total).toBe(0)
     expect((await bob.ask('GET', 'matches')).body.total).toBe(0)
     expect(await foundBy(bob)).toEqual([])
+  })
+})
+
+describe('pushes that the webhook does not take', () => {
+  afterEach(() => {
+    system.pushes.control.status = 204
+  })
+
+  /** Lets two users match while the webhook refuses pushes, which then wait for their next attempt. */
+  async function matchWithoutPush({ ann, bob }: Couple): Promise<string> {
+    const id = matchIdOf(ann.id, bob.id)
+    system.pushes.control.status = 503
+    await ann.ask('POST', 'swipe', like(bob))
+    await bob.ask('POST', 'swipe', like(ann))
+    await expect.poll(() => system.pushes.refusalsOf(id), SOON).toBeGreaterThanOrEqual(2)
+    return id
+  }
+
+  test('are dropped when one user blocks the other meanwhile', async () => {
+    const { ann, bob } = await couple()
+    const before = await system.droppedPushes('severed')
+    const id = await matchWithoutPush({ ann, bob })
+    expect((await ann.ask('PUT', `blocks/${bob.id}`)).status).toBe(204)
+    system.pushes.control.status = 204
+    await expect.poll(() => system.droppedPushes('severed'), SOON).toBe(before + 2)
+    expect(system.pushes.keysOf(id)).toEqual([])
+  })
+
+  test('arrive later, under the same key, also after kill -9 of the worker', async () => {
+    const { ann, bob } = await couple()
+    const id = await matchWithoutPush({ ann, bob })
+    await system.worker.kill()
+    system.pushes.control.status = 204
+    await system.worker.restart()
+    await expect.poll(() => new Set(system.pushes.keysOf(id)), SOON).toEqual(new Set(pushKeys(ann, bob)))
+    await expect.poll(() => system.worker.isReady(), SOON).toBe(true)
   })
 })
 

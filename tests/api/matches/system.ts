@@ -10,6 +10,7 @@ import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
+import { pushReceiver } from './push-receiver.ts'
 
 /** How long a dozen processes may take to start on a busy machine. */
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
@@ -30,7 +31,7 @@ export interface TestUser {
   ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Asked>
 }
 
-/** Starts real servers, a worker that runs all of the match feed, and two API processes. */
+/** Starts real servers, a worker that runs all of the match feed, two API processes, and a receiver of pushes. */
 export async function matchesSystem() {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
@@ -47,7 +48,9 @@ export async function matchesSystem() {
     return ((await answer.json()) as { data: Record<string, unknown>[] }).data
   }
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })
+  const pushes = await pushReceiver()
   const env = {
+    ...pushes.env,
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
     SCHEMA_REGISTRY_URL: registry.address,
@@ -101,5 +104,12 @@ export async function matchesSystem() {
     apis[index] = await startApiProcess(folder.path, env)
   }
 
-  return { folder, kafka, redis, env, worker, apis, user, rowsOf, restartApi }
+  /** Returns how many pushes the worker has dropped for a reason. */
+  async function droppedPushes(reason: string): Promise<number> {
+    const text = await (await fetch(`${worker.url}/metrics`)).text()
+    const line = new RegExp(`sink_deliveries_total\\{[^}]*outcome="dropped"[^}]*reason="${reason}"[^}]*\\} (\\d+)`).exec(text)
+    return Number(line?.[1] ?? 0)
+  }
+
+  return { folder, kafka, redis, env, worker, apis, pushes, user, rowsOf, restartApi, droppedPushes }
 }

@@ -14,9 +14,10 @@ const partitionOf = (id: string) => PARTITIONS[id]
 
 test('a push goes out only while nothing forbids it', async () => {
   const sent: unknown[] = []
-  const outcomeFor = async (verdict: MatchVerdict | Error) => {
+  const outcomeFor = async (verdict: MatchVerdict | Error, now = 100_000) => {
     const target = pushTarget({
       partitionOf,
+      now: () => now,
       check: async () => {
         if (verdict instanceof Error) throw verdict
         return verdict
@@ -31,6 +32,8 @@ test('a push goes out only while nothing forbids it', async () => {
   expect(await outcomeFor('open')).toEqual(DELIVERED)
   expect(await outcomeFor('severed')).toEqual({ outcome: 'dropped', code: 'severed' })
   expect(await outcomeFor('deleted')).toEqual({ outcome: 'dropped', code: 'deleted' })
+  // A Redis that has lost its last second may lack a new profile.
+  expect(await outcomeFor('deleted', 10_000)).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor('unknown')).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor(new Error('no Redis'))).toMatchObject({ outcome: 'failed', code: 'redis_unavailable' })
   expect(sent).toEqual([PUSH])
