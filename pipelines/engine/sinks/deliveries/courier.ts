@@ -54,6 +54,7 @@ export function courier(deps: CourierDeps): Courier {
   const giveUpAfterMs = target.giveUpAfterMs ?? GIVE_UP_AFTER_MS
   const appenders = new Map<number, PublishAppender>()
   let publisher: Publisher | undefined
+  let isClosed = false
 
   async function deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     const startedAt = runtime.now()
@@ -106,7 +107,7 @@ export function courier(deps: CourierDeps): Courier {
     return await persist(() => deadLetters.send([letter]), closing)
   }
 
-  /** Repeats a write to Kafka until it succeeds. Once the partition is given up, its next owner repeats the record. */
+  /** Repeats a write to Kafka until it succeeds or the partition is given up. Then the next owner repeats the record. */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       try {
@@ -115,7 +116,7 @@ export function courier(deps: CourierDeps): Courier {
       } catch (error) {
         if (!isPassing(error)) throw error
         runtime.log.warn({ target: target.name, reason: error.message }, 'sink_record_not_moved')
-        if (closing.aborted) return 'abandoned'
+        if (closing.aborted || isClosed) return 'abandoned'
         await runtime.sleep(pause, closing)
       }
     }
@@ -140,7 +141,15 @@ export function courier(deps: CourierDeps): Courier {
     return appender
   }
 
-  return { name: target.name, deliver, setAside, close: async () => publisher?.close() }
+  return {
+    name: target.name,
+    deliver,
+    setAside,
+    async close() {
+      isClosed = true
+      await publisher?.close()
+    },
+  }
 }
 
 function messageOf({ message }: Failed, failures: number): string {

@@ -62,6 +62,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   /** Offsets that an earlier process has finished. */
   let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
+  /** Monotonic time at which the first of them is due. */
+  let firstDueAt = NEVER
   /** Results of background work, which the loop takes. */
   let results: (() => void)[] = []
   let running = 0
@@ -165,7 +167,9 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     const retry = isRetry ? retryStateOf(record.chunk, record.row) : undefined
     // A clock that differs between processes must not hold a record back for longer than any pause.
     const pause = retry === undefined ? 0 : Math.min(retry.notBefore - runtime.now(), LONGEST_PAUSE_MS)
-    waiting.push({ attempt: { record, retry }, dueAt: clock + Math.max(0, pause) })
+    const dueAt = clock + Math.max(0, pause)
+    waiting.push({ attempt: { record, retry }, dueAt })
+    firstDueAt = Math.min(firstDueAt, dueAt)
   }
 
   function loadSchema(schemaId: number): void {
@@ -180,19 +184,19 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   }
 
   function startDue(now: number): void {
-    const remaining: Waiting[] = []
-    for (const one of waiting) {
-      if (one.dueAt > now || !slots.take(isRetry)) {
-        remaining.push(one)
-        continue
-      }
-      const release = () => {
-        slots.release(isRetry)
-        fetcher.wake()
-      }
-      run(one.attempt.record.offset, courier.deliver(one.attempt, release, closing.signal), () => metrics.applied++)
+    if (now < firstDueAt || !slots.hasRoom(isRetry)) return
+    waiting = waiting.filter((one) => one.dueAt > now || !start(one))
+    firstDueAt = waiting.reduce((first, { dueAt }) => Math.min(first, dueAt), NEVER)
+  }
+
+  function start({ attempt }: Waiting): boolean {
+    if (!slots.take(isRetry)) return false
+    const release = () => {
+      slots.release(isRetry)
+      fetcher.wake()
     }
-    if (remaining.length < waiting.length) waiting = remaining
+    run(attempt.record.offset, courier.deliver(attempt, release, closing.signal), () => metrics.applied++)
+    return true
   }
 
   function run(offset: number, work: Promise<'done' | 'abandoned'>, count: () => void): void {
@@ -231,8 +235,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
     if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
     // A record that is due already waits for a slot, and the loop wakes up when one is free.
-    for (const one of waiting) if (one.dueAt > now) due = Math.min(due, one.dueAt)
-    return due
+    return firstDueAt > now ? Math.min(due, firstDueAt) : due
   }
 
   function close(): void {
@@ -240,6 +243,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     become('closing')
     buffer.clear()
     waiting = []
+    firstDueAt = NEVER
     closing.abort()
     if (running === 0 && !job.isBusy) become('closed')
   }

@@ -5,7 +5,7 @@ import type { RecordChunk, RecordHeader, TopicPartition } from '../../../../kafk
  * Headers of a record in a retry topic. The key and value are those of the original record, and its own headers come
  * first.
  */
-export const RETRY_HEADERS = {
+const RETRY_HEADERS = {
   topic: 'retry.topic',
   partition: 'retry.partition',
   offset: 'retry.offset',

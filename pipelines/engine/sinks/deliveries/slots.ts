@@ -4,6 +4,7 @@ const RETRY_SHARE = 0.25
 /** Bounds the deliveries that run at the same time in one process, over all partitions of a sink. */
 export interface DeliverySlots {
   readonly running: number
+  hasRoom(isRetry: boolean): boolean
   /** @returns false if there is none; the sink's loop asks again when a delivery has ended */
   take(isRetry: boolean): boolean
   release(isRetry: boolean): void
@@ -13,12 +14,18 @@ export function deliverySlots(limit: number): DeliverySlots {
   const retryLimit = Math.max(1, Math.floor(limit * RETRY_SHARE))
   let fresh = 0
   let retries = 0
+
+  function hasRoom(isRetry: boolean): boolean {
+    return fresh + retries < limit && !(isRetry && retries >= retryLimit)
+  }
+
   return {
+    hasRoom,
     get running() {
       return fresh + retries
     },
     take(isRetry) {
-      if (fresh + retries >= limit || (isRetry && retries >= retryLimit)) return false
+      if (!hasRoom(isRetry)) return false
       if (isRetry) retries++
       else fresh++
       return true

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../../kafka/memory/transport.ts'
-import { TransportError } from '../../../../../kafka/transport.ts'
+import { type Transport, TransportError } from '../../../../../kafka/transport.ts'
 import { replayDeadLetters } from '../../../../../pipelines/engine/dlq/replay.ts'
 import { DELIVERED, type DeliveryOutcome } from '../../../../../pipelines/engine/sinks/deliveries/delivery.ts'
 import { RETRY_STEPS } from '../../../../../pipelines/engine/sinks/deliveries/retry-schedule.ts'
@@ -223,6 +223,38 @@ test('an error of the receiver that is no outcome stops the sink', async () => {
   })
   await until(() => reason !== '')
   expect(reason).toBe('a bug')
+})
+
+test('a sink that stopped with an error repeats no more writes to Kafka', async () => {
+  const { append, run, until, pass, control, broker } = world()
+  const inner = memoryTransport(broker)
+  let writes = 0
+  const refuse = () => {
+    writes++
+    throw new TransportError('BUFFER_FULL', 'too much is waiting', { fatal: false })
+  }
+  const transport: Transport = {
+    ...inner,
+    publisher: () => ({ ...inner.publisher(), appender: (topic, partition) => ({ topic, partition, append: refuse }) }),
+  }
+  control.answer = (value) => {
+    if (value === 'bug') throw new Error('a bug')
+    return FAILED
+  }
+  append('letter')
+  let isOver = false
+  run(transport)
+    .run()
+    .catch(() => {
+      isOver = true
+    })
+  await until(() => writes > 2)
+  append('bug')
+  await until(() => isOver)
+  await pass(10_000)
+  const before = writes
+  await pass(60_000)
+  expect(writes).toBe(before)
 })
 
 test('commits that fail are repeated, without a record being delivered again', async () => {
