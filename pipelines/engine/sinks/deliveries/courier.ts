@@ -107,7 +107,9 @@ export function courier(deps: CourierDeps): Courier {
     return await persist(() => deadLetters.send([letter]), closing)
   }
 
-  /** Repeats a write to Kafka until it succeeds or the partition is given up. Then the next owner repeats the record. */
+  /**
+   * Repeats a write to Kafka until it succeeds or the partition is given up. Its next owner then repeats the record.
+   */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       try {
