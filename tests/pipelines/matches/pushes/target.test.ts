@@ -3,9 +3,10 @@ import type { HttpMessage } from '../../../../pipelines/engine/index.ts'
 import { DELIVERED } from '../../../../pipelines/engine/index.ts'
 import { loggedPushes, pushTarget, webhookPushes } from '../../../../pipelines/matches/pushes/target.ts'
 import { silentLog } from '../../../../runtime/system.ts'
-import { checkMatch, type MatchVerdict } from '../../../../state/views/matches/push-check.ts'
+import { checkMatch, type MatchVerdict, type PushCheckReader } from '../../../../state/views/matches/push-check.ts'
+import { severedField } from '../../../../state/views/matches/recent.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
-import { caughtUpKey, type ViewReader } from '../../../../state/views/view.ts'
+import { caughtUpKey } from '../../../../state/views/view.ts'
 
 const PUSH = { match_id: 'm-1', user_id: 'ann', other_id: 'bob', conversation_id: 'c-1', matched_at: 5 }
 const record = (value: unknown) => ({ offset: 1, timestamp: 5, key: 'ann', value })
@@ -64,9 +65,10 @@ test('the log gets ids only', async () => {
 function view() {
   const texts = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()
-  const reader: ViewReader = {
+  const reader: PushCheckReader = {
     get: async (key) => texts.get(key) ?? null,
     hget: async (key, field) => hashes.get(key)?.get(field) ?? null,
+    hmget: async (key, fields) => fields.map((field) => hashes.get(key)?.get(field) ?? null),
   }
   const hash = (key: string) => hashes.get(key) ?? hashes.set(key, new Map()).get(key)!
 
@@ -123,13 +125,16 @@ test.each([{ has_ended: true }, { blocks: true, has_ended: true }, { is_blocked:
   },
 )
 
-test('a block that the API has noted counts before the view includes it, even while the view is built anew', async () => {
-  const { texts, hash, verdict } = view()
-  hash(userKeys(0, 'ann').recent).set('x:bob', '1')
-  expect(await verdict()).toBe('severed')
-  texts.delete(caughtUpKey('match-profiles', 1))
-  expect(await verdict()).toBe('severed')
-})
+test.each(['blocks', 'blocked', 'ended'] as const)(
+  'what the API has noted (%s) counts before the view includes it, even while the view is built anew',
+  async (cause) => {
+    const { texts, hash, verdict } = view()
+    hash(userKeys(0, 'ann').recent).set(severedField('bob', cause), '1')
+    expect(await verdict()).toBe('severed')
+    texts.delete(caughtUpKey('match-profiles', 1))
+    expect(await verdict()).toBe('severed')
+  },
+)
 
 test('a block from before the match waits for the view, because it has been lifted since', async () => {
   const { apply, verdict } = view()
