@@ -1,7 +1,7 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { matchNotifications, matchProfiles } from '../../../schemas/matches/topics.ts'
 import { connectLookupRedis } from '../../../state/views/connect.ts'
-import { checkMatch } from '../../../state/views/matches/push-check.ts'
+import { checkMatch, type PushCheckReader } from '../../../state/views/matches/push-check.ts'
 import { httpSender, TargetUnavailableError } from '../../engine/index.ts'
 import { deliverySink, type OpenReceiver, type OwnSinkContext } from '../../sinks.ts'
 import type { PushSettings } from './settings.ts'
@@ -15,10 +15,10 @@ async function openPushes({ config, transport, runtime, resources: { webhook } }
   const partitions = counts.get(matchProfiles.name)
   if (partitions === undefined) throw new TargetUnavailableError(`topic ${matchProfiles.name} does not exist yet`)
   const redis = connectLookupRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
-  const reader = {
-    get: (key: string) => redis.get(key),
-    hget: (key: string, field: string) => redis.hget(key, field),
-    hmget: (key: string, fields: readonly string[]) => redis.hmget(key, ...fields),
+  const reader: PushCheckReader = {
+    get: (key) => redis.get(key),
+    hget: (key, field) => redis.hget(key, field),
+    hmget: (key, fields) => redis.hmget(key, ...fields),
   }
   const sender = webhook && httpSender({ url: webhook.url, connections: PUSH_CONCURRENCY }, runtime)
   const target = pushTarget({

@@ -2,6 +2,9 @@ import { caughtUpKey, type ListReader, type ViewReader } from '../view.ts'
 import { severedFields } from './recent.ts'
 import { isSevered, MATCH_USERS_VIEW, parseRelation, userKeys } from './users.ts'
 
+/** The commands that the check needs. */
+export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
+
 /** A user's place in the view. */
 export interface PlacedUser {
   readonly id: string
@@ -28,10 +31,7 @@ export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
  * Looks whether two matched users may still hear of each other. The API notes blocks and ends of matches for both users
  * before it answers, so they are found even while the view lags behind.
  */
-export async function checkMatch(
-  reader: ViewReader & Pick<ListReader, 'hmget'>,
-  { matchId, user, other }: MatchToTell,
-): Promise<MatchVerdict> {
+export async function checkMatch(reader: PushCheckReader, { matchId, user, other }: MatchToTell): Promise<MatchVerdict> {
   const keys = userKeys(user.partition, user.id)
   const otherKeys = userKeys(other.partition, other.id)
   const [profile, otherProfile, recent, text, ...flags] = await Promise.all([
@@ -43,7 +43,7 @@ export async function checkMatch(
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])
-  if (recent.some((note) => note !== null)) return 'severed'
+  if (recent.some((cause) => cause !== null)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text)

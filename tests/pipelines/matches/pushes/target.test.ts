@@ -3,7 +3,7 @@ import type { HttpMessage } from '../../../../pipelines/engine/index.ts'
 import { DELIVERED } from '../../../../pipelines/engine/index.ts'
 import { loggedPushes, pushTarget, webhookPushes } from '../../../../pipelines/matches/pushes/target.ts'
 import { silentLog } from '../../../../runtime/system.ts'
-import { checkMatch, type MatchVerdict } from '../../../../state/views/matches/push-check.ts'
+import { checkMatch, type MatchVerdict, type PushCheckReader } from '../../../../state/views/matches/push-check.ts'
 import { severedField } from '../../../../state/views/matches/recent.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { caughtUpKey } from '../../../../state/views/view.ts'
@@ -65,7 +65,7 @@ test('the log gets ids only', async () => {
 function view() {
   const texts = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()
-  const reader: Parameters<typeof checkMatch>[0] = {
+  const reader: PushCheckReader = {
     get: async (key) => texts.get(key) ?? null,
     hget: async (key, field) => hashes.get(key)?.get(field) ?? null,
     hmget: async (key, fields) => fields.map((field) => hashes.get(key)?.get(field) ?? null),
@@ -125,13 +125,16 @@ test.each([{ has_ended: true }, { blocks: true, has_ended: true }, { is_blocked:
   },
 )
 
-test('a block that the API has noted counts before the view includes it, even while the view is built anew', async () => {
-  const { texts, hash, verdict } = view()
-  hash(userKeys(0, 'ann').recent).set(severedField('bob', 'blocked'), '1')
-  expect(await verdict()).toBe('severed')
-  texts.delete(caughtUpKey('match-profiles', 1))
-  expect(await verdict()).toBe('severed')
-})
+test.each(['blocks', 'blocked', 'ended'] as const)(
+  'what the API has noted (%s) counts before the view includes it, even while the view is built anew',
+  async (cause) => {
+    const { texts, hash, verdict } = view()
+    hash(userKeys(0, 'ann').recent).set(severedField('bob', cause), '1')
+    expect(await verdict()).toBe('severed')
+    texts.delete(caughtUpKey('match-profiles', 1))
+    expect(await verdict()).toBe('severed')
+  },
+)
 
 test('a block from before the match waits for the view, because it has been lifted since', async () => {
   const { apply, verdict } = view()
