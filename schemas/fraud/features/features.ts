@@ -68,7 +68,8 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
     session_risk_score: sessionRisk({
       loginMethod: request.session.login_method,
       secondsSinceLogin: request.session.time_since_login_sec,
-      isNewDevice: user.is_new_device,
+      // The first device of a new user is always new, which says nothing.
+      isNewDevice: user.user_txn_count === 0 && user.is_new_device ? false : user.is_new_device,
       ipCountry: ip.geo_country,
       cardCountry: request.payment_instrument.bin_country,
     }),
@@ -117,6 +118,9 @@ function userFeatures(profile: FraudProfile | undefined, { request, ids, amountU
     user_distinct_merchants_7d: profile ? countSeen(profile.merchants, t, WEEK_MS) : null,
     user_risk_tier: profile?.tier ?? null,
     user_fraud_history_count: profile?.fraud_count ?? null,
+    user_last_txn_at: last ?? null,
+    user_last_lat: from?.lat ?? null,
+    user_last_lng: from?.lng ?? null,
     geo_distance_km: travel?.distanceKm ?? null,
     geo_travel_severity: travel?.severity ?? null,
     geo_impossible_travel: travel?.isImpossible ?? null,
@@ -136,6 +140,7 @@ function deviceFeatures(profile: FraudProfile | undefined, reading: Reading) {
     device_sum_1h: hour.sum,
     device_sum_24h: day.sum,
     device_sum_7d: week.sum,
+    device_first_seen: profile && profile.txn_count > 0 ? profile.first_seen : null,
     device_age_days: profile ? ageInDays(profile, t) : null,
     device_distinct_users_24h: profile ? countSeen(profile.users, t, DAY_MS) : null,
     device_distinct_users_7d: profile ? countSeen(profile.users, t, WEEK_MS) : null,
@@ -186,9 +191,12 @@ function merchantFeatures(profile: FraudProfile | undefined, reading: Reading) {
   return {
     merchant_txn_count_7d: week?.count ?? null,
     merchant_txn_count_30d: month?.count ?? null,
+    merchant_txn_sum_7d: week ? usdOf(week.units) : null,
+    merchant_txn_sum_30d: month ? usdOf(month.units) : null,
     merchant_avg_amount_30d: month && month.count > 0 ? usdOf(month.units / month.count) : null,
     merchant_fraud_rate_7d: week ? fraudRate(week) : null,
     merchant_fraud_rate_30d: month ? fraudRate(month) : null,
+    merchant_fraud_count: profile?.fraud_count ?? null,
   }
 }
 
