@@ -37,7 +37,7 @@ export function eventsOf(request: FraudRequest): EntityEvent[] {
   const { lat, lng } = request.device
   const id = hash48(request.transaction_id)
   const units = unitsOf(request.amount, request.currency)
-  const place = lat === null || lng === null ? null : { lat, lng }
+  const place = isOnEarth(lat, 90) && isOnEarth(lng, 180) ? { lat, lng } : null
   const hashes = {} as Record<EntityKind, number | null>
   for (const kind of ENTITY_KINDS) hashes[kind] = hashOf(ids[kind])
   return ENTITY_KINDS.flatMap((kind): EntityEvent[] => {
@@ -58,6 +58,11 @@ export function eventsOf(request: FraudRequest): EntityEvent[] {
     }
     return [{ kind, entityId, event }]
   })
+}
+
+/** The API accepts no other places, but they must not spoil a profile. */
+function isOnEarth(degrees: number | null, most: number): degrees is number {
+  return degrees !== null && Math.abs(degrees) <= most
 }
 
 function hashOf(id: string | null): number | null {
