@@ -235,10 +235,6 @@ export interface FraudFeatures {
   /** NORMAL, ELEVATED or HIGH */
   user_risk_tier: null | string
   user_fraud_history_count: null | number
-  user_last_txn_at: null | number
-  /** last known place */
-  user_last_lat: null | number
-  user_last_lng: null | number
   geo_distance_km: null | number
   geo_travel_severity: null | number
   geo_impossible_travel: null | boolean
@@ -247,7 +243,6 @@ export interface FraudFeatures {
   is_new_device: null | boolean
   /** new for the user */
   is_new_merchant: null | boolean
-  device_first_seen: null | number
   device_age_days: null | number
   device_distinct_users_24h: null | number
   device_distinct_users_7d: null | number
@@ -266,8 +261,6 @@ export interface FraudFeatures {
   card_fraud_assoc_count: null | number
   merchant_txn_count_7d: null | number
   merchant_txn_count_30d: null | number
-  merchant_txn_sum_7d: null | number
-  merchant_txn_sum_30d: null | number
   merchant_avg_amount_30d: null | number
   merchant_fraud_rate_7d: null | number
   merchant_fraud_rate_30d: null | number

@@ -29,7 +29,9 @@ export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windo
   return results
 }
 
-/** Returns the time of the last transaction at or before t among those that are kept one by one; undefined without one. */
+/**
+ * Returns the time of the last transaction at or before t among those that are kept one by one; undefined without one.
+ */
 export function lastTimeOf({ events }: FraudProfile, { t, id }: Reading): number | undefined {
   for (let row = eventCount(events) - 1; row >= 0; row--) {
     const at = eventTime(events, row)

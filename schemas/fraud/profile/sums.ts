@@ -1,10 +1,10 @@
 import type { SumLevel } from './shape.ts'
 
 /**
- * The column of a profile's sums. Rows of 22 bytes: start in minutes since 1970 (4 bytes), length in minutes (2), number
- * of transactions (4), confirmed frauds, which may be negative after corrections (4), amount in 1/10,000 USD (8).
- * Buckets begin at multiples of their length, so that those of a level join into the next one, and the order in which
- * transactions arrive does not matter.
+ * The column of a profile's sums. Rows of 22 bytes: start in minutes since 1970 (4 bytes), length in minutes (2),
+ * number of transactions (4), confirmed frauds, which may be negative after corrections (4), amount in 1/10,000 USD
+ * (8). Buckets begin at multiples of their length, so that those of a level join into the next one, and the order in
+ * which transactions arrive does not matter.
  */
 const SUM_BYTES = 22
 

@@ -14,7 +14,7 @@ import { flightField } from './in-flight.ts'
  * | `{fraud-profiles:<p>}:profile:<kind>:<id>` | the profile: schemas/fraud/profile/bytes.ts |
  * | `{fraud-profiles:<p>}:flight:<kind>:<id>` | hash: transactions in flight: see in-flight.ts |
  */
-export const FRAUD_PROFILES_VIEW = 'fraud-profiles'
+const FRAUD_PROFILES_VIEW = 'fraud-profiles'
 
 const NOTHING = Buffer.alloc(0)
 
