@@ -141,7 +141,11 @@ function sightingsOf(kind: EntityKind, events: readonly FraudEvent[]): Sighting[
   return sightings
 }
 
-function withUsers(known: readonly FraudKnownUser[], events: readonly FraudEvent[], most: number): FraudKnownUser[] {
+function withUsers(known: FraudKnownUser[], events: readonly FraudEvent[], most: number): FraudKnownUser[] {
+  const [only] = events
+  if (events.length === 1 && known.length > 0 && only.user_id === known[0].user_id) {
+    return only.at <= known[0].last_at ? known : [{ user_id: only.user_id, last_at: only.at }, ...known.slice(1)]
+  }
   const lastSeen = new Map(known.map(({ user_id, last_at }) => [user_id, last_at]))
   for (const { user_id, at } of events) if (user_id !== null) lastSeen.set(user_id, Math.max(at, lastSeen.get(user_id) ?? at))
   const users = Array.from(lastSeen, ([user_id, last_at]) => ({ user_id, last_at }))

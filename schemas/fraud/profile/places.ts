@@ -20,6 +20,9 @@ export function withPlaces(rows: Buffer, events: readonly FraudEvent[], most: nu
   const added: Buffer[] = []
   for (const { at, place } of events) if (place !== null) added.push(encoded({ ...place, at }))
   if (added.length === 0) return rows
+  if (added.length === 1 && Buffer.compare(rows.subarray(-PLACE_BYTES), added[0]) < 0) {
+    return Buffer.concat([rows.subarray(Math.max(0, rows.length - (most - 1) * PLACE_BYTES)), added[0]])
+  }
   const all = [...rowsOf(rows), ...added]
   return Buffer.concat(all.sort(Buffer.compare).slice(-most))
 }

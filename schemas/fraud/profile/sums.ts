@@ -29,12 +29,10 @@ export interface WindowSum {
   frauds: number
 }
 
-interface Bucket {
+/** Start and length are in minutes. */
+interface Bucket extends Omit<SumEntry, 'at'> {
   readonly start: number
   readonly span: number
-  count: number
-  frauds: number
-  units: number
 }
 
 /**
@@ -43,30 +41,64 @@ interface Bucket {
  * @param newest greatest time of the profile's transactions, from which ages are counted
  */
 export function withSums(rows: Buffer, added: readonly SumEntry[], levels: readonly SumLevel[], newest: number): Buffer {
-  if (added.length === 0 && !hasOld(rows, levels, newest)) return rows
-  const buckets = new Map<number, Bucket>()
+  let next = hasOld(rows, levels, newest) ? joined(rows, levels, newest) : rows
+  if (added.length === 0) return next
+  if (next === rows) next = Buffer.from(rows)
+  for (const entry of added) {
+    const level = levelAt(entry.at, levels, 0, newest)
+    if (level !== undefined) next = plus(next, { ...entry, start: startIn(level, entry.at), span: level.spanMinutes })
+  }
+  return next
+}
+
+/** Joins old buckets into the next levels. */
+function joined(rows: Buffer, levels: readonly SumLevel[], newest: number): Buffer {
+  let next: Buffer = Buffer.alloc(0)
   for (let at = 0; at < rows.length; at += SUM_BYTES) {
-    const span = rows.readUInt16BE(at + SPAN_AT)
-    add(startMs(rows, at), span, rows.readUInt32BE(at + COUNT_AT), rows.readInt32BE(at + FRAUDS_AT), rows.readDoubleBE(at + UNITS_AT))
+    const time = startMs(rows, at)
+    const level = levelAt(time, levels, rows.readUInt16BE(at + SPAN_AT), newest)
+    if (level === undefined) continue
+    const count = rows.readUInt32BE(at + COUNT_AT)
+    const frauds = rows.readInt32BE(at + FRAUDS_AT)
+    next = plus(next, { start: startIn(level, time), span: level.spanMinutes, count, frauds, units: rows.readDoubleBE(at + UNITS_AT) })
   }
-  for (const { at, count, frauds, units } of added) add(at, 0, count, frauds, units)
+  return next
+}
 
-  function add(at: number, leastSpan: number, count: number, frauds: number, units: number): void {
-    const level = levels.find(({ spanMinutes, keptMs }) => spanMinutes >= leastSpan && endOf(at, spanMinutes) > newest - keptMs)
-    if (level === undefined) return
-    const span = level.spanMinutes
-    const start = Math.floor(at / (span * MINUTE_MS)) * span
-    const key = start * levels.length + levels.indexOf(level)
-    const known = buckets.get(key)
-    if (known === undefined) buckets.set(key, { start, span, count, frauds, units })
-    else {
-      known.count += count
-      known.frauds += frauds
-      known.units += units
-    }
+/** Returns the finest level, of at least a length, that is used for the age of a time. */
+function levelAt(time: number, levels: readonly SumLevel[], leastSpan: number, newest: number): SumLevel | undefined {
+  return levels.find(
+    (level) => level.spanMinutes >= leastSpan && (startIn(level, time) + level.spanMinutes) * MINUTE_MS > newest - level.keptMs,
+  )
+}
+
+/** Returns the start of the bucket of a level that contains a time, in minutes since 1970. */
+function startIn({ spanMinutes }: SumLevel, time: number): number {
+  return Math.floor(time / (spanMinutes * MINUTE_MS)) * spanMinutes
+}
+
+/** Adds to a bucket in place, or returns rows with another one. Most additions are to the newest buckets. */
+function plus(rows: Buffer, { start, span, count, frauds, units }: Bucket): Buffer {
+  let at = rows.length
+  for (; at > 0; at -= SUM_BYTES) {
+    const row = at - SUM_BYTES
+    const order = rows.readUInt32BE(row) - start || rows.readUInt16BE(row + SPAN_AT) - span
+    if (order < 0) break
+    if (order > 0) continue
+    rows.writeUInt32BE(rows.readUInt32BE(row + COUNT_AT) + count, row + COUNT_AT)
+    rows.writeInt32BE(rows.readInt32BE(row + FRAUDS_AT) + frauds, row + FRAUDS_AT)
+    rows.writeDoubleBE(rows.readDoubleBE(row + UNITS_AT) + units, row + UNITS_AT)
+    return rows
   }
-
-  return encoded([...buckets.values()].sort((a, b) => a.start - b.start || a.span - b.span))
+  const longer = Buffer.allocUnsafe(rows.length + SUM_BYTES)
+  rows.copy(longer, 0, 0, at)
+  longer.writeUInt32BE(start, at)
+  longer.writeUInt16BE(span, at + SPAN_AT)
+  longer.writeUInt32BE(count, at + COUNT_AT)
+  longer.writeInt32BE(frauds, at + FRAUDS_AT)
+  longer.writeDoubleBE(units, at + UNITS_AT)
+  rows.copy(longer, at + SUM_BYTES, at)
+  return longer
 }
 
 /**
@@ -83,34 +115,20 @@ export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSu
   }
 }
 
+/** Returns whether a bucket is too old for its level. Of each level, only the first row can be the oldest. */
 function hasOld(rows: Buffer, levels: readonly SumLevel[], newest: number): boolean {
-  for (let at = 0; at < rows.length; at += SUM_BYTES) {
+  let left = levels.length
+  for (let at = 0, spans = 0; at < rows.length && left > 0; at += SUM_BYTES) {
     const span = rows.readUInt16BE(at + SPAN_AT)
-    const keptMs = levels.find(({ spanMinutes }) => spanMinutes === span)?.keptMs ?? 0
-    if (startMs(rows, at) + span * MINUTE_MS <= newest - keptMs) return true
+    const index = levels.findIndex(({ spanMinutes }) => spanMinutes === span)
+    if ((spans & (1 << index)) !== 0) continue
+    spans |= 1 << index
+    left--
+    if (startMs(rows, at) + span * MINUTE_MS <= newest - levels[index].keptMs) return true
   }
   return false
 }
 
 function startMs(rows: Buffer, at: number): number {
   return rows.readUInt32BE(at) * MINUTE_MS
-}
-
-/** Returns the end of the bucket of a level that contains a time, epoch ms. */
-function endOf(at: number, spanMinutes: number): number {
-  const spanMs = spanMinutes * MINUTE_MS
-  return (Math.floor(at / spanMs) + 1) * spanMs
-}
-
-function encoded(buckets: readonly Bucket[]): Buffer {
-  const rows = Buffer.allocUnsafe(buckets.length * SUM_BYTES)
-  for (const [row, { start, span, count, frauds, units }] of buckets.entries()) {
-    const at = row * SUM_BYTES
-    rows.writeUInt32BE(start, at)
-    rows.writeUInt16BE(span, at + SPAN_AT)
-    rows.writeUInt32BE(count, at + COUNT_AT)
-    rows.writeInt32BE(frauds, at + FRAUDS_AT)
-    rows.writeDoubleBE(units, at + UNITS_AT)
-  }
-  return rows
 }
