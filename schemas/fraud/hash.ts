@@ -1,6 +1,3 @@
-/** Number of bits of the hash of a transaction id. Profiles and transactions in flight name transactions by it. */
-export const ID_BYTES = 6
-
 const HIGH_BITS = 0xffff
 const TWO_TO_32 = 2 ** 32
 

@@ -3,8 +3,8 @@
 /** Transactions and verdicts of one entity, folded per commit. Repartition topic by-entity of fraud-profiles, key: <kind>:<id>. */
 export interface FraudEntityChanges {
   events: FraudEvent[]
-  /** hashes of transactions that were counted before */
-  repeats: number[]
+  /** transactions that were counted before */
+  repeats: FraudEvent[]
   verdicts: FraudEntityVerdict[]
 }
 
@@ -95,7 +95,7 @@ export interface FraudProfile {
   tier: FraudRiskTier
   /** transactions that are confirmed as fraud */
   fraud_count: number
-  /** only in the topic: ids of the transactions since the previous record, 6 bytes each */
+  /** only in the topic: the transactions since the previous record, in rows as in events */
   included: Buffer
 }
 

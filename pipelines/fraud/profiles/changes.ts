@@ -10,7 +10,7 @@ import type { Context } from '../../engine/index.ts'
 export interface EntityChanges {
   addEvent(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
   /** A transaction that was counted before. The view may still hold it as in flight. */
-  addRepeat(kind: EntityKind, id: string, transaction: number, ctx: Context): void
+  addRepeat(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
   addVerdict(kind: EntityKind, id: string, verdict: FraudEntityVerdict, ctx: Context): void
   /** Must run before each commit. */
   emitAll(ctx: Context): void
@@ -38,7 +38,7 @@ export function entityChanges(topic: Topic<string, FraudEntityChanges>): EntityC
 
   return {
     addEvent: (kind, id, event, ctx) => void changesOf(kind, id, ctx).events.push(event),
-    addRepeat: (kind, id, transaction, ctx) => void changesOf(kind, id, ctx).repeats.push(transaction),
+    addRepeat: (kind, id, event, ctx) => void changesOf(kind, id, ctx).repeats.push(event),
     addVerdict: (kind, id, verdict, ctx) => void changesOf(kind, id, ctx).verdicts.push(verdict),
     emitAll(ctx) {
       for (const [key, changes] of pending) emit(key, changes, ctx)

@@ -1,10 +1,11 @@
 import { ENTITY_KINDS, type EntityKind, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { eventsOf, judgedEntities } from '../../../schemas/fraud/events.ts'
-import { foldEvents, NEW_PROFILE, packIds } from '../../../schemas/fraud/profile/fold.ts'
+import { packEvents } from '../../../schemas/fraud/profile/events.ts'
+import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
 import { DAY_MS, PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
 import { foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../../schemas/fraud/topics.ts'
-import type { FraudEntityChanges, FraudFeedback, TxnScored } from '../../../schemas/fraud/types.ts'
+import type { FraudEntityChanges, FraudEvent, FraudFeedback, TxnScored } from '../../../schemas/fraud/types.ts'
 import { avro, type Context, deadLetter, drop, keyedStore, type RecordContext, sweep, topology, utf8 } from '../../engine/index.ts'
 import { whyNotCountable } from './accept.ts'
 import { entityChanges } from './changes.ts'
@@ -27,8 +28,8 @@ const WALK_EVERY_MS = 6 * 3_600_000
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 
-/** Maximum number of ids in a record of a profile, 300 KB. */
-const MOST_IDS = 50_000
+/** Maximum number of transactions that a record of a profile says it includes, 900 KB. */
+const MOST_INCLUDED = 50_000
 
 /** Several transactions of one entity share a commit. */
 const COMMIT_INTERVAL_MS = 100
@@ -56,7 +57,7 @@ export const fraudProfilesTopology = topology(
         const isRepeat = at !== undefined && at > ctx.now - COUNTED_MS
         if (!isRepeat) counted.put(id, ctx.now)
         for (const { kind, entityId, event } of eventsOf(request)) {
-          if (isRepeat) changes.addRepeat(kind, entityId, event.id, ctx)
+          if (isRepeat) changes.addRepeat(kind, entityId, event, ctx)
           else changes.addEvent(kind, entityId, event, ctx)
         }
         return isRepeat ? drop('counted_before') : undefined
@@ -95,7 +96,7 @@ export const fraudProfilesTopology = topology(
     function declareFold(): void {
       const profiles = keyedStore('profiles', { key: utf8, value: avro('fraud/FraudProfile') })
       /** Entities whose record is due with the next commit, and the transactions that it includes. */
-      const shown = new Map<string, number[]>()
+      const shown = new Map<string, FraudEvent[]>()
 
       function fold({ events, repeats, verdicts }: FraudEntityChanges, ctx: RecordContext<string>): void {
         const { kind } = parseEntityKey(ctx.key)
@@ -103,24 +104,24 @@ export const fraudProfilesTopology = topology(
         let profile = foldEvents(known, PROFILE_SHAPES[kind], events)
         for (const verdict of verdicts) profile = foldVerdict(profile, kind, verdict)
         if (profile !== known) profiles.put(ctx.key, profile)
-        const ids = shown.get(ctx.key) ?? []
-        shown.set(ctx.key, ids)
+        const included = shown.get(ctx.key) ?? []
+        shown.set(ctx.key, included)
         // Nothing about merchants is in flight.
         if (kind === 'merchant') return
-        for (const { id } of events) ids.push(id)
-        for (const id of repeats) ids.push(id)
+        for (const event of events) included.push(event)
+        for (const event of repeats) included.push(event)
       }
 
       /** Emits one record per commit and entity, unless it includes very many transactions. */
       function show(ctx: Context): void {
-        for (const [key, ids] of shown) {
+        for (const [key, all] of shown) {
           const profile = profiles.get(key) ?? NEW_PROFILE
           let from = 0
           do {
-            const included = packIds(ids.slice(from, from + MOST_IDS))
+            const included = packEvents(all.slice(from, from + MOST_INCLUDED))
             ctx.emit(fraudProfiles, key, { ...profile, included }, { timestamp: ctx.now })
-            from += MOST_IDS
-          } while (from < ids.length)
+            from += MOST_INCLUDED
+          } while (from < all.length)
         }
         shown.clear()
       }

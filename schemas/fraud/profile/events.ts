@@ -28,6 +28,21 @@ export function eventUnits(rows: Buffer, row: number): number {
   return rows.readUIntBE(row * EVENT_BYTES + UNITS_AT, FIELD_BYTES)
 }
 
+/** Packs transactions into rows in the given order. */
+export function packEvents(events: readonly EventRow[]): Buffer {
+  const rows = Buffer.allocUnsafe(events.length * EVENT_BYTES)
+  for (const [row, event] of events.entries()) writeEvent(rows, row * EVENT_BYTES, event)
+  return rows
+}
+
+export function unpackEvents(rows: Buffer): EventRow[] {
+  return Array.from({ length: eventCount(rows) }, (_, row) => ({
+    at: eventTime(rows, row),
+    id: eventId(rows, row),
+    units: eventUnits(rows, row),
+  }))
+}
+
 /** Returns whether a transaction is among the rows. */
 export function hasEvent(rows: Buffer, { at, id }: EventRow): boolean {
   let row = firstRowFrom(rows, at)
@@ -59,13 +74,17 @@ export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
     const place = placeOf(rows, event) * EVENT_BYTES
     to += rows.copy(merged, to, from, place)
     from = place
-    merged.writeUIntBE(event.at, to, FIELD_BYTES)
-    merged.writeUIntBE(event.id, to + ID_AT, FIELD_BYTES)
-    merged.writeUIntBE(event.units, to + UNITS_AT, FIELD_BYTES)
+    writeEvent(merged, to, event)
     to += EVENT_BYTES
   }
   rows.copy(merged, to, from)
   return merged
+}
+
+function writeEvent(rows: Buffer, at: number, event: EventRow): void {
+  rows.writeUIntBE(event.at, at, FIELD_BYTES)
+  rows.writeUIntBE(event.id, at + ID_AT, FIELD_BYTES)
+  rows.writeUIntBE(event.units, at + UNITS_AT, FIELD_BYTES)
 }
 
 function placeOf(rows: Buffer, { at, id }: EventRow): number {

@@ -1,5 +1,4 @@
 import type { EntityKind } from '../entity.ts'
-import { ID_BYTES } from '../hash.ts'
 import { USD_PER_UNIT } from '../money.ts'
 import type { FraudEvent, FraudKnownUser, FraudProfile } from '../types.ts'
 import { byTime, EVENT_BYTES, eventCount, eventTime, eventUnits, firstRowFrom, hasEvent, withEvents } from './events.ts'
@@ -81,17 +80,6 @@ export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds:
   const entries = seconds.map(({ at, count, units }) => ({ at, count, frauds: 0, units }))
   next.sums = withSums(next.sums, entries, shape.levels, next.newest_at)
   return next
-}
-
-/** Packs the ids of transactions that a record of a profile includes for the first time. */
-export function packIds(ids: readonly number[]): Buffer {
-  const packed = Buffer.allocUnsafe(ids.length * ID_BYTES)
-  for (const [index, id] of ids.entries()) packed.writeUIntBE(id, index * ID_BYTES, ID_BYTES)
-  return packed
-}
-
-export function unpackIds(packed: Buffer): number[] {
-  return Array.from({ length: packed.length / ID_BYTES }, (_, index) => packed.readUIntBE(index * ID_BYTES, ID_BYTES))
 }
 
 /** Returns the transactions that the profile does not hold yet, in order. */

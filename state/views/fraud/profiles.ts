@@ -1,5 +1,5 @@
 import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
-import { unpackIds } from '../../../schemas/fraud/profile/fold.ts'
+import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
 import type { FraudProfile } from '../../../schemas/fraud/types.ts'
 import { type View, type ViewOperation, viewTag } from '../view.ts'
 import { flightField } from './in-flight.ts'
@@ -23,7 +23,9 @@ export const fraudProfilesView: View<string, FraudProfile> = {
   operationsFor(partition, entity, profile) {
     const keys = profileKeys(partition, entity)
     if (profile === null) return [{ op: 'del', key: keys.profile }]
-    const included = unpackIds(profile.included).map((id): ViewOperation => ({ op: 'hdel', key: keys.flight, field: flightField(id) }))
+    const included = unpackEvents(profile.included).map(
+      ({ id }): ViewOperation => ({ op: 'hdel', key: keys.flight, field: flightField(id) }),
+    )
     return [{ op: 'set', key: keys.profile, value: profileBytes({ ...profile, included: NOTHING }) }, ...included]
   },
 }

@@ -10,7 +10,7 @@ import {
 import { fraudProfilesTopology } from '../../../pipelines/fraud/profiles/topology.ts'
 import { entityKey, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { hash48 } from '../../../schemas/fraud/hash.ts'
-import { unpackIds } from '../../../schemas/fraud/profile/fold.ts'
+import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../../schemas/fraud/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudRequest } from '../../../schemas/fraud/types.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
@@ -61,7 +61,7 @@ function published(driver: TestDriver) {
   const records = driver.read(fraudProfiles)
   for (const { key, value } of records) {
     profiles.set(key as string, value)
-    included.set(key as string, [...(included.get(key as string) ?? []), ...unpackIds(value?.included ?? NOTHING)])
+    included.set(key as string, [...(included.get(key as string) ?? []), ...unpackEvents(value?.included ?? NOTHING).map(({ id }) => id)])
   }
   return { records, profiles, included }
 }

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import type { EntityKind } from '../../../schemas/fraud/entity.ts'
 import { eventsOf } from '../../../schemas/fraud/events.ts'
 import { profileBytes, profileFromBytes } from '../../../schemas/fraud/profile/bytes.ts'
-import { eventCount } from '../../../schemas/fraud/profile/events.ts'
-import { foldEvents, NEW_PROFILE, packIds, unpackIds } from '../../../schemas/fraud/profile/fold.ts'
+import { eventCount, packEvents, unpackEvents } from '../../../schemas/fraud/profile/events.ts'
+import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
 import { placeBefore } from '../../../schemas/fraud/profile/places.ts'
 import { deviationOf, lastTimeOf, sumsOf } from '../../../schemas/fraud/profile/read.ts'
 import { countSeen } from '../../../schemas/fraud/profile/seen.ts'
@@ -268,8 +268,8 @@ test('bytes keep a profile, and those of another version are not read', () => {
   expect(profileFromBytes(bytes)).toEqual(profile)
   bytes[0] = 99
   expect(profileFromBytes(bytes)).toBeUndefined()
-  const ids = eventsOf(pay()).map(({ event }) => event.id)
-  expect(unpackIds(packIds(ids))).toEqual(ids)
+  const rows = eventsOf(pay()).map(({ event: { at, id, units } }) => ({ at, id, units }))
+  expect(unpackEvents(packEvents(rows))).toEqual(rows)
 })
 
 const verdict = (given: Partial<FraudEntityVerdict>): FraudEntityVerdict => ({

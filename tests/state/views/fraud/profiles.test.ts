@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { eventsOf } from '../../../../schemas/fraud/events.ts'
 import { profileFromBytes } from '../../../../schemas/fraud/profile/bytes.ts'
-import { packIds } from '../../../../schemas/fraud/profile/fold.ts'
+import { packEvents } from '../../../../schemas/fraud/profile/events.ts'
 import { flightField, packFlight, unpackFlight } from '../../../../state/views/fraud/in-flight.ts'
 import { fraudProfilesView, profileKeys } from '../../../../state/views/fraud/profiles.ts'
 import { pay, profileOf } from '../../../schemas/fraud/payments.ts'
@@ -12,7 +12,10 @@ test('a record replaces the profile and removes the transactions that it include
   const request = pay({ ip: '2001:db8::1', device: 'd1' })
   const profile = profileOf('ip', '2001:db8::1', [request])
   const [{ event }] = eventsOf(request)
-  const [set, ...rest] = fraudProfilesView.operationsFor(3, 'ip:2001:db8::1', { ...profile, included: packIds([event.id, 0xffffffffffff]) })
+  const [set, ...rest] = fraudProfilesView.operationsFor(3, 'ip:2001:db8::1', {
+    ...profile,
+    included: packEvents([event, { ...event, id: 0xffffffffffff }]),
+  })
   expect(set).toMatchObject({ op: 'set', key: KEYS.profile })
   expect(profileFromBytes((set as { value: Buffer }).value)).toEqual(profile)
   expect(rest).toEqual([
