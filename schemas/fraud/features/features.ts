@@ -77,7 +77,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
   return { features, failed }
 }
 
-/** Adds the transactions in flight to a profile. Folding counts each of them once. */
+/** Adds the transactions in flight to a profile. Folding leaves out those that the profile still holds one by one. */
 function upToDate(kind: EntityKind, { profile = NEW_PROFILE, inFlight, inFlightSeconds }: Enrichment, { id }: Reading): FraudProfile {
   const shape = PROFILE_SHAPES[kind]
   const others = inFlight.filter((event) => event.id !== id)

@@ -33,7 +33,7 @@ export interface Payment {
 let made = 0
 
 export function pay(payment: Payment = {}): FraudRequest {
-  const { id = `t${++made}`, at = NOON, amount = 10, currency = 'USD', user = 'u1', place } = payment
+  const { id = `made-${++made}`, at = NOON, amount = 10, currency = 'USD', user = 'u1', place } = payment
   return {
     transaction_id: id,
     timestamp: at,
