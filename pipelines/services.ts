@@ -1,3 +1,4 @@
+import { fraudServices } from './fraud/service.ts'
 import { limitsServices } from './limits/service.ts'
 import { linksServices } from './links/service.ts'
 import { matchesServices } from './matches/service.ts'
@@ -13,4 +14,5 @@ export const pipelineServices: readonly PipelineService[] = [
   ...limitsServices,
   ...snippetsServices,
   ...matchesServices,
+  ...fraudServices,
 ]

@@ -1,3 +1,4 @@
+import { fraudSchemas } from './fraud/topics.ts'
 import { limitsSchemas } from './limits/topics.ts'
 import { linksSchemas } from './links/topics.ts'
 import { matchesSchemas } from './matches/topics.ts'
@@ -13,4 +14,5 @@ export const serviceSchemas: readonly ServiceSchemas[] = [
   limitsSchemas,
   matchesSchemas,
   snippetsSchemas,
+  fraudSchemas,
 ]

@@ -202,13 +202,16 @@ function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   return text
 }
 
+/** Shared by all empty values, because a buffer costs more than the rest of a small record. */
+const NO_BYTES = Buffer.alloc(0)
+
 /** Reads a length and bytes. Copies them, because a view would keep the whole fetch response alive. */
 export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   const length = readLength(buffer, at, end)
   const start = cursor.at
   if (start < 0) return buffer
   cursor.at = start + length
-  return Buffer.from(buffer.subarray(start, cursor.at))
+  return start === cursor.at ? NO_BYTES : Buffer.from(buffer.subarray(start, cursor.at))
 }
 
 /** Reads the length of a string or bytes, which must end before `end`. */

@@ -25,6 +25,12 @@ test('topics for production have the planned partitions, including internal topi
     'trends-since-changelog': 8,
     'links-records-changelog': 64,
     'limit-rules': 1,
+    'txn.scored': 64,
+    'fraud-feedback': 16,
+    'fraud-profiles': 128,
+    'fraud-profiles-by-entity-repartition': 128,
+    'fraud-profiles-counted-changelog': 64,
+    'fraud-profiles-profiles-changelog': 128,
   })
 })
 
@@ -37,7 +43,18 @@ test('without production settings, topics are those that a worker would create',
 })
 
 test('every topology has its repartition topics and changelogs', () => {
-  const known = ['clicks', 'limits', 'links', 'match-pairs', 'match-profiles', 'match-users', 'snippet-views', 'snippets', 'trends']
+  const known = [
+    'clicks',
+    'fraud-profiles',
+    'limits',
+    'links',
+    'match-pairs',
+    'match-profiles',
+    'match-users',
+    'snippet-views',
+    'snippets',
+    'trends',
+  ]
   expect(topologies.map(({ name }) => name).sort()).toEqual(known)
   const names = new Set(topicSpecs('production').map(({ name }) => name))
   for (const topology of topologies) {

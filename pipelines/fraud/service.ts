@@ -1,0 +1,16 @@
+import { fraudProfiles } from '../../schemas/fraud/topics.ts'
+import { NO_SETTINGS } from '../../settings/fragment.ts'
+import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
+import type { PipelineService } from '../service.ts'
+import { viewSink } from '../sinks.ts'
+import { fraudProfilesTopology } from './profiles/topology.ts'
+
+export const fraudServices: readonly PipelineService[] = [
+  {
+    name: 'fraud-profiles',
+    role: 'bulk',
+    settings: NO_SETTINGS,
+    topologies: () => [fraudProfilesTopology],
+    sinks: [viewSink('fraud-profiles-view', fraudProfilesView, [fraudProfiles])],
+  },
+]

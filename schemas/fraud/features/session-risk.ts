@@ -1,0 +1,47 @@
+/** What the risk of a session depends on; null: missing. */
+export interface SessionSigns {
+  readonly loginMethod: string | null
+  readonly secondsSinceLogin: number | null
+  /** The user has paid before, but never with this device. */
+  readonly isNewDevice: boolean | null
+  readonly ipCountry: string | null
+  readonly cardCountry: string | null
+}
+
+/** Risk by login method, in lower case. Methods that resist phishing come first. */
+const LOGIN_RISK: Readonly<Record<string, number>> = {
+  passkey: 0,
+  biometric: 0,
+  mfa: 0.05,
+  otp: 0.1,
+  sso: 0.1,
+  social: 0.15,
+  password: 0.2,
+  magic_link: 0.2,
+  sms: 0.25,
+}
+const OTHER_LOGIN_RISK = 0.3
+const NEW_DEVICE_RISK = 0.3
+const FOREIGN_IP_RISK = 0.3
+/** By seconds since the login. Who pays at once may have come only for that; a long session may have been stolen. */
+const LOGIN_AGE_RISK = [
+  { belowSeconds: 30, risk: 0.2 },
+  { belowSeconds: 120, risk: 0.1 },
+  { belowSeconds: 86_400, risk: 0 },
+  { belowSeconds: Infinity, risk: 0.1 },
+]
+
+/**
+ * Adds up the risks of a session: docs/services/fraud.md#session-risk. Signs that are missing add nothing.
+ * @returns 0 to 1; null if every sign is missing
+ */
+export function sessionRisk({ loginMethod, secondsSinceLogin, isNewDevice, ipCountry, cardCountry }: SessionSigns): number | null {
+  const risks: number[] = []
+  if (loginMethod !== null) risks.push(LOGIN_RISK[loginMethod.toLowerCase()] ?? OTHER_LOGIN_RISK)
+  if (secondsSinceLogin !== null) risks.push(LOGIN_AGE_RISK.find(({ belowSeconds }) => secondsSinceLogin < belowSeconds)?.risk ?? 0)
+  if (isNewDevice !== null) risks.push(isNewDevice ? NEW_DEVICE_RISK : 0)
+  if (ipCountry !== null && cardCountry !== null) risks.push(ipCountry === cardCountry ? 0 : FOREIGN_IP_RISK)
+  if (risks.length === 0) return null
+  const hundredths = Math.round(risks.reduce((sum, risk) => sum + risk, 0) * 100)
+  return Math.min(1, hundredths / 100)
+}

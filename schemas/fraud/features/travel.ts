@@ -1,0 +1,33 @@
+import type { FraudPlace } from '../types.ts'
+
+const EARTH_RADIUS_KM = 6_371
+const DEGREE = Math.PI / 180
+const HOUR_MS = 3_600_000
+/** Speed of an airliner. */
+const MOST_KM_PER_HOUR = 900
+/** Distances up to this are never suspicious, because places are inexact. */
+const NEAR_KM = 100
+
+export interface Travel {
+  readonly distanceKm: number
+  readonly isImpossible: boolean
+  /** 0 for near places, else the distance as a share of what is possible in the time, at most 1. */
+  readonly severity: number
+}
+
+/** @param elapsedMs time between the two transactions, at least 0 */
+export function travelBetween(from: FraudPlace, to: FraudPlace, elapsedMs: number): Travel {
+  const distanceKm = distanceBetween(from, to)
+  if (distanceKm <= NEAR_KM) return { distanceKm, isImpossible: false, severity: 0 }
+  const possibleKm = (elapsedMs / HOUR_MS) * MOST_KM_PER_HOUR
+  return { distanceKm, isImpossible: distanceKm > possibleKm, severity: possibleKm === 0 ? 1 : Math.min(1, distanceKm / possibleKm) }
+}
+
+/** Returns the great-circle distance in km by the haversine formula. */
+function distanceBetween(a: FraudPlace, b: FraudPlace): number {
+  const dLat = (b.lat - a.lat) * DEGREE
+  const dLng = (b.lng - a.lng) * DEGREE
+  const h = Math.sin(dLat / 2) ** 2 + Math.cos(a.lat * DEGREE) * Math.cos(b.lat * DEGREE) * Math.sin(dLng / 2) ** 2
+  // Rounding makes h of antipodes slightly greater than 1.
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(Math.min(1, h)))
+}

@@ -1,0 +1,100 @@
+import type { FraudEvent } from '../types.ts'
+
+/**
+ * The column of a profile's newest transactions. Rows of 18 bytes, ordered by time and then by id: time in epoch ms,
+ * hash of the id, amount in 1/10,000 USD; 6 bytes each, big-endian.
+ */
+export const EVENT_BYTES = 18
+
+const FIELD_BYTES = 6
+const ID_AT = 6
+const UNITS_AT = 12
+
+export type EventRow = Pick<FraudEvent, 'id' | 'at' | 'units'>
+
+export function eventCount(rows: Uint8Array): number {
+  return rows.length / EVENT_BYTES
+}
+
+export function eventTime(rows: Buffer, row: number): number {
+  return rows.readUIntBE(row * EVENT_BYTES, FIELD_BYTES)
+}
+
+export function eventId(rows: Buffer, row: number): number {
+  return rows.readUIntBE(row * EVENT_BYTES + ID_AT, FIELD_BYTES)
+}
+
+export function eventUnits(rows: Buffer, row: number): number {
+  return rows.readUIntBE(row * EVENT_BYTES + UNITS_AT, FIELD_BYTES)
+}
+
+/** Packs transactions into rows in the given order. */
+export function packEvents(events: readonly EventRow[]): Buffer {
+  const rows = Buffer.allocUnsafe(events.length * EVENT_BYTES)
+  for (const [row, event] of events.entries()) writeEvent(rows, row * EVENT_BYTES, event)
+  return rows
+}
+
+export function unpackEvents(rows: Buffer): EventRow[] {
+  return Array.from({ length: eventCount(rows) }, (_, row) => ({
+    at: eventTime(rows, row),
+    id: eventId(rows, row),
+    units: eventUnits(rows, row),
+  }))
+}
+
+/** Returns whether a transaction is among the rows. */
+export function hasEvent(rows: Buffer, { at, id }: EventRow): boolean {
+  let row = firstRowFrom(rows, at)
+  for (const end = eventCount(rows); row < end && eventTime(rows, row) === at; row++) if (eventId(rows, row) === id) return true
+  return false
+}
+
+/** Returns the number of rows before a time. */
+export function firstRowFrom(rows: Buffer, at: number): number {
+  let low = 0
+  let high = eventCount(rows)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (eventTime(rows, middle) < at) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/**
+ * Returns the rows with others inserted in their places.
+ * @param added sorted as rows are, without those that `rows` contains
+ */
+export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
+  const merged = Buffer.allocUnsafe(rows.length + added.length * EVENT_BYTES)
+  let from = 0
+  let to = 0
+  for (const event of added) {
+    const place = placeOf(rows, event) * EVENT_BYTES
+    to += rows.copy(merged, to, from, place)
+    from = place
+    writeEvent(merged, to, event)
+    to += EVENT_BYTES
+  }
+  rows.copy(merged, to, from)
+  return merged
+}
+
+function writeEvent(rows: Buffer, at: number, event: EventRow): void {
+  rows.writeUIntBE(event.at, at, FIELD_BYTES)
+  rows.writeUIntBE(event.id, at + ID_AT, FIELD_BYTES)
+  rows.writeUIntBE(event.units, at + UNITS_AT, FIELD_BYTES)
+}
+
+function placeOf(rows: Buffer, { at, id }: EventRow): number {
+  const count = eventCount(rows)
+  if (count === 0 || eventTime(rows, count - 1) < at) return count
+  let row = firstRowFrom(rows, at)
+  while (row < count && eventTime(rows, row) === at && eventId(rows, row) < id) row++
+  return row
+}
+
+export function byTime(a: EventRow, b: EventRow): number {
+  return a.at - b.at || a.id - b.id
+}

@@ -1,0 +1,49 @@
+import type { FraudEvent, FraudPlace } from '../types.ts'
+
+/**
+ * The column of a user's newest places. Rows of 14 bytes by time: time in epoch ms (6 bytes), latitude and longitude in
+ * millionths of a degree (4 bytes each), which is 11 cm.
+ */
+const PLACE_BYTES = 14
+
+const TIME_BYTES = 6
+const LAT_AT = 6
+const LNG_AT = 10
+const PER_DEGREE = 1e6
+
+export interface PlaceAt extends FraudPlace {
+  /** Epoch ms. */
+  readonly at: number
+}
+
+export function withPlaces(rows: Buffer, events: readonly FraudEvent[], most: number): Buffer {
+  const added: Buffer[] = []
+  for (const { at, place } of events) if (place !== null) added.push(encoded({ ...place, at }))
+  if (added.length === 0) return rows
+  if (added.length === 1 && Buffer.compare(rows.subarray(-PLACE_BYTES), added[0]) < 0) {
+    return Buffer.concat([rows.subarray(Math.max(0, rows.length - (most - 1) * PLACE_BYTES)), added[0]])
+  }
+  const all = [...rowsOf(rows), ...added]
+  return Buffer.concat(all.sort(Buffer.compare).slice(-most))
+}
+
+/** Returns the newest place at or before a time; undefined if none is known. */
+export function placeBefore(rows: Buffer, t: number): PlaceAt | undefined {
+  for (let row = rows.length - PLACE_BYTES; row >= 0; row -= PLACE_BYTES) {
+    const at = rows.readUIntBE(row, TIME_BYTES)
+    if (at <= t) return { at, lat: rows.readInt32BE(row + LAT_AT) / PER_DEGREE, lng: rows.readInt32BE(row + LNG_AT) / PER_DEGREE }
+  }
+  return undefined
+}
+
+function encoded({ at, lat, lng }: PlaceAt): Buffer {
+  const row = Buffer.allocUnsafe(PLACE_BYTES)
+  row.writeUIntBE(at, 0, TIME_BYTES)
+  row.writeInt32BE(Math.round(lat * PER_DEGREE), LAT_AT)
+  row.writeInt32BE(Math.round(lng * PER_DEGREE), LNG_AT)
+  return row
+}
+
+function rowsOf(rows: Buffer): Buffer[] {
+  return Array.from({ length: rows.length / PLACE_BYTES }, (_, row) => rows.subarray(row * PLACE_BYTES, (row + 1) * PLACE_BYTES))
+}

@@ -1,0 +1,46 @@
+import type { FraudProfile } from '../types.ts'
+import { eventCount, eventId, eventTime, eventUnits } from './events.ts'
+import { sumWithin, type WindowSum } from './sums.ts'
+
+/** A moment at which profiles are read, and the transaction that is not counted. */
+export interface Reading {
+  /** Epoch ms. */
+  readonly t: number
+  /** Hash of the transaction in hand. */
+  readonly id: number
+}
+
+/** Counts and adds up a profile's transactions in (t − window, t]. */
+export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windowsMs: readonly number[]): WindowSum[] {
+  const results = windowsMs.map((): WindowSum => ({ count: 0, units: 0, frauds: 0 }))
+  const longest = Math.max(...windowsMs)
+  for (let row = eventCount(events) - 1; row >= 0; row--) {
+    const at = eventTime(events, row)
+    if (at <= t - longest) break
+    if (at > t || eventId(events, row) === id) continue
+    const units = eventUnits(events, row)
+    for (const [index, windowMs] of windowsMs.entries()) {
+      if (at <= t - windowMs) continue
+      results[index].count++
+      results[index].units += units
+    }
+  }
+  for (const [index, windowMs] of windowsMs.entries()) sumWithin(sums, t - windowMs, t, results[index])
+  return results
+}
+
+/**
+ * Returns the time of the last transaction at or before t among those that are kept one by one; undefined without one.
+ */
+export function lastTimeOf({ events }: FraudProfile, { t, id }: Reading): number | undefined {
+  for (let row = eventCount(events) - 1; row >= 0; row--) {
+    const at = eventTime(events, row)
+    if (at <= t && eventId(events, row) !== id) return at
+  }
+  return undefined
+}
+
+/** Returns the sample deviation of a profile's amounts in USD; 0 with fewer than two. */
+export function deviationOf({ txn_count, m2_usd }: FraudProfile): number {
+  return txn_count < 2 ? 0 : Math.sqrt(m2_usd / (txn_count - 1))
+}

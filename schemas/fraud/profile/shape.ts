@@ -1,0 +1,82 @@
+import type { EntityKind } from '../entity.ts'
+
+const MINUTE_MS = 60_000
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+export const WEEK_MS = 7 * DAY_MS
+export const MONTH_MS = 30 * DAY_MS
+
+/** A merchant or device counts as known to a user for this long. */
+export const KNOWN_MS = 90 * DAY_MS
+
+/**
+ * What is kept beyond each window. Clocks may be five minutes ahead, so ordinary transactions can be as much older than
+ * the newest one, and their windows reach back further.
+ */
+const SLACK_MS = 10 * MINUTE_MS
+
+/** Sums of transactions over aligned buckets. */
+export interface SumLevel {
+  readonly spanMinutes: number
+  /** Age up to which this level is used, ms. Older buckets join those of the next level. */
+  readonly keptMs: number
+}
+
+/** How long, and how many, entities of another kind are remembered. */
+export interface SeenLimit {
+  readonly keptMs: number
+  /** With more, the ones that were seen longest ago are forgotten. */
+  readonly most: number
+}
+
+/** What the profile of a kind holds. */
+export interface ProfileShape {
+  /** Age up to which transactions are kept one by one, ms. */
+  readonly exactMs: number
+  /** With more, the oldest ones become sums. */
+  readonly mostEvents: number
+  /** From fine to coarse. Each span is a multiple of the one before. */
+  readonly levels: readonly SumLevel[]
+  readonly seen: Readonly<Partial<Record<EntityKind, SeenLimit>>>
+  /** Number of user ids that are kept in full. */
+  readonly userIds: number
+  /** Number of places that are kept. */
+  readonly places: number
+  readonly hasTier: boolean
+}
+
+const MOST_EVENTS = 512
+/** Enough to tell a device farm from a family; the count ends here. */
+const MOST_SEEN = 128
+/** A user's merchants of 90 days. */
+const MOST_MERCHANTS = 256
+const MOST_USER_IDS = 32
+/** Late transactions need the place before them. */
+const MOST_PLACES = 8
+
+const aWeek: SeenLimit = { keptMs: WEEK_MS + SLACK_MS, most: MOST_SEEN }
+const knownFor: SeenLimit = { keptMs: KNOWN_MS + SLACK_MS, most: MOST_SEEN }
+
+const MINUTES: SumLevel = { spanMinutes: 1, keptMs: HOUR_MS + SLACK_MS }
+const QUARTER_HOURS: SumLevel = { spanMinutes: 15, keptMs: DAY_MS + SLACK_MS }
+const TWO_HOURS: SumLevel = { spanMinutes: 120, keptMs: WEEK_MS + SLACK_MS }
+const DAYS: SumLevel = { spanMinutes: 1_440, keptMs: MONTH_MS + SLACK_MS }
+
+const TRANSACTION_LEVELS = [MINUTES, QUARTER_HOURS, TWO_HOURS]
+const EXACT_DAY = { exactMs: DAY_MS + SLACK_MS, mostEvents: MOST_EVENTS, levels: TRANSACTION_LEVELS, places: 0 }
+
+export const PROFILE_SHAPES: Readonly<Record<EntityKind, ProfileShape>> = {
+  user: {
+    exactMs: WEEK_MS + SLACK_MS,
+    mostEvents: MOST_EVENTS,
+    levels: TRANSACTION_LEVELS,
+    seen: { device: knownFor, ip: aWeek, card: aWeek, merchant: { ...knownFor, most: MOST_MERCHANTS } },
+    userIds: 0,
+    places: MOST_PLACES,
+    hasTier: true,
+  },
+  device: { ...EXACT_DAY, seen: { user: aWeek, ip: aWeek, card: aWeek }, userIds: MOST_USER_IDS, hasTier: true },
+  ip: { ...EXACT_DAY, seen: { user: aWeek, device: aWeek, card: aWeek }, userIds: MOST_USER_IDS, hasTier: false },
+  card: { ...EXACT_DAY, seen: { user: aWeek, device: aWeek, ip: aWeek, merchant: aWeek }, userIds: 0, hasTier: false },
+  merchant: { exactMs: 0, mostEvents: 0, levels: [TWO_HOURS, DAYS], seen: {}, userIds: 0, places: 0, hasTier: false },
+}

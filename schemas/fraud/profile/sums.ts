@@ -1,0 +1,134 @@
+import type { SumLevel } from './shape.ts'
+
+/**
+ * The column of a profile's sums. Rows of 22 bytes: start in minutes since 1970 (4 bytes), length in minutes (2),
+ * number of transactions (4), confirmed frauds, which may be negative after corrections (4), amount in 1/10,000 USD
+ * (8). Buckets begin at multiples of their length, so that those of a level join into the next one, and the order in
+ * which transactions arrive does not matter.
+ */
+const SUM_BYTES = 22
+
+const MINUTE_MS = 60_000
+const SPAN_AT = 4
+const COUNT_AT = 6
+const FRAUDS_AT = 10
+const UNITS_AT = 14
+
+/** What is added to the bucket at a time. */
+export interface SumEntry {
+  /** Epoch ms. */
+  readonly at: number
+  readonly count: number
+  readonly frauds: number
+  readonly units: number
+}
+
+export interface WindowSum {
+  count: number
+  units: number
+  frauds: number
+}
+
+/** Start and length are in minutes. */
+interface Bucket extends Omit<SumEntry, 'at'> {
+  readonly start: number
+  readonly span: number
+}
+
+/**
+ * Returns the sums with others added, and with buckets that became too old for their level joined into the next one. A
+ * bucket that is too old for the last level is dropped.
+ * @param newest greatest time of the profile's transactions, from which ages are counted
+ */
+export function withSums(rows: Buffer, added: readonly SumEntry[], levels: readonly SumLevel[], newest: number): Buffer {
+  let next = hasOld(rows, levels, newest) ? joined(rows, levels, newest) : rows
+  if (added.length === 0) return next
+  if (next === rows) next = Buffer.from(rows)
+  for (const entry of added) {
+    const level = levelAt(entry.at, levels, 0, newest)
+    if (level !== undefined) next = plus(next, { ...entry, start: startIn(level, entry.at), span: level.spanMinutes })
+  }
+  return next
+}
+
+/** Joins old buckets into the next levels. */
+function joined(rows: Buffer, levels: readonly SumLevel[], newest: number): Buffer {
+  let next: Buffer = Buffer.alloc(0)
+  for (let at = 0; at < rows.length; at += SUM_BYTES) {
+    const time = startMs(rows, at)
+    const level = levelAt(time, levels, rows.readUInt16BE(at + SPAN_AT), newest)
+    if (level === undefined) continue
+    const count = rows.readUInt32BE(at + COUNT_AT)
+    const frauds = rows.readInt32BE(at + FRAUDS_AT)
+    next = plus(next, { start: startIn(level, time), span: level.spanMinutes, count, frauds, units: rows.readDoubleBE(at + UNITS_AT) })
+  }
+  return next
+}
+
+/** Returns the finest level, of at least a length, that is used for the age of a time. */
+function levelAt(time: number, levels: readonly SumLevel[], leastSpan: number, newest: number): SumLevel | undefined {
+  return levels.find(
+    (level) => level.spanMinutes >= leastSpan && (startIn(level, time) + level.spanMinutes) * MINUTE_MS > newest - level.keptMs,
+  )
+}
+
+/** Returns the start of the bucket of a level that contains a time, in minutes since 1970. */
+function startIn({ spanMinutes }: SumLevel, time: number): number {
+  return Math.floor(time / (spanMinutes * MINUTE_MS)) * spanMinutes
+}
+
+/** Adds to a bucket in place, or returns rows with another one. Most additions are to the newest buckets. */
+function plus(rows: Buffer, { start, span, count, frauds, units }: Bucket): Buffer {
+  let at = rows.length
+  for (; at > 0; at -= SUM_BYTES) {
+    const row = at - SUM_BYTES
+    const order = rows.readUInt32BE(row) - start || rows.readUInt16BE(row + SPAN_AT) - span
+    if (order < 0) break
+    if (order > 0) continue
+    rows.writeUInt32BE(rows.readUInt32BE(row + COUNT_AT) + count, row + COUNT_AT)
+    rows.writeInt32BE(rows.readInt32BE(row + FRAUDS_AT) + frauds, row + FRAUDS_AT)
+    rows.writeDoubleBE(rows.readDoubleBE(row + UNITS_AT) + units, row + UNITS_AT)
+    return rows
+  }
+  const longer = Buffer.allocUnsafe(rows.length + SUM_BYTES)
+  rows.copy(longer, 0, 0, at)
+  longer.writeUInt32BE(start, at)
+  longer.writeUInt16BE(span, at + SPAN_AT)
+  longer.writeUInt32BE(count, at + COUNT_AT)
+  longer.writeInt32BE(frauds, at + FRAUDS_AT)
+  longer.writeDoubleBE(units, at + UNITS_AT)
+  rows.copy(longer, at + SUM_BYTES, at)
+  return longer
+}
+
+/**
+ * Adds up the buckets that share a time with (from, to]. A window therefore reaches back by up to one bucket more than
+ * its length: it never counts too little.
+ */
+export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSum): void {
+  for (let at = 0; at < rows.length; at += SUM_BYTES) {
+    const start = startMs(rows, at)
+    if (start > to || start + rows.readUInt16BE(at + SPAN_AT) * MINUTE_MS <= from + 1) continue
+    into.count += rows.readUInt32BE(at + COUNT_AT)
+    into.frauds += rows.readInt32BE(at + FRAUDS_AT)
+    into.units += rows.readDoubleBE(at + UNITS_AT)
+  }
+}
+
+/** Returns whether a bucket is too old for its level. Of each level, only the first row can be the oldest. */
+function hasOld(rows: Buffer, levels: readonly SumLevel[], newest: number): boolean {
+  let left = levels.length
+  for (let at = 0, spans = 0; at < rows.length && left > 0; at += SUM_BYTES) {
+    const span = rows.readUInt16BE(at + SPAN_AT)
+    const index = levels.findIndex(({ spanMinutes }) => spanMinutes === span)
+    if ((spans & (1 << index)) !== 0) continue
+    spans |= 1 << index
+    left--
+    if (startMs(rows, at) + span * MINUTE_MS <= newest - levels[index].keptMs) return true
+  }
+  return false
+}
+
+function startMs(rows: Buffer, at: number): number {
+  return rows.readUInt32BE(at) * MINUTE_MS
+}

@@ -1,0 +1,31 @@
+import type { EntityKind } from '../entity.ts'
+import type { FraudEntityVerdict, FraudProfile, FraudRiskTier } from '../types.ts'
+import { PROFILE_SHAPES } from './shape.ts'
+import { withSums } from './sums.ts'
+
+const ONE_STEP_DOWN: Readonly<Record<FraudRiskTier, FraudRiskTier>> = { HIGH: 'ELEVATED', ELEVATED: 'NORMAL', NORMAL: 'NORMAL' }
+
+/**
+ * Applies a verdict to one of the entities of its transaction. A confirmed fraud makes users and devices HIGH, and a
+ * false positive takes them one step down. A correction takes back what the earlier verdict has counted. Frauds count
+ * in windows by the time of the verdict, because a fraud is known only weeks after its transaction.
+ */
+export function foldVerdict(
+  profile: FraudProfile,
+  kind: EntityKind,
+  { verdict, previous, at, previous_at }: FraudEntityVerdict,
+): FraudProfile {
+  if (verdict === previous) return profile
+  const { levels, hasTier } = PROFILE_SHAPES[kind]
+  const next = { ...profile }
+  if (hasTier && verdict === 'CONFIRMED_FRAUD') next.tier = 'HIGH'
+  if (hasTier && verdict === 'FALSE_POSITIVE') next.tier = ONE_STEP_DOWN[profile.tier]
+  if (verdict === 'CONFIRMED_FRAUD') count(at, 1)
+  else if (previous === 'CONFIRMED_FRAUD') count(previous_at ?? at, -1)
+
+  function count(time: number, by: number): void {
+    next.fraud_count = Math.max(0, profile.fraud_count + by)
+    if (kind === 'merchant') next.sums = withSums(profile.sums, [{ at: time, count: 0, frauds: by, units: 0 }], levels, profile.newest_at)
+  }
+  return next
+}

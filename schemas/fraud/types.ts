@@ -1,0 +1,295 @@
+/** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
+
+/** Transactions and verdicts of one entity, folded per commit. Repartition topic by-entity of fraud-profiles, key: <kind>:<id>. */
+export interface FraudEntityChanges {
+  events: FraudEvent[]
+  /** transactions that were counted before */
+  repeats: FraudEvent[]
+  verdicts: FraudEntityVerdict[]
+}
+
+/** What a profile learns from a transaction. Hashes: schemas/fraud/hash.ts. */
+export interface FraudEvent {
+  /** hash of the transaction_id, 48 bits */
+  id: number
+  at: number
+  /** amount in 1/10,000 USD */
+  units: number
+  place: null | FraudPlace
+  /** hash of the user's id, 32 bits, as of the entities below; null: the profile does not need it */
+  user: null | number
+  device: null | number
+  ip: null | number
+  card: null | number
+  merchant: null | number
+  /** for profiles that list their users */
+  user_id: null | string
+}
+
+export interface FraudPlace {
+  lat: number
+  lng: number
+}
+
+export interface FraudEntityVerdict {
+  verdict: FraudEntityVerdictKind
+  previous: null | FraudEntityVerdictKind
+  at: number
+  previous_at: null | number
+}
+
+export type FraudEntityVerdictKind = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
+
+/** An analyst's verdict, or its correction. Topic fraud-feedback, key: transaction_id. */
+export interface FraudFeedback {
+  transaction_id: string
+  case_id: string
+  verdict: FraudVerdict
+  /** the one that this corrects */
+  previous_verdict: null | FraudVerdict
+  /** when the previous verdict was given */
+  previous_at: null | number
+  fraud_type: null | string
+  reporter: string
+  at: number
+  user_id: string
+  /** fingerprint_id */
+  device: null | string
+  ip: null | string
+  /** card_hash */
+  card: null | string
+  /** merchant_id */
+  merchant: null | string
+}
+
+export type FraudVerdict = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
+
+/** The profile of a user, device, IP, card or merchant. Store profiles of fraud-profiles and topic fraud-profiles, key: <kind>:<id>. Columns of bytes hold rows of fixed size: schemas/fraud/profile/columns.ts. */
+export interface FraudProfile {
+  /** of the lifetime, as sum, mean and deviation */
+  txn_count: number
+  /** sum in 1/10,000 USD */
+  txn_units: number
+  mean_usd: number
+  /** sum of squared deviations, by Welford */
+  m2_usd: number
+  /** 0 without transactions */
+  first_seen: number
+  /** 0 without transactions */
+  newest_at: number
+  /** the newest transactions */
+  events: Buffer
+  /** older transactions and, for merchants, frauds */
+  sums: Buffer
+  /** users: the newest places */
+  places: Buffer
+  /** who was seen with the entity, as in the columns below */
+  users: Buffer
+  devices: Buffer
+  ips: Buffer
+  cards: Buffer
+  merchants: Buffer
+  /** devices and IPs: the users seen last, newest first */
+  user_ids: FraudKnownUser[]
+  /** of users and devices */
+  tier: FraudRiskTier
+  /** transactions that are confirmed as fraud */
+  fraud_count: number
+  /** only in the topic: the transactions since the previous record, in rows as in events */
+  included: Buffer
+}
+
+export interface FraudKnownUser {
+  user_id: string
+  last_at: number
+}
+
+export type FraudRiskTier = 'NORMAL' | 'ELEVATED' | 'HIGH'
+
+/** A scored transaction with all that its decision was based on. Topic txn.scored, key: payer.user_id. */
+export interface TxnScored {
+  request: FraudRequest
+  ip: FraudIpFacts
+  features: FraudFeatures
+  decision: FraudDecision
+  risk_score: number
+  risk_level: FraudRiskLevel
+  reason: null | string
+  requires_3ds: boolean
+  /** ids of the rules that matched */
+  triggered_rules: string[]
+  /** ids of the rules in shadow that matched */
+  shadow_rules: string[]
+  ml_scores: FraudMlScores
+  /** null: the transaction is not in the challenger's share */
+  challenger_scores: null | FraudMlScores
+  risk_factors: FraudRiskFactor[]
+  /** what was away */
+  degraded: string[]
+  ruleset_version: number
+  policy_version: number
+  model_versions: { [key: string]: string }
+  request_id: string
+  scored_at: number
+}
+
+/** A scoring request; null: missing. E-mail and phone are hashes keyed by FRAUD_HASH_KEY. */
+export interface FraudRequest {
+  transaction_id: string
+  timestamp: number
+  /** in the request's currency */
+  amount: number
+  /** ISO 4217, upper case */
+  currency: string
+  transaction_type: string
+  payer: FraudPayer
+  payee: FraudPayee
+  payment_instrument: FraudInstrument
+  device: FraudDevice
+  session: FraudSession
+}
+
+export interface FraudPayer {
+  user_id: string
+  email_hash: null | string
+  phone_hash: null | string
+  account_age_days: null | number
+  /** ISO 3166-1 alpha-2, upper case */
+  country: null | string
+}
+
+export interface FraudPayee {
+  merchant_id: null | string
+  merchant_category: null | string
+  merchant_country: null | string
+}
+
+export interface FraudInstrument {
+  type: null | string
+  card_hash: null | string
+  issuer_bank: null | string
+  bin_country: null | string
+}
+
+export interface FraudDevice {
+  fingerprint_id: null | string
+  /** in canonical form */
+  ip_address: null | string
+  user_agent: null | string
+  /** degrees; both or neither */
+  lat: null | number
+  lng: null | number
+}
+
+export interface FraudSession {
+  session_id: null | string
+  login_method: null | string
+  time_since_login_sec: null | number
+}
+
+/** What databases said about the IP address at that time; null: unknown. */
+export interface FraudIpFacts {
+  geo_country: null | string
+  is_vpn: null | boolean
+  is_tor: null | boolean
+  is_datacenter: null | boolean
+}
+
+/** Features as scored; null: missing. schemas/fraud/features computes them, docs/services/fraud.md#features defines them. */
+export interface FraudFeatures {
+  amount_usd: number
+  user_velocity_1h: null | number
+  user_velocity_24h: null | number
+  user_velocity_7d: null | number
+  /** USD, as all sums */
+  user_sum_1h: null | number
+  user_sum_24h: null | number
+  user_sum_7d: null | number
+  device_velocity_1h: null | number
+  device_velocity_24h: null | number
+  device_velocity_7d: null | number
+  device_sum_1h: null | number
+  device_sum_24h: null | number
+  device_sum_7d: null | number
+  ip_velocity_1h: null | number
+  ip_velocity_24h: null | number
+  ip_velocity_7d: null | number
+  ip_sum_1h: null | number
+  ip_sum_24h: null | number
+  ip_sum_7d: null | number
+  card_velocity_1h: null | number
+  card_velocity_24h: null | number
+  card_velocity_7d: null | number
+  card_sum_1h: null | number
+  card_sum_24h: null | number
+  card_sum_7d: null | number
+  amount_zscore: null | number
+  user_txn_count: null | number
+  user_txn_sum: null | number
+  user_avg_amount: null | number
+  user_stddev_amount: null | number
+  user_distinct_devices_7d: null | number
+  user_distinct_ips_24h: null | number
+  user_distinct_cards_24h: null | number
+  user_distinct_merchants_7d: null | number
+  /** NORMAL, ELEVATED or HIGH */
+  user_risk_tier: null | string
+  user_fraud_history_count: null | number
+  geo_distance_km: null | number
+  geo_travel_severity: null | number
+  geo_impossible_travel: null | boolean
+  time_since_last_txn_s: null | number
+  /** new for the user */
+  is_new_device: null | boolean
+  /** new for the user */
+  is_new_merchant: null | boolean
+  device_age_days: null | number
+  device_distinct_users_24h: null | number
+  device_distinct_users_7d: null | number
+  device_distinct_cards_24h: null | number
+  device_risk_tier: null | string
+  device_fraud_assoc_count: null | number
+  ip_distinct_users_24h: null | number
+  ip_distinct_devices_24h: null | number
+  ip_distinct_cards_24h: null | number
+  ip_fraud_assoc_count: null | number
+  card_age_days: null | number
+  card_distinct_users_24h: null | number
+  card_distinct_devices_24h: null | number
+  card_distinct_ips_24h: null | number
+  card_distinct_merchants_24h: null | number
+  card_fraud_assoc_count: null | number
+  merchant_txn_count_7d: null | number
+  merchant_txn_count_30d: null | number
+  merchant_avg_amount_30d: null | number
+  merchant_fraud_rate_7d: null | number
+  merchant_fraud_rate_30d: null | number
+  merchant_fraud_count: null | number
+  session_risk_score: null | number
+}
+
+export type FraudDecision = 'APPROVE' | 'REVIEW' | 'BLOCK'
+
+export type FraudRiskLevel = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
+
+export interface FraudMlScores {
+  /** false: the models were away, and the scores are 0 */
+  evaluated: boolean
+  account_takeover: number
+  payment_fraud: number
+  money_laundering: number
+}
+
+export interface FraudRiskFactor {
+  factor: string
+  contribution: number
+}
+
+declare module '../load.ts' {
+  interface RecordTypes {
+    'fraud/FraudEntityChanges': FraudEntityChanges
+    'fraud/FraudFeedback': FraudFeedback
+    'fraud/FraudProfile': FraudProfile
+    'fraud/TxnScored': TxnScored
+  }
+}

@@ -1,0 +1,37 @@
+import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
+import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
+import type { FraudProfile } from '../../../schemas/fraud/types.ts'
+import { type View, type ViewOperation, viewTag } from '../view.ts'
+import { flightField } from './in-flight.ts'
+
+/**
+ * Profiles of entities, and their transactions in flight. Fed by `fraud-profiles`, partitioned as it is. One script can
+ * read and write both, because they share a hash tag, and the sink removes a transaction in the same step in which the
+ * profile includes it.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{fraud-profiles:<p>}:profile:<kind>:<id>` | the profile: schemas/fraud/profile/bytes.ts |
+ * | `{fraud-profiles:<p>}:flight:<kind>:<id>` | hash: transactions in flight: see in-flight.ts |
+ */
+const FRAUD_PROFILES_VIEW = 'fraud-profiles'
+
+const NOTHING = Buffer.alloc(0)
+
+export const fraudProfilesView: View<string, FraudProfile> = {
+  name: FRAUD_PROFILES_VIEW,
+  operationsFor(partition, entity, profile) {
+    const keys = profileKeys(partition, entity)
+    if (profile === null) return [{ op: 'del', key: keys.profile }]
+    const included = unpackEvents(profile.included).map(
+      ({ id }): ViewOperation => ({ op: 'hdel', key: keys.flight, field: flightField(id) }),
+    )
+    return [{ op: 'set', key: keys.profile, value: profileBytes({ ...profile, included: NOTHING }) }, ...included]
+  },
+}
+
+/** @param entity the key of its profile: `<kind>:<id>` */
+export function profileKeys(partition: number, entity: string) {
+  const tag = viewTag(FRAUD_PROFILES_VIEW, partition)
+  return { profile: `${tag}:profile:${entity}`, flight: `${tag}:flight:${entity}` }
+}

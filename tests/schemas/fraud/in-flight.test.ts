@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ENTITY_KINDS, type EntityKind } from '../../../schemas/fraud/entity.ts'
+import { entitiesOf, eventsOf } from '../../../schemas/fraud/events.ts'
+import { type Enrichments, featuresOf } from '../../../schemas/fraud/features/features.ts'
+import type { FraudFeatures, FraudRequest } from '../../../schemas/fraud/types.ts'
+import '../../property-limit.ts'
+import { DAY, lookedUp, NO_IP_FACTS, NOON, pay, profileOf } from './payments.ts'
+
+/**
+ * A transaction is in the profile or in flight. One that a repeated request has added again is in both, until the sink
+ * removes it.
+ */
+const PLACES = ['profile', 'flight', 'both'] as const
+
+const earlier = fc.array(
+  fc.record({
+    ago: fc.integer({ min: 0, max: 8 * DAY }),
+    amount: fc.integer({ min: 1, max: 100_000 }),
+    other: fc.integer({ min: 0, max: 3 }),
+    where: fc.constantFrom(...PLACES),
+  }),
+  { maxLength: 60 },
+)
+
+function lookedUpFrom(now: FraudRequest, profile: readonly FraudRequest[], flight: readonly FraudRequest[]): Enrichments {
+  const ids = entitiesOf(now)
+  const found = {} as Record<EntityKind, Enrichments[EntityKind]>
+  for (const kind of ENTITY_KINDS) {
+    const id = ids[kind]
+    if (id === null) continue
+    const inFlight = flight.flatMap(eventsOf).filter((seen) => seen.kind === kind && seen.entityId === id)
+    found[kind] = { profile: profileOf(kind, id, profile), inFlight: inFlight.map(({ event }) => event), inFlightSeconds: [] }
+  }
+  return found
+}
+
+/** Mean and deviation depend on the order of additions in their last digits. */
+function rounded(features: FraudFeatures): Record<string, unknown> {
+  const round = (value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(9)) : value)
+  return Object.fromEntries(Object.entries(features).map(([name, value]) => [name, round(value)]))
+}
+
+test('features do not depend on how far the profile lags behind', () => {
+  fc.assert(
+    fc.property(earlier, (made) => {
+      const requests = made.map(({ ago, amount, other }, index) =>
+        pay({
+          id: `t${index}`,
+          at: NOON - ago,
+          amount: amount / 100,
+          user: other === 1 ? 'u2' : 'u1',
+          device: `d${other}`,
+          card: other === 2 ? null : 'c1',
+          merchant: `m${index % 3}`,
+          place: [other * 10, index],
+        }),
+      )
+      const now = pay({ id: 'now', user: 'u1', device: 'd0', card: 'c1', place: [0, 0] })
+      // Only transactions that profiles keep one by one are recognised.
+      const whereOf = (index: number) => (made[index].where === 'both' && made[index].ago > DAY - 60_000 ? 'flight' : made[index].where)
+      const inPlace = (...places: readonly (typeof PLACES)[number][]) => requests.filter((_, index) => places.includes(whereOf(index)))
+      const lagging = lookedUpFrom(now, inPlace('profile', 'both'), [...inPlace('both', 'flight'), now])
+      const { features } = featuresOf(now, NO_IP_FACTS, lagging)
+      expect(rounded(features)).toEqual(rounded(featuresOf(now, NO_IP_FACTS, lookedUp(now, requests)).features))
+    }),
+    { numRuns: 200 },
+  )
+})
