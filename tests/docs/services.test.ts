@@ -33,11 +33,7 @@ const SERVICES = apiServices.map(({ name }) => ({ page: `${name}.md`, name }))
 test('every service of the lists has a page, and the index lists it', () => {
   const pages = readdirSync(FOLDER).filter((file) => file !== 'README.md')
   const indexed = [...textOf('README.md').matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map((match) => match[1])
-  const services = new Set([
-    ...listedIn('api/services.ts'),
-    ...listedIn('pipelines/services.ts'),
-    ...apiServices.map(({ name }) => name),
-  ])
+  const services = new Set([...listedIn('api/services.ts'), ...listedIn('pipelines/services.ts'), ...apiServices.map(({ name }) => name)])
   expect(indexed.sort()).toEqual(pages.sort())
   expect([...services].map((name) => `${name}.md`).sort()).toEqual(pages)
 })
