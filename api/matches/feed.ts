@@ -2,7 +2,7 @@ import { locationUpdates } from '../../schemas/matches/topics.ts'
 import type { Place } from '../../state/views/matches/candidates/cells.ts'
 import { shownDistanceKm } from '../../state/views/matches/candidates/distance.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
-import { nextRefillAt, STACK_TTL_MS } from '../../state/views/matches/stack.ts'
+import { nextRefillAt, STACK_TTL_MS, type StackedCandidate } from '../../state/views/matches/stack.ts'
 import { placeOf, type UserState } from '../../state/views/matches/viewer.ts'
 import { jsonAnswer } from '../kit/answer.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
@@ -49,6 +49,23 @@ export function feedRoutes({ facts, people, stackFor, now }: FeedDeps) {
     return known
   }
 
+  /** Reads no more profiles than the response contains, unless some of them are gone or switched off. */
+  async function shown(left: readonly StackedCandidate[], place: Place, limit: number) {
+    const candidates = []
+    let read = 0
+    while (candidates.length < limit && read < left.length) {
+      const next = left.slice(read, read + limit - candidates.length)
+      read += next.length
+      const profiles = await people.shown(next.map(({ userId }) => userId))
+      for (const { userId, place: where, score } of next) {
+        const profile = profiles.get(userId)
+        if (profile === undefined) continue
+        candidates.push({ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km: shownDistanceKm(place, where), score })
+      }
+    }
+    return { candidates, remaining: candidates.length + left.length - read }
+  }
+
   return [
     bind(feedRoute, async (input) => {
       const { query } = input
@@ -56,17 +73,11 @@ export function feedRoutes({ facts, people, stackFor, now }: FeedDeps) {
       const state = await people.active(userId)
       const place = await placeFor(userId, state, query)
       const { stack, left } = await stackFor(userId, state, place)
-      const profiles = await people.shown(left.map((candidate) => candidate.userId))
-      const shown = left.flatMap((candidate) => {
-        const profile = profiles.get(candidate.userId)
-        if (profile === undefined) return []
-        const distance_km = shownDistanceKm(place, candidate.place)
-        return [{ ...personJson(profile, now()), bio: profile.bio ?? '', distance_km, score: candidate.score }]
-      })
+      const { candidates, remaining } = await shown(left, place, query.limit)
       const body = {
-        candidates: shown.slice(0, query.limit),
+        candidates,
         stack_ttl_s: STACK_TTL_MS / MS_PER_SECOND,
-        next_refill_hint: new Date(nextRefillAt(stack, shown.length)).toISOString(),
+        next_refill_hint: new Date(nextRefillAt(stack, remaining)).toISOString(),
         location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
       }
       return jsonAnswer(200, body, PRIVATE)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Transport } from '../../kafka/transport.ts'
@@ -17,7 +18,7 @@ export interface Pushes {
 
 const POLL_MS = 100
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
-const SECRET = 'a secret of the benchmark, 32 characters or more'
+const SECRET_BYTES = 32
 
 /** Takes the records of `match-notifications` as soon as their transaction is committed. */
 export function pushRecords(): Pushes {
@@ -70,7 +71,10 @@ export async function pushWebhook(): Promise<Pushes> {
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const { port } = server.address() as AddressInfo
   return {
-    workerEnv: { MATCH_WEBHOOK_URL: `http://127.0.0.1:${port}/pushes`, MATCH_WEBHOOK_SECRET: SECRET },
+    workerEnv: {
+      MATCH_WEBHOOK_URL: `http://127.0.0.1:${port}/pushes`,
+      MATCH_WEBHOOK_SECRET: `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`,
+    },
     async open() {},
     arrivedAt: (matchId, userId) => arrived.get(`${matchId}:${userId}`),
     async close() {

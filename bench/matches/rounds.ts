@@ -26,6 +26,8 @@ export const CONNECTIONS = 256
 
 export type Say = (line: string) => void
 
+const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
+
 /** Above this load, others use the machine, and the figures are marked. */
 const BUSY = 1
 
@@ -35,9 +37,19 @@ export function loadRemark(): string {
   return load > BUSY ? `load before: ${load.toFixed(1)} (busy machine)` : `load before: ${load.toFixed(1)}`
 }
 
-export function roundOf({ latencies, failures }: Paced, more: Record<string, number> = {}): Round {
+function roundOf({ latencies, failures }: Paced, more: Record<string, number>): Round {
   const [p50, p99, max] = [0.5, 0.99, 1].map((share) => quantile(latencies, share))
-  return { p50, p99, max, count: latencies.length, failures, more }
+  return { p50, p99, max, count: latencies.length, failures: byCode(failures), more }
+}
+
+/** Adds up failures by status and code; the rest of a message has the id of the request. */
+function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const [message, count] of failures) {
+    const kind = message.replace(ERROR_BODY, '$1 $2')
+    sums.set(kind, (sums.get(kind) ?? 0) + count)
+  }
+  return sums
 }
 
 /** Asks at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
@@ -72,11 +84,15 @@ export async function inTurn(contenders: readonly Contender[], rounds: number, s
 
 function resultRow(name: string, found: readonly Round[]): string {
   const count = found.reduce((sum, round) => sum + round.count, 0)
-  const failures = found.flatMap((round) => [...round.failures].map(([message, times]) => `${times} × ${message}`))
+  const failures = Map.groupBy(
+    found.flatMap((round) => [...round.failures]),
+    ([kind]) => kind,
+  )
+  const failed = [...failures].map(([kind, all]) => `${all.reduce((sum, [, times]) => sum + times, 0)} × ${kind}`)
   const titles = Object.keys(found[0].more)
   const more = titles.map((title) => `${title} ${median(found.map((round) => round.more[title])).toFixed(2)}`).join(', ')
   const times = [middleOf(found.map(({ p50 }) => p50)), middleOf(found.map(({ p99 }) => p99))]
-  return row([name, count, ...times, Math.max(...found.map(({ max }) => max)).toFixed(1), failures.join('; ') || 0, more])
+  return row([name, count, ...times, Math.max(...found.map(({ max }) => max)).toFixed(1), failed.join('; ') || 0, more])
 }
 
 /** Formats the median with the least and greatest value in brackets. */

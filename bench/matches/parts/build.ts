@@ -5,6 +5,7 @@ import { MATCH_INDEX_VIEW } from '../../../state/views/matches/index-cells.ts'
 import { userKeys } from '../../../state/views/matches/users.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { startNode } from '../../harness/node-process.ts'
+import { cpuSeconds } from '../../harness/process-stats.ts'
 import { httpClient } from '../../snippets/client.ts'
 import type { PartInput } from '../part.ts'
 import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../rounds.ts'
@@ -36,10 +37,11 @@ export async function measureBuilds({ system, values, say }: PartInput): Promise
   ]
   const peer = values['no-peers'] ? undefined : await startGeosearch(system)
   const peerClient = peer && httpClient(peer.line.url as string, CONNECTIONS)
+  const peerCpu = () => ({ server: cpuSeconds(peer?.pid ?? 0), Redis: system.cpu().Redis })
   if (peerClient !== undefined)
     contenders.push({
       name: 'Redis GEOSEARCH, same filters',
-      once: () => atRate(perSecond, seconds, async () => void (await peerClient.get(`/v1/feed/${nextViewer()}`)), system.cpu),
+      once: () => atRate(perSecond, seconds, async () => void (await peerClient.get(`/v1/feed/${nextViewer()}`)), peerCpu),
     })
   say(`\n### Feeds that search, ${perSecond}/s, ${seconds} s a round; target: P99 < 200 ms, goal 50; ${loadRemark()}\n`)
   if (!values['no-peers']) say('skipping Tile38: neither the Go proxy nor npm nor Debian has its server\n')

@@ -5,7 +5,7 @@ import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
 import { row } from '../../harness/table.ts'
 import { seenSetCosts } from '../../seen-sets.ts'
 import type { PartInput } from '../part.ts'
-import { seedSwipes } from '../seed.ts'
+import { seedPeople, seedSwipes } from '../seed.ts'
 
 /** The capacity of a user's seen-set. */
 const SWIPES = 50_000
@@ -31,9 +31,11 @@ export async function measureSeen({ system, folder, say }: PartInput): Promise<v
     say(`\nskipping the false positives through the API: they need ${SWIPES + ASKED} users`)
     return
   }
-  const [viewer, ...others] = people
+  // The users have swiped in other parts, so the viewer is a new one.
+  const viewer = { ...people[0], userId: randomUUID() }
+  await seedPeople(system, [viewer])
   const start = Date.now() - WITHIN_MS
-  const swipes: SwipeEvent[] = others.slice(0, SWIPES).map(({ userId }, index) => {
+  const swipes: SwipeEvent[] = people.slice(0, SWIPES).map(({ userId }, index) => {
     const ts = start + Math.floor((index * WITHIN_MS) / SWIPES)
     const ids = { swipe_id: randomUUID(), swiper_id: viewer.userId, target_id: userId }
     return { ...ids, direction: 'LEFT', ts, duration_ms: null, position: null }
@@ -57,8 +59,8 @@ export async function measureSeen({ system, folder, say }: PartInput): Promise<v
     return swiped
   }
 
-  const unseen = others.slice(SWIPES, SWIPES + ASKED).map(({ userId }) => userId)
-  const seen = others.slice(0, ASKED).map(({ userId }) => userId)
+  const unseen = people.slice(SWIPES, SWIPES + ASKED).map(({ userId }) => userId)
+  const seen = people.slice(0, ASKED).map(({ userId }) => userId)
   const [wrong, right] = [await countSwiped(unseen), await countSwiped(seen)]
   say(
     `\nThrough the API (\`/v1/feed/explain\`), a user with ${SWIPES} swipes: ${wrong} of ${ASKED} users who were not swiped count as swiped (${((100 * wrong) / ASKED).toFixed(2)} %), and ${right} of ${ASKED} who were.`,
