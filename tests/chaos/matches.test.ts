@@ -13,6 +13,10 @@ const USERS = 20
 /** Short, so that some swipes wait for Kafka and others go to the spool, and so that some are accepted unchecked. */
 const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100' }
 
+const unknown = (parts ?? []).filter((part) => !MATCH_FAULTS.includes(part as MatchFaultKind))
+if (unknown.length > 0) throw new Error(`CHAOS_PARTS has ${unknown.join(', ')}; choose from ${MATCH_FAULTS.join(', ')}`)
+const faults = (parts as readonly MatchFaultKind[] | undefined) ?? MATCH_FAULTS
+
 let system: MatchesSystem
 
 beforeAll(async () => {
@@ -29,7 +33,7 @@ test(
   async () => {
     const failed: Record<string, readonly string[]> = {}
     for (let round = 0; round < rounds; round++) {
-      const plan = drawPlan(seed + round, { users: USERS, faults: (parts as readonly MatchFaultKind[]) ?? MATCH_FAULTS })
+      const plan = drawPlan(seed + round, { users: USERS, faults })
       say(`seed ${plan.seed}: ${plan.faults.map(({ kind, overlaps }) => (overlaps ? `+${kind}` : kind)).join(', ')}`)
       const result = await playRound(system, plan, round, say).catch(async (error: Error) => {
         await keep(plan.seed)
