@@ -126,8 +126,12 @@ describe('a limit holds in each process while Redis does not decide', () => {
     ['all', () => true],
   ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
-    redis.lateMs = (script) => (isLate(script) ? 25 : 0)
-    expect(admitted(await statuses(ask, 400))).toBe(100)
+    // Late enough that a busy machine does not take the answer for one in time.
+    redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
+    const count = admitted(await statuses(ask, 400))
+    // Redis also counts requests that this process refuses because the answer is late.
+    expect(count).toBeLessThanOrEqual(100)
+    expect(count).toBeGreaterThan(50)
   })
 
   test('after one late answer, requests still ask Redis', async () => {
