@@ -18,6 +18,8 @@ export interface Inflicted {
   readonly redis: readonly RedisTrouble[]
   /** Number of API processes that were killed. */
   readonly apisKilled: number
+  /** When an API was started again, epoch ms. */
+  readonly apiStarts: readonly { readonly api: number; readonly at: number }[]
 }
 
 /** The parts that a fault needs. Faults of one part wait for each other. */
@@ -35,6 +37,7 @@ function partsOf({ kind, api }: PlannedFault): string[] {
 export async function inflict(system: MatchesSystem, faults: readonly PlannedFault[], say: (text: string) => void): Promise<Inflicted> {
   const { kafka, redis, worker, apis, env, folder } = system
   const troubles: RedisTrouble[] = []
+  const apiStarts: { api: number; at: number }[] = []
   let apisKilled = 0
 
   async function stopped(pid: number | undefined, whileStopped: () => Promise<unknown>): Promise<void> {
@@ -52,6 +55,7 @@ export async function inflict(system: MatchesSystem, faults: readonly PlannedFau
     apisKilled++
     await exited
     await delay(downMs)
+    apiStarts.push({ api, at: Date.now() })
     apis[api] = await startApiProcess(folder.path, env)
   }
 
@@ -139,5 +143,5 @@ export async function inflict(system: MatchesSystem, faults: readonly PlannedFau
     inflicted.push(inTurn(fault))
   }
   await Promise.all(inflicted)
-  return { redis: troubles, apisKilled }
+  return { redis: troubles, apisKilled, apiStarts }
 }

@@ -101,8 +101,15 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
 /** After Redis was away, an API takes this long to connect again. */
 const RECONNECT_MS = 2_000
 
+/**
+ * An API that starts while Kafka is away reads in Redis how the view is partitioned. If Redis was emptied before, it
+ * cannot store swipes beside the view until Kafka is back.
+ */
 function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {
+  const starts = inflicted.apiStarts.filter(({ api, at }) => api === swipe.api && at <= swipe.to)
   return inflicted.redis.some(({ from, to, isEmptied }) =>
-    isEmptied ? to >= swipe.from && from <= list.to : from <= swipe.to && to + RECONNECT_MS >= swipe.from,
+    isEmptied
+      ? from <= list.to && (to >= swipe.from || starts.some(({ at }) => at >= from))
+      : from <= swipe.to && to + RECONNECT_MS >= swipe.from,
   )
 }

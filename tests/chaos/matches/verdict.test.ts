@@ -78,7 +78,7 @@ function goodEvidence(): Evidence {
   return {
     users: [ANN, BOB, CAT],
     asked: [...events.map(swipeAsked), asked('block', CAT, 4_000, { other: BOB, status: 204 }), feed(ANN, 1_500, CAT), feed(BOB, 5_000)],
-    inflicted: { redis: [], apisKilled: 0 },
+    inflicted: { redis: [], apisKilled: 0, apiStarts: [] },
     logs,
     tables: { swipes: events, matches: [match] },
     delivered: [ANN, BOB, ANN].map((user) => ({ key: `${MATCH.match_id}:${user}`, isGenuine: true })),
@@ -137,7 +137,7 @@ test('detects a swipe that the log has more often than it can have been written'
   const { swipeEvents } = evidence.logs
   const twice = withLog(evidence, { swipeEvents: [...swipeEvents, swipeEvents[0]] })
   expect(faultsOf(twice)).not.toEqual([])
-  expect(faultsOf({ ...twice, inflicted: { redis: [], apisKilled: 1 } })).toEqual([])
+  expect(faultsOf({ ...twice, inflicted: { redis: [], apisKilled: 1, apiStarts: [] } })).toEqual([])
 })
 
 test('detects a wrong entry in each list of a user', () => {
@@ -172,14 +172,22 @@ test('detects answers that no fault explains', () => {
 test('detects a profile that comes again after a swipe, unless Redis was emptied before the view included it', () => {
   const again = withAsked(goodEvidence(), feed(ANN, 5_000, BOB))
   expect(faultsOf(again)).toHaveLength(1)
-  expect(faultsOf({ ...again, inflicted: { redis: [{ from: 4_000, to: 4_001, isEmptied: true }], apisKilled: 0 } })).toEqual([])
-  expect(shown({ ...again, inflicted: { redis: [{ from: 900, to: 1_100, isEmptied: false }], apisKilled: 0 } })).toEqual({
+  expect(faultsOf({ ...again, inflicted: { redis: [{ from: 4_000, to: 4_001, isEmptied: true }], apisKilled: 0, apiStarts: [] } })).toEqual(
+    [],
+  )
+  expect(shown({ ...again, inflicted: { redis: [{ from: 900, to: 1_100, isEmptied: false }], apisKilled: 0, apiStarts: [] } })).toEqual({
     faults: [],
     excused: 1,
   })
+  // The API that accepted the swipe has started after Redis was emptied.
+  const emptied = [{ from: 500, to: 501, isEmptied: true }]
+  expect(faultsOf({ ...again, inflicted: { redis: emptied, apisKilled: 1, apiStarts: [{ api: 0, at: 600 }] } })).toEqual([])
+  expect(faultsOf({ ...again, inflicted: { redis: emptied, apisKilled: 1, apiStarts: [{ api: 1, at: 600 }] } })).toHaveLength(1)
   // Redis was emptied after the view included the swipe.
   const late = withAsked(goodEvidence(), feed(ANN, 7_000, BOB))
-  expect(faultsOf({ ...late, inflicted: { redis: [{ from: 6_500, to: 6_501, isEmptied: true }], apisKilled: 0 } })).toHaveLength(1)
+  expect(
+    faultsOf({ ...late, inflicted: { redis: [{ from: 6_500, to: 6_501, isEmptied: true }], apisKilled: 0, apiStarts: [] } }),
+  ).toHaveLength(1)
 })
 
 test('a rewound profile may come again', () => {
