@@ -44,6 +44,8 @@ export interface KafkaFactsOptions {
   readonly topics: readonly AnyTopic[]
   /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
   readonly memory?: PartitionMemory
+  /** How often they are stored again, in case the store was emptied. Default 10 s. */
+  readonly rememberEveryMs?: number
   /** Takes what Kafka does not take in time. Without it, `publishOrSpool` fails. */
   readonly spool?: Spool
   readonly log: Logger
@@ -70,6 +72,7 @@ const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process goes on to send what it has spooled. The rest waits for the next process. */
 const DRAIN_TIMEOUT_MS = 2_000
 const DRAIN_LOOK_MS = 20
+const REMEMBER_EVERY_MS = 10_000
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
@@ -122,6 +125,14 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     partitions = await askPartitions(options.topics.map((topic) => topic.name))
     asked = true
     await remember(partitions)
+    void keepRemembered(partitions)
+  }
+
+  async function keepRemembered(counts: ReadonlyMap<string, number>): Promise<void> {
+    while (options.memory !== undefined && !stopping.signal.aborted) {
+      await runtime.sleep(options.rememberEveryMs ?? REMEMBER_EVERY_MS, stopping.signal)
+      if (!stopping.signal.aborted) await remember(counts)
+    }
   }
 
   async function learnSchemas(): Promise<void> {

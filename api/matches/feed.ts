@@ -20,14 +20,17 @@ export interface FeedDeps {
   readonly facts: Facts
   readonly people: People
   readonly stackFor: StackFor
+  /** Called when Kafka does not take the place of a feed request. */
+  onPlaceDropped(): void
   /** Epoch ms. */
   now(): number
 }
 
 /** Creates the routes that show candidates. They need only Redis. */
-export function feedRoutes({ facts, people, stackFor, now }: FeedDeps) {
+export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: FeedDeps) {
   /**
-   * Returns the place to search around. A place in the request is an update, which is dropped if Kafka is unavailable.
+   * Returns the place to search around. A place in the request is an update, which is dropped and counted if Kafka is
+   * unavailable.
    */
   async function placeFor(
     userId: string,
@@ -40,7 +43,7 @@ export function feedRoutes({ facts, people, stackFor, now }: FeedDeps) {
     if (lat !== undefined && lon !== undefined) {
       const at = now()
       await people.checkJump(userId, state, { lat, lon })
-      void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(() => undefined)
+      void facts.publish(locationUpdates, userId, { user_id: userId, lat, lon, accuracy_m: null, ts: at }).catch(onPlaceDropped)
       await people.tryToNote(userId, placeField({ lat, lon }, at))
       return { lat, lon, at }
     }

@@ -2,6 +2,7 @@ import { matchIndex } from '../../schemas/matches/topics.ts'
 import { MATCH_INDEX_VIEW } from '../../state/views/matches/index-cells.ts'
 import { MATCH_USERS_VIEW, userKeys } from '../../state/views/matches/users.ts'
 import type { Facts } from '../kit/facts.ts'
+import { counter } from '../kit/metrics.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
@@ -18,17 +19,19 @@ import { stacks } from './stacks.ts'
 import { swipeRoutes } from './swipe.ts'
 import { swipeNotes } from './swipe-notes.ts'
 
-export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'commands' | 'log' | 'now'> & {
+export type MatchesDeps = Pick<ServiceKit, 'views' | 'scripts' | 'commands' | 'metrics' | 'log' | 'now'> & {
   readonly facts: Facts & SpoolingFacts
 } & MatchesSettings
 
 /** Creates the handlers of the match feed: docs/services/matches.md */
 export function matchesHandlers(kit: MatchesDeps): OpenService {
-  const { views, scripts, facts, commands, log, now } = kit
+  const { views, scripts, facts, commands, metrics, log, now } = kit
   const notes = swipeNotes({ scripts, facts, log, keysOf: (userId) => userKeys(partitionOfUser(facts, userId), userId) })
   const known = people({ ...kit, notes })
   const builds = { reader: views, scripts, partitionOfCell: (geohash4: string) => partitionOfCell(facts, geohash4), now }
-  const deps = { ...kit, notes, people: known, stackFor: stacks(known, builds) }
+  const dropped = counter(metrics.registry, 'match_places_dropped_total', 'Places of feed requests that Kafka did not take')
+  const onPlaceDropped = () => dropped.inc()
+  const deps = { ...kit, onPlaceDropped, notes, people: known, stackFor: stacks(known, builds) }
   return {
     name: 'matches',
     description: 'A feed of candidates nearby, swipes, and matches of two users who like each other.',

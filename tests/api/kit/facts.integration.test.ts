@@ -67,6 +67,22 @@ test('an API that starts while Kafka is away gets its schemas at once, and names
   await expect.poll(() => facts.probe.check(), SOON).toContain('127.0.0.1:1')
 })
 
+test('the partition counts are stored again after their store was emptied', async () => {
+  const { transport, topic } = await opened()
+  let stored: string | null = null
+  const memory = {
+    load: async () => stored,
+    save: async (text: string) => {
+      stored = text
+    },
+  }
+  const facts = kafkaFacts({ transport, registry: noRegistry, topics: [topic], memory, rememberEveryMs: 10, log })
+  onTestFinished(() => facts.close())
+  await expect.poll(() => stored, SOON).toBe(JSON.stringify({ [topic.name]: PARTITIONS }))
+  stored = null
+  await expect.poll(() => stored, SOON).toBe(JSON.stringify({ [topic.name]: PARTITIONS }))
+})
+
 test('acknowledged facts are written once and in order per key, even if responses are lost', AT_FIRST_TRY, async () => {
   const { proxy, facts, topic, values } = await opened()
   const keys = ['a', 'b', 'c', 'd']

@@ -1,5 +1,6 @@
 import { createCommands } from '../../../api/kit/commands/commands.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
+import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { matchesHandlers } from '../../../api/matches/handlers.ts'
 import { matchProfiles } from '../../../pipelines/matches/profiles/topology.ts'
 import { profileFlow } from '../../../schemas/matches/flow.ts'
@@ -25,11 +26,13 @@ export async function matchesApi() {
   })
   const { facts, bindings, channel, redis } = world
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
+  const metrics = httpMetrics({ process: false })
   const service = matchesHandlers({
     views: redis.reader,
     scripts: NO_SCRIPTS,
     facts,
     commands,
+    metrics,
     log: createLogger('silent'),
     now,
     swipeWaitMs: 25,
