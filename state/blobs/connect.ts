@@ -18,7 +18,8 @@ export interface BlobSettings {
 }
 
 /**
- * A last read can be repeated only as long as its touch protects the blob, so younger blobs alone count as touched.
+ * A blob that was touched within this time is not touched again. The time is short, because the touch of a last read
+ * must protect the blob for as long as the read can be repeated.
  */
 const RENEW_AFTER_MS = 60_000
 /**

@@ -48,7 +48,7 @@ export interface WindowEntry {
   readonly amount: number
 }
 
-/** The number of payments that a partition of merchants had counted when a time was closed. */
+/** How many payments a partition of merchants had counted when it closed a time. */
 export interface Closing {
   readonly time: number
   readonly partition: number

@@ -33,7 +33,7 @@ export function boundaryOf(contentType: string): string {
  */
 export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary: string, handler: MultipartHandler): Promise<void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  // A leading line break in the buffer allows the first boundary to come without one.
+  // The first boundary need not follow a line break, so the buffer starts with one.
   let held: Buffer = CRLF
   let place: Place = 'preamble'
   let parts = 0
