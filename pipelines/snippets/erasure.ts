@@ -22,8 +22,8 @@ export function snippetErasure({ config, runtime }: SinkContext): Runner {
   let rewrites = REWRITES_AFTER_ERASURE
 
   async function run(): Promise<void> {
-    const removed = await purger.run()
-    if (removed > 0) rewrites = REWRITES_AFTER_ERASURE
+    const { removed, hasErased } = await purger.run()
+    if (hasErased) rewrites = REWRITES_AFTER_ERASURE
     if (removed > 0) log.info({ removed }, 'snippet_rows_purged')
     if (rewrites === 0) return
     await rewriteRedisLogs(redis)

@@ -12,8 +12,17 @@ export interface Purge {
 
 /** Removes replaced rows, which would otherwise remain until ClickHouse merges their parts, if it ever does. */
 export interface Purger {
-  /** @returns the number of removed rows */
-  run(): Promise<number>
+  run(): Promise<Purged>
+}
+
+export interface Purged {
+  /** Number of removed rows. */
+  readonly removed: number
+  /**
+   * True if rows that erase others have arrived since the last run. ClickHouse may have removed the erased ones itself,
+   * while it merged parts.
+   */
+  readonly hasErased: boolean
 }
 
 /** Rows per mutation, so that its text remains short. */
@@ -30,12 +39,13 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
     return await answer.json<Row>()
   }
 
-  async function run(): Promise<number> {
+  async function run(): Promise<Purged> {
     const ends = new Map(
       await rowsOf<[number, number]>(`SELECT kafka_partition, max(kafka_offset) FROM ${table} GROUP BY kafka_topic, kafka_partition`),
     )
     const isNew = [...seen].map(([partition, offset]) => `NOT (kafka_partition = ${partition} AND kafka_offset <= ${offset})`)
     const condition = [`(${erases})`, ...isNew].join(' AND ')
+    const [[erasing]] = await rowsOf<[number]>(`SELECT count() FROM ${table} WHERE ${condition}`)
     const replaced = await rowsOf<[string, number]>(
       `SELECT ${key}, kafka_offset FROM ${table}
 WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})
@@ -45,7 +55,7 @@ LIMIT ${MAX_ROWS_PER_RUN}`,
     )
     for (let from = 0; from < replaced.length; from += ROWS_PER_MUTATION) await remove(replaced.slice(from, from + ROWS_PER_MUTATION))
     if (replaced.length < MAX_ROWS_PER_RUN) seen = ends
-    return replaced.length
+    return { removed: replaced.length, hasErased: erasing > 0 }
   }
 
   async function remove(rows: readonly (readonly [string, number])[]): Promise<void> {

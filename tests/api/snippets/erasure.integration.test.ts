@@ -38,6 +38,7 @@ beforeAll(async () => {
     onTopics: shortenTopics,
     env: { ERASE_WITHIN_SECONDS: String(ERASE_WITHIN_SECONDS) },
   })
+  await keepOldPartsShortly()
 }, SETUP_TIMEOUT_MS)
 afterAll(() => stack.finish(), SETUP_TIMEOUT_MS)
 
@@ -50,6 +51,14 @@ async function shortenTopics(brokers: string): Promise<void> {
     { name: 'snippet-commands', ...short, config: KEPT_SHORTLY },
   ])
   await transport.close()
+}
+
+/** ClickHouse keeps the parts that it has merged for eight minutes otherwise. */
+async function keepOldPartsShortly(): Promise<void> {
+  const { CLICKHOUSE_URL, CLICKHOUSE_DATABASE } = stack.env
+  const body = 'ALTER TABLE snippets MODIFY SETTING old_parts_lifetime = 1'
+  const answer = await fetch(`${CLICKHOUSE_URL}/?database=${CLICKHOUSE_DATABASE}`, { method: 'POST', body })
+  if (!answer.ok) throw new Error(await answer.text())
 }
 
 /** Returns the folders of all stores, in the order in which they are reported. */

@@ -76,7 +76,9 @@ async function world(count: number, everyth = 1) {
     swipe.direction === 'REWIND'
       ? runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe))
       : runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'queued')).then(takenSwipe)
-  const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: Date.now() })
+  // The API gives each swipe of a user a later time than the one before.
+  let at = now
+  const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: at++ })
   async function build(): Promise<Stack> {
     const token = randomUUID()
     expect(await lockBuild(deps, keys, token)).toBe(true)
