@@ -201,7 +201,7 @@ test('files are deleted when everything in them was sent, although the process g
   goOn()
   await expect.poll(() => spool.state.records, SOON).toBe(0)
   await expect.poll(() => spool.state.bytes, SOON).toBeLessThan(100)
-  expect(await filesIn(folder)).toHaveLength(1)
+  await expect.poll(async () => (await filesIn(folder)).length, SOON).toBe(1)
   expect(spool.state).toMatchObject({ sent: 2_500, dropped: 0 })
 })
 
