@@ -46,6 +46,10 @@ export function tablePurger(client: ClickHouseClient, { table, key, erases }: Pu
     const isNew = [...seen].map(([partition, offset]) => `NOT (kafka_partition = ${partition} AND kafka_offset <= ${offset})`)
     const condition = [`(${erases})`, ...isNew].join(' AND ')
     const [[erasing]] = await rowsOf<[number]>(`SELECT count() FROM ${table} WHERE ${condition}`)
+    if (erasing === 0) {
+      seen = ends
+      return { removed: 0, hasErased: false }
+    }
     const replaced = await rowsOf<[string, number]>(
       `SELECT ${key}, kafka_offset FROM ${table}
 WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${condition})
@@ -55,7 +59,7 @@ LIMIT ${MAX_ROWS_PER_RUN}`,
     )
     for (let from = 0; from < replaced.length; from += ROWS_PER_MUTATION) await remove(replaced.slice(from, from + ROWS_PER_MUTATION))
     if (replaced.length < MAX_ROWS_PER_RUN) seen = ends
-    return { removed: replaced.length, hasErased: erasing > 0 }
+    return { removed: replaced.length, hasErased: true }
   }
 
   async function remove(rows: readonly (readonly [string, number])[]): Promise<void> {
