@@ -21,11 +21,17 @@ import { type PartitionFacts, type SinkTarget, TargetUnavailableError, type Writ
 export type LaneState = 'opening' | 'running' | 'closing' | 'closed'
 
 /** The states that may follow each state. */
-export const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
+const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
   opening: ['running', 'closing'],
   running: ['opening', 'closing'],
   closing: ['closed'],
   closed: [],
+}
+
+/** @returns `next` @throws Error if it may not follow `state` */
+export function laneStateAfter(state: LaneState, next: LaneState): LaneState {
+  if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
+  return next
 }
 
 export interface LaneDeps extends LaneTools {
@@ -97,8 +103,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let clock = 0
 
   function become(next: LaneState): void {
-    if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
-    state = next
+    state = laneStateAfter(state, next)
   }
 
   function failed(error: unknown, isFirst: boolean): 'repeat' | 'drop' {

@@ -1,7 +1,7 @@
 import type { Fetcher, OffsetToCommit, PartitionData, TopicPartition } from '../../../../kafka/transport.ts'
 import type { Runtime } from '../../../../runtime/runtime.ts'
 import { missingSchemas } from '../../missing-schemas.ts'
-import { COMMIT_AGAIN_MS, type Lane, type LaneState, LEGAL_NEXT } from '../lane.ts'
+import { COMMIT_AGAIN_MS, type Lane, type LaneState, laneStateAfter } from '../lane.ts'
 import { laneBuffer } from '../lane-buffer.ts'
 import type { LaneTools } from '../lane-tools.ts'
 import type { SinkMetrics } from '../metrics.ts'
@@ -43,8 +43,8 @@ const NEVER = Number.POSITIVE_INFINITY
 
 /**
  * Delivers the records of one partition, many at a time and in any order. A record is done when it was delivered or
- * dropped, or when the retry topic or the dead letters have it. The committed offset is the first one that is not done,
- * and its metadata tells which of the following ones are.
+ * dropped, or when the retry topic or the dead letters have it. The committed offset is the first one that is not done.
+ * Its metadata lists the later ones that are done.
  */
 export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDeps): Lane {
   const { courier, slots, isRetry, fetcher, metrics, runtime } = deps
@@ -74,8 +74,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let clock = 0
 
   function become(next: LaneState): void {
-    if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
-    state = next
+    state = laneStateAfter(state, next)
   }
 
   function failed(error: unknown, isFirst: boolean): 'repeat' | 'drop' {
