@@ -57,7 +57,7 @@ describe('the page of the match feed in Chromium, with real servers', () => {
     await page.getByText('Nobody new nearby at the moment.').waitFor()
     await page.getByText('It’s a match with Cid!').waitFor()
     await expect.poll(() => page.locator('#match-list li').count(), SOON).toBe(1)
-    // Bob's like arrives while nobody touches the page.
+    // Bob's like arrives without any input on the page.
     await bob.ask('POST', 'swipe', { target_user_id: ann.id, direction: 'RIGHT' })
     await expect.poll(() => page.locator('#match-list li').count(), SOON).toBe(2)
     expect(await page.textContent('#match-news')).toContain('It’s a match with Bob <script>')

@@ -13,8 +13,8 @@ const WIDE = 0xee
 const SECOND_HALF = 0xdd
 
 /**
- * Creates SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012): nobody who does not know the key can find inputs
- * with equal hashes, and it is fast for the short keys of records. Each 64-bit word is two 32-bit halves, because
+ * Creates SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012). An attacker without the key cannot find inputs with
+ * equal hashes. The function is fast for the short keys of records. Each 64-bit word is two 32-bit halves, because
  * JavaScript has no fast 64-bit integers.
  * @param key `SIP_KEY_BYTES` secret bytes
  */

@@ -13,8 +13,8 @@ export interface SwipeEffect {
 }
 
 /**
- * Number of earlier swipes of a pair whose ids are kept. A request is repeated within seconds or minutes, in which
- * nobody changes their mind so often. The row stays below 1 KB.
+ * Number of earlier swipes of a pair whose ids are kept. A client repeats a request within seconds or minutes, and a
+ * user does not swipe the same target so often in that time. The row stays below 1 KB.
  */
 const MAX_EARLIER_IDS = 20
 

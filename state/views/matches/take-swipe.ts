@@ -8,8 +8,8 @@ import type { UserKeys } from './users.ts'
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 what a rewind
  * took back, or an empty string.
  *
- * A rewind that is older than the user's newest swipe is not noted: a note that comes late must not show anybody whom
- * the user has swiped meanwhile, whereas a late note of a swipe only hides somebody for longer.
+ * A rewind that is older than the user's newest swipe is not noted. Otherwise a late rewind could show a user whom the
+ * viewer has swiped since. A late note of a swipe only hides its target for longer.
  */
 const NOTE_SWIPE = `
 local at, id, target, direction = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]

@@ -11,8 +11,8 @@ export interface Shown {
 }
 
 /**
- * Checks what users were shown during the round: nobody whom they had swiped, except after a rewind, and nobody with
- * whom a block or the end of a match separates them.
+ * Checks the users who were shown during the round. A user must not see anybody whom they have swiped, except after a
+ * rewind, or from whom a block or the end of a match separates them.
  *
  * The memory of a swipe that the view does not include yet is in Redis only. So a swipe may be forgotten until then if
  * Redis was away when it was answered, or was emptied later. Blocks and ends of matches are in the log before they are

@@ -146,7 +146,7 @@ test('a swipe that the API could not check is dropped if it is invalid, and chan
   swiped(swipe(ANN, ANN, 'RIGHT', driver.now))
   expect(driver.metrics.dropped.get('swipe_at_oneself')).toBe(1)
   expect(driver.read(pairSwipes)).toEqual([])
-  // The score of a target without a profile stays, and the like shows nobody to anybody.
+  // A target without a profile keeps its score, and the like makes neither user visible to the other.
   swiped(swipe(ANN, CAT, 'RIGHT', driver.now))
   expect(driver.metrics.dropped.get('no_such_target')).toBe(1)
   profile(CAT)

@@ -128,7 +128,7 @@ test(
     await killed(worker)
     worker = start()
     await expect.poll(missing, SOON).toEqual([])
-    // In flight is what waits for its answer or, for some milliseconds, for its commit.
+    // A record is in flight until its answer arrives and, some milliseconds later, its offset is committed.
     expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
 
     // The receiver is away. The records wait in the retry topic, also for the next process.
