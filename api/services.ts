@@ -1,3 +1,4 @@
+import { fraudService } from './fraud/service.ts'
 import { limitsService } from './limits/service.ts'
 import { linksService } from './links/service.ts'
 import { matchesService } from './matches/service.ts'
@@ -12,5 +13,6 @@ export const apiServices: readonly ApiService[] = [
   linksService,
   snippetsService,
   matchesService,
+  fraudService,
   limitsService,
 ]

@@ -1,0 +1,69 @@
+import type { ModelName, ModelScores, Policy } from '../../schemas/fraud/decision/policy.ts'
+import type { Lists } from '../../schemas/fraud/rules/facts.ts'
+import type { RuleSet } from '../../schemas/fraud/rules/rule-set.ts'
+import type { Snoozes } from '../../schemas/fraud/rules/snoozes.ts'
+import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
+import type { FraudFeatures, FraudIpFacts, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
+import type { ReadinessProbe } from '../kit/readiness.ts'
+
+/** What analysts and operators have set, as this process knows it now. */
+export interface SettingsInForce {
+  readonly ruleSet: RuleSet
+  /** The counters of `ruleSet`; both change together. */
+  readonly tallies: RuleTallies
+  readonly lists: Lists
+  readonly snoozes: Snoozes
+  /** The policy belongs to the models, so both change together. */
+  readonly policy: Policy
+  readonly models: ModelAssignment
+  /** Whether they may lack changes: the answers of such a process name `rules` in `degraded`. */
+  readonly isStale: boolean
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+/** The versions of the models by name. */
+export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
+
+/** Which models score. An unnamed model is the one that is shipped. */
+export interface ModelAssignment {
+  readonly champion: ModelVersions
+  /** Models that score 5 % of the transactions without effect; undefined: none. */
+  readonly challenger: ModelVersions | undefined
+}
+
+/** The blocklist, as this process knows it now. */
+export interface BlocklistInForce {
+  /** Returns the type of the first entity of a transaction that is on the list; undefined if none is. */
+  find(request: FraudRequest): BlocklistEntityType | undefined
+  /** Whether it may lack changes: the answers of such a process name `blocklist` in `degraded`. */
+  readonly isStale: boolean
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+export type BlocklistEntityType = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL'
+
+/** What models read. */
+export interface ModelInput {
+  readonly request: FraudRequest
+  readonly ip: FraudIpFacts
+  readonly features: FraudFeatures
+}
+
+export interface ModelOutcome {
+  readonly scores: ModelScores
+  readonly versions: ModelVersions
+  /** Undefined if the transaction is not in the challenger's share. */
+  readonly challenger: ModelScores | undefined
+  /** What raised the scores most, strongest first; at most five. */
+  readonly factors: readonly FraudRiskFactor[]
+}
+
+/** Scores transactions in a process of its own. */
+export interface ModelScorer {
+  /** Returns undefined if the models are away or late. Never throws. All calls of a turn share a batch. */
+  score(input: ModelInput): Promise<ModelOutcome | undefined>
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}

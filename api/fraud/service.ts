@@ -1,0 +1,16 @@
+import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
+import type { ApiService } from '../service.ts'
+import { type FraudSettings, fraudSettings } from './settings.ts'
+
+/** Scores of payments. */
+export const fraudService: ApiService<FraudSettings> = {
+  name: 'fraud',
+  settings: fraudSettings,
+  topics: [txnScored, fraudFeedback, fraudProfiles],
+  limitedPaths: ['/api/v1/*'],
+  examples: () => [],
+  async open(kit, settings) {
+    const { fraudHandlers } = await import('./handlers.ts')
+    return fraudHandlers({ ...kit, ...settings })
+  },
+}

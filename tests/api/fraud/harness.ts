@@ -1,0 +1,19 @@
+import { fraudErrors } from '../../../api/fraud/errors.ts'
+import { bind } from '../../../api/kit/route.ts'
+import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
+import { testApp } from '../kit/harness.ts'
+
+/** The definitions of all routes, one line per file. */
+const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = []
+
+/** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */
+export async function fraudApi() {
+  const routes = DEFINITIONS.flatMap((file) => Object.values(file)).map((definition) =>
+    bind(definition as Parameters<typeof bind>[0], () => {
+      throw new Error('not called')
+    }),
+  )
+  const fields = { name: 'fraud', description: '', isUserId: () => true, probes: [] }
+  const service: ServiceRoutes = { ...fields, routes, errors: Object.values(fraudErrors) }
+  return { ...(await testApp({ services: [service] })), service }
+}
