@@ -1,8 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createOnce } from '../../runtime/create-once.ts'
-
-const SECRET_BYTES = 32
+import { keptSecret } from '../../runtime/kept-secret.ts'
 
 /**
  * Returns the secret from which short codes derive. It is created on first use in development, and all API instances
@@ -10,5 +7,5 @@ const SECRET_BYTES = 32
  * @param home the folder for all local data
  */
 export function developmentSecret(home: string): string {
-  return createOnce(join(home, 'auth', 'links-secret'), () => randomBytes(SECRET_BYTES).toString('base64url'))
+  return keptSecret(join(home, 'auth', 'links-secret'))
 }

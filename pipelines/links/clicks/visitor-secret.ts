@@ -1,8 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createOnce } from '../../../runtime/create-once.ts'
-
-const SECRET_BYTES = 32
+import { keptSecret } from '../../../runtime/kept-secret.ts'
 
 /**
  * Reads the secret that the workers of one machine share, or creates it on first use. If several processes start at
@@ -10,5 +7,5 @@ const SECRET_BYTES = 32
  * @param folder holds the states of all workers
  */
 export function keptVisitorSecret(folder: string): string {
-  return createOnce(join(folder, 'visitor-secret'), () => randomBytes(SECRET_BYTES).toString('base64url'))
+  return keptSecret(join(folder, 'visitor-secret'))
 }

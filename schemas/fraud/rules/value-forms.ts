@@ -1,4 +1,4 @@
-import { isIP, isIPv6 } from 'node:net'
+import { canonicalIp } from '../canonical.ts'
 import type { FieldType } from './field.ts'
 import { nearestOf } from './nearest.ts'
 
@@ -46,13 +46,7 @@ function wrongTier(value: string): WrongForm | undefined {
 }
 
 function wrongAddress(value: string): WrongForm | undefined {
-  if (isIP(value) === 0) return { expected: "an IP address, such as '192.0.2.1'; a network needs a list" }
-  const canonical = canonicalAddress(value)
+  const canonical = canonicalIp(value)
+  if (canonical === undefined) return { expected: "an IP address, such as '192.0.2.1'; a network needs a list" }
   return canonical === value ? undefined : { expected: 'the canonical form of the IP address', nearest: canonical }
-}
-
-/** Returns the form in which addresses are compared (RFC 5952 for IPv6). The argument must be an IP address. */
-function canonicalAddress(value: string): string {
-  if (!isIPv6(value) || value.includes('%')) return value
-  return new URL(`http://[${value}]/`).hostname.slice(1, -1)
 }

@@ -1,0 +1,10 @@
+import { join } from 'node:path'
+import { keptSecret } from '../../runtime/kept-secret.ts'
+import { type PersonalHashes, personalHashes } from '../../schemas/fraud/personal-hash.ts'
+import type { Surroundings } from '../../settings/fragment.ts'
+import type { FraudSettings } from './settings.ts'
+
+/** Creates the hashes of e-mail addresses and phone numbers that all API instances share. */
+export function openPersonalHashes({ hashKey }: Pick<FraudSettings, 'hashKey'>, { home }: Pick<Surroundings, 'home'>): PersonalHashes {
+  return personalHashes(hashKey ?? keptSecret(join(home, 'auth', 'fraud-hash-key')))
+}

@@ -1,0 +1,12 @@
+import { randomBytes } from 'node:crypto'
+import { createOnce } from './create-once.ts'
+
+const SECRET_BYTES = 32
+
+/**
+ * Reads a secret of 256 random bits from a file, or creates it on first use. Processes that start at once get the same
+ * one.
+ */
+export function keptSecret(path: string): string {
+  return createOnce(path, () => randomBytes(SECRET_BYTES).toString('base64url'))
+}
