@@ -1,9 +1,10 @@
+import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
-import type { FraudFeedback, FraudProfile, TxnScored } from './types.ts'
+import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
 /** Replays after a bad week. */
 const EVENTS_KEPT_DAYS = 7
@@ -39,4 +40,43 @@ export const fraudProfiles: Topic<string, FraudProfile> = {
   config: { ...compacted, ...LARGE_RECORDS },
 }
 
-export const fraudSchemas: ServiceSchemas = { topics: [txnScored, fraudFeedback, fraudProfiles] }
+/**
+ * Requests to change settings; key: the setting. One partition, so that a change of the rules and everything that it
+ * depends on is decided in one order.
+ */
+export const fraudSettingsCommands: Topic<string, Command<FraudSettingsCommand>> = commandTopic('fraud-settings-commands', {
+  value: avro('fraud/FraudSettingsCommand'),
+  partitions: 1,
+  productionPartitions: 1,
+  config: { ...commandsKept, ...LARGE_RECORDS },
+})
+
+/** The versions of the rule set that can be restored (key: version:<n>), and the results of commands. */
+export const fraudSettingsDecisions: Topic<string, Decision<FraudSetting>> = decisionTopic('fraud-settings-decisions', {
+  value: avro('fraud/FraudSetting'),
+  partitions: 1,
+  productionPartitions: 1,
+  config: { ...compacted, ...LARGE_RECORDS },
+})
+
+/** Settings in force; key: the setting. Every API instance holds all of them, so one partition is enough. */
+export const fraudRulesets: Topic<string, FraudSetting> = {
+  name: 'fraud-rulesets',
+  key: utf8,
+  value: avro('fraud/FraudSetting'),
+  partitions: 1,
+  config: { ...compacted, ...LARGE_RECORDS },
+}
+
+/** Changes of settings; key: what was changed. Kept for a month; the table keeps them longer. */
+export const fraudAudit: Topic<string, FraudSettingsChange> = {
+  name: 'fraud-audit',
+  key: utf8,
+  value: avro('fraud/FraudSettingsChange'),
+  partitions: 1,
+  config: { ...keptFor(30 * DAY_MS, DAY_MS), ...LARGE_RECORDS },
+}
+
+export const fraudSchemas: ServiceSchemas = {
+  topics: [txnScored, fraudFeedback, fraudProfiles, fraudSettingsCommands, fraudSettingsDecisions, fraudRulesets, fraudAudit],
+}

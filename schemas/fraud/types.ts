@@ -106,6 +106,216 @@ export interface FraudKnownUser {
 
 export type FraudRiskTier = 'NORMAL' | 'ELEVATED' | 'HIGH'
 
+/** One of the settings of fraud scoring. Topic fraud-rulesets (compacted) and store settings of fraud-settings; key: rules, list:<name>, snooze:<snooze_id>, models or counts. The field that the key names is set, and the others are null. */
+export interface FraudSetting {
+  rules: null | FraudRuleSet
+  list: null | FraudList
+  snooze: null | FraudSnooze
+  models: null | FraudModels
+  counts: null | FraudSettingsCounts
+}
+
+/** All rules, as one version. */
+export interface FraudRuleSet {
+  /** from 0, which holds the seeded rules */
+  version: number
+  rules: FraudRule[]
+  /** newest first, this version included; empty in the stored versions themselves */
+  history: FraudRuleSetVersion[]
+}
+
+export interface FraudRule {
+  rule_id: string
+  name: string
+  condition: string
+  action: FraudRuleAction
+  /** the lowest number decides */
+  priority: number
+  enabled: boolean
+  mode: FraudRuleMode
+  created_by: string
+  created_at: number
+  updated_at: number
+  expires_at: null | number
+}
+
+export type FraudRuleAction = 'APPROVE' | 'REVIEW' | 'BLOCK' | 'STEP_UP'
+
+export type FraudRuleMode = 'live' | 'shadow'
+
+/** A version that can be restored. */
+export interface FraudRuleSetVersion {
+  version: number
+  changed_by: string
+  at: number
+  action: string
+  /** the rule that changed; null: several */
+  rule_id: null | string
+  /** how many rules it has */
+  rules: number
+}
+
+/** Values for inList. */
+export interface FraudList {
+  name: string
+  /** at most 10,000, 1 MiB as JSON */
+  values: string[]
+  updated_by: string
+  created_at: number
+  updated_at: number
+}
+
+/** Makes one rule skip one entity until a time. */
+export interface FraudSnooze {
+  snooze_id: string
+  rule_id: string
+  entity_type: FraudSnoozeEntity
+  /** a keyed hash for EMAIL */
+  entity_value: string
+  until: number
+  reason: null | string
+  created_by: string
+  created_at: number
+}
+
+export type FraudSnoozeEntity = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL' | 'MERCHANT'
+
+/** Which models score, with the policy that fits them. */
+export interface FraudModels {
+  champion: FraudChampion
+  challenger: null | FraudChallenger
+  /** earlier champions for roll-backs, newest first */
+  previous: FraudChampion[]
+  /** the highest version of a policy so far */
+  policies: number
+}
+
+export interface FraudChampion {
+  /** by the name of the model; a name that is absent means the shipped model */
+  versions: { [key: string]: string }
+  policy: FraudPolicy
+  since: number
+  set_by: string
+}
+
+/** docs/services/fraud.md#decision */
+export interface FraudPolicy {
+  version: number
+  weights: FraudPolicyWeights
+  levels: FraudPolicyLevels
+  thresholds: FraudPolicyScores
+  alone: FraudPolicyAlone
+  floors: FraudPolicyScores
+  default_profile: FraudPolicyDefaultProfile
+}
+
+export interface FraudPolicyWeights {
+  account_takeover: number
+  payment_fraud: number
+  money_laundering: number
+}
+
+export interface FraudPolicyLevels {
+  medium: number
+  high: number
+  critical: number
+}
+
+export interface FraudPolicyScores {
+  review: number
+  block: number
+}
+
+export interface FraudPolicyAlone {
+  account_takeover: FraudAloneThresholds
+  payment_fraud: FraudAloneThresholds
+  money_laundering: FraudAloneThresholds
+}
+
+export interface FraudAloneThresholds {
+  medium: null | number
+  high: null | number
+  critical: null | number
+}
+
+export interface FraudPolicyDefaultProfile {
+  rules_only_below: number
+  review_from: number
+}
+
+export interface FraudChallenger {
+  versions: { [key: string]: string }
+  /** the policy after its promotion; null: the champion's */
+  policy: null | FraudPolicy
+  since: number
+  set_by: string
+}
+
+export interface FraudSettingsCounts {
+  /** how often settings were changed */
+  revision: number
+  lists: number
+  snoozes: number
+}
+
+/** Audit: a change of a setting of fraud scoring. Topic fraud-audit, key: subject. */
+export interface FraudSettingsChange {
+  /** rule:<rule_id>, rules, list:<name>, snooze:<snooze_id> or models */
+  subject: string
+  action: string
+  actor: string
+  at: number
+  /** the version of the rule set or the policy since then */
+  version: null | number
+  /** JSON; null: there was none */
+  before: null | string
+  /** JSON; null: there is none */
+  after: null | string
+}
+
+/** A change of the settings of fraud scoring. Body of topic fraud-settings-commands, key: rules, list:<name>, snooze:<snooze_id> or models. */
+export interface FraudSettingsCommand {
+  action: FraudSettingsAction
+  /** the subject of the caller's token */
+  actor: string
+  /** actions about one rule */
+  rule_id: null | string
+  /** create_rule, replace_rule; its times are set by the decision */
+  rule: null | FraudRule
+  /** roll_back_rules: the version to restore */
+  version: null | number
+  /** create_list, replace_list */
+  values: null | string[]
+  /** snooze_rule; its times are set by the decision */
+  snooze: null | FraudSnooze
+  /** snooze_rule */
+  hours: null | number
+  /** assign_models, set_challenger */
+  versions: null | { [key: string]: string }
+  /** assign_models, set_challenger; its version is set by the decision */
+  policy: null | FraudPolicy
+  /** promote_challenger: also before the end of its trial */
+  force: boolean
+}
+
+export type FraudSettingsAction =
+  | 'create_rule'
+  | 'replace_rule'
+  | 'disable_rule'
+  | 'remove_rule'
+  | 'shadow_rule'
+  | 'roll_back_rules'
+  | 'create_list'
+  | 'replace_list'
+  | 'delete_list'
+  | 'snooze_rule'
+  | 'end_snooze'
+  | 'assign_models'
+  | 'set_challenger'
+  | 'end_challenger'
+  | 'promote_challenger'
+  | 'roll_back_models'
+
 /** A scored transaction with all that its decision was based on. Topic txn.scored, key: payer.user_id. */
 export interface TxnScored {
   request: FraudRequest
@@ -290,6 +500,9 @@ declare module '../load.ts' {
     'fraud/FraudEntityChanges': FraudEntityChanges
     'fraud/FraudFeedback': FraudFeedback
     'fraud/FraudProfile': FraudProfile
+    'fraud/FraudSetting': FraudSetting
+    'fraud/FraudSettingsChange': FraudSettingsChange
+    'fraud/FraudSettingsCommand': FraudSettingsCommand
     'fraud/TxnScored': TxnScored
   }
 }

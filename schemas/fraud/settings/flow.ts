@@ -1,0 +1,37 @@
+import type { CommandFlow } from '../../commands/topics.ts'
+import { fraudSettingsCommands, fraudSettingsDecisions } from '../topics.ts'
+import type { FraudModels, FraudRule, FraudSetting, FraudSettingsCommand, FraudSnooze } from '../types.ts'
+
+/** A list without its values. */
+export interface ListSummary {
+  readonly name: string
+  readonly count: number
+  readonly updated_by: string
+  /** Epoch ms. */
+  readonly created_at: number
+  /** Epoch ms. */
+  readonly updated_at: number
+}
+
+/** `revision` is the number of the change, or of the last one if nothing had to change. */
+type Done<T> = T & { readonly revision: number }
+
+/** The answer to a change of settings. */
+export type FraudSettingsAnswer =
+  /** `rule` is the rule that changed, or null if several did. */
+  | Done<{ readonly outcome: 'rules'; readonly rule: FraudRule | null; readonly ruleset_version: number }>
+  | Done<{ readonly outcome: 'list'; readonly list: ListSummary }>
+  | Done<{ readonly outcome: 'snooze'; readonly snooze: FraudSnooze }>
+  | Done<{ readonly outcome: 'models'; readonly models: FraudModels }>
+  | Done<{ readonly outcome: 'removed' }>
+  | { readonly outcome: 'exists' | 'not_found' | 'rule_not_found' | 'version_not_found' | 'no_challenger' | 'no_previous_models' }
+  /** A limit forbids the change; `limit` is a sentence about it. */
+  | { readonly outcome: 'limit'; readonly limit: string }
+  /** The challenger may become the champion at `from`, in epoch ms. */
+  | { readonly outcome: 'too_early'; readonly from: number }
+
+export const fraudSettingsFlow: CommandFlow<FraudSettingsCommand, FraudSetting, FraudSettingsAnswer> = {
+  name: 'fraud-settings',
+  commands: fraudSettingsCommands,
+  decisions: fraudSettingsDecisions,
+}

@@ -1,0 +1,30 @@
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const MIB = 1_048_576
+
+/** More rules than this are refused; so many may be active: `MAX_ACTIVE_RULES`. */
+export const MAX_RULES = 1_000
+/** UTF-8 bytes of the JSON of all rules, because they are one record, so that a change is atomic. */
+export const MAX_RULE_SET_BYTES = MIB
+/** So many versions of the rule set can be restored, the current one included. */
+export const KEPT_VERSIONS = 50
+export const MAX_LISTS = 100
+export const MAX_LIST_VALUES = 10_000
+/** UTF-8 bytes of the JSON of a list's values. */
+export const MAX_LIST_BYTES = MIB
+export const MAX_SNOOZES = 10_000
+export const MAX_SNOOZE_HOURS = 720
+/** How long a challenger must have run before it can become the champion. */
+export const TRIAL_MS = 7 * DAY_MS
+/** So many champions can be restored. */
+export const KEPT_CHAMPIONS = 10
+
+/** Returns the ms of a number of hours. */
+export function hoursMs(hours: number): number {
+  return hours * HOUR_MS
+}
+
+/** Returns the UTF-8 bytes of a value's JSON. */
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
