@@ -4,6 +4,7 @@ import { jsonAnswer, noContent } from '../answer.ts'
 import type { Caller, TokenVerifier } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 import { PRIVATE } from '../headers.ts'
+import { sharedFiles } from '../page/shared.ts'
 import { bind, defineRoute } from '../route.ts'
 import type { ServiceRoutes } from '../service-routes.ts'
 import { MAX_COOKIE_TOKEN, type SessionCookie } from './cookie.ts'
@@ -87,11 +88,11 @@ export interface SessionServiceOptions {
   readonly cookie: SessionCookie
 }
 
-/** Creates the routes with which pages sign in and out. */
+/** Creates the routes with which pages sign in and out, and the files that they share. */
 export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
   return {
-    name: 'session',
-    description: 'Sign-in of pages.',
+    name: 'pages',
+    description: 'What all pages share: signing in, scripts and styles.',
     // A session may be for anybody. The routes that use it check the form of user ids.
     isUserId: () => true,
     routes: [
@@ -106,6 +107,7 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
         session === undefined ? noContent() : jsonAnswer(200, describeSession(caller!, session.token), PRIVATE),
       ),
       bind(signOutRoute, () => ({ ...noContent(), headers: { 'Set-Cookie': cookie.clear } })),
+      sharedFiles(),
     ],
     errors: [],
     probes: [],
