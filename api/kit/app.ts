@@ -22,7 +22,7 @@ import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
 import { documentationRoutes } from './docs.ts'
 import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
-import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from './headers.ts'
+import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
 import { operationsService } from './health.ts'
 import { assertValid, check, idempotencyKeyFrom, queryOf } from './input.ts'
 import type { Logger } from './logging.ts'
@@ -34,6 +34,10 @@ import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 import type { ArrivingBody, AuthRule, BoundRoute, StreamedBody } from './route.ts'
 import type { ServiceRoutes } from './service-routes.ts'
+import { sessionCookie } from './session/cookie.ts'
+import { isForeignPage } from './session/origin.ts'
+import { sessionService } from './session/service.ts'
+import { type ShownSession, shownSession } from './session/shown.ts'
 import { isNavigation, isSpeculative } from './speculative.ts'
 import { assertCleanUrl } from './text.ts'
 
@@ -77,6 +81,8 @@ interface Exchange {
   readonly added: Record<string, string>
   /** Receives fields for the line in the log. */
   readonly noted: Record<string, string>
+  /** The session of the page that makes the request; undefined also if the request has an Authorization header. */
+  readonly session: ShownSession | undefined
 }
 
 /** Produces the answer. */
@@ -105,6 +111,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const paths = pathTable()
   const trusted = options.trusted ?? addressRanges(LOOPBACK)
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
+  const cookie = sessionCookie(options.publicUrl)
 
   /** Runs `answer`, sends what it returns or throws, and records metrics and a log line. */
   async function exchange(c: Context, route: string, answer: Answering): Promise<Response> {
@@ -113,10 +120,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
     options.metrics.inFlight.inc()
     const added: Record<string, string> = {}
     const noted: Record<string, string> = {}
+    const session = sessionOf(c)
     let sent: Answer
     try {
       assertCleanUrl(c.req.url)
-      sent = variant(c, await answer({ requestId, startedAt, added, noted }))
+      sent = variant(c, await answer({ requestId, startedAt, added, noted, session }))
     } catch (error) {
       sent = failure(error, requestId, route)
     } finally {
@@ -127,7 +135,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const outcome = { request_id: requestId, method: c.req.method, route, status: sent.status }
     options.log.info({ ...outcome, ...noted, duration_ms: Math.round(elapsedMs * 10) / 10 }, 'request_completed')
     const headers: Record<string, string> = {
-      ...COMMON_HEADERS,
+      ...(session === undefined ? COMMON_HEADERS : SESSION_HEADERS),
       'Cache-Control': NOT_CACHEABLE,
       ...sent.headers,
       ...added,
@@ -135,6 +143,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
     }
     if (options.readiness.draining) headers.Connection = 'close'
     return new Response(sent.body as ConstructorParameters<typeof Response>[0], { status: sent.status, headers })
+  }
+
+  function sessionOf(c: Context): ShownSession | undefined {
+    if (c.req.header('cookie') === undefined || c.req.header('authorization') !== undefined) return undefined
+    const request = { method: c.req.method, url: c.req.url, header: (name: string) => c.req.header(name) }
+    return shownSession(request, cookie, options.publicUrl)
   }
 
   function variant(c: Context, answer: Answer): Answer {
@@ -164,8 +178,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     paths.add(method, path)
     app.openAPIRegistry.registerPath(describeRoute(name, route, options.limits?.covers(countsAs ?? path) ?? false))
 
-    async function run(c: Context, { requestId, startedAt, added, noted }: Exchange): Promise<Answer> {
-      const authorizing = authorized(c, auth, isUserId, gateways)
+    async function run(c: Context, { requestId, startedAt, added, noted, session }: Exchange): Promise<Answer> {
+      const authorizing = authorized(c, session, auth, isUserId, gateways)
       const isExempt = isExemptFromLimits === true && (await isAdmitted(authorizing))
       const limited = isExempt ? undefined : await limit(c, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
@@ -188,6 +202,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         params: params.value,
         body: body?.value,
         caller,
+        session: caller === undefined ? undefined : session,
         limited,
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
         method: c.req.method,
@@ -195,6 +210,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         // These are functions, because few routes use them and getters would cost every request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),
+        isForeignPage: () => isForeignPage({ header, url: c.req.url }, options.publicUrl),
         arriving: arrivingBody(c, definition.streamed, limits.maxBytes),
         idempotencyKey,
         offeredKey,
@@ -214,8 +230,15 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) => exchange(c, path, (request) => run(c, request)))
   }
 
-  function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm, gateways?: AddressRanges): Promise<Caller | undefined> {
-    const shown = { authorization: c.req.header('authorization') ?? null, certificate: () => certificateOf(c), remote: remoteAddress(c) }
+  function authorized(
+    c: Context,
+    session: ShownSession | undefined,
+    auth: AuthRule,
+    isUserId: UserIdForm,
+    gateways?: AddressRanges,
+  ): Promise<Caller | undefined> {
+    const authorization = c.req.header('authorization') ?? null
+    const shown = { authorization, session, certificate: () => certificateOf(c), remote: remoteAddress(c) }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
     // If the request is answered before its token is checked, this promise is never awaited. Its rejection must not
     // crash the process.
@@ -275,7 +298,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness)
-  const all = [...options.services, operations]
+  const all = [...options.services, sessionService({ verifier: options.verifier, cookie }), operations]
   for (const service of all) {
     for (const route of service.routes) mount(route, service)
     for (const route of service.documented ?? []) app.openAPIRegistry.registerPath(describeDocumented(service.name, route))
@@ -285,8 +308,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.get(page.path, (c) => exchange(c, page.path, page.answer))
   }
   app.notFound((c) =>
-    exchange(c, NO_ROUTE, async ({ added }) => {
-      if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, ANYBODY, isAnyUserId), isAnyUserId, added)
+    exchange(c, NO_ROUTE, async ({ added, session }) => {
+      if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, session, ANYBODY, isAnyUserId), isAnyUserId, added)
       return answerUnmatched(c)
     }),
   )

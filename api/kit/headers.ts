@@ -4,8 +4,9 @@ import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 const PREFLIGHT_SECONDS = 7_200
 
 /**
- * Headers of every answer. Any origin may call the API. Callers are identified by tokens, never by cookies, so a page
- * from another origin gains nothing. Answers are data and must not be sniffed, framed or executed.
+ * Headers of every answer. Pages of any origin may call the API, with tokens. The cookie of a session never counts for
+ * them: browsers neither send it across sites nor show an answer with `*` to a page that asks for cookies. Answers are
+ * data and must not be sniffed, framed or executed.
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
@@ -15,6 +16,11 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 }
+
+const { 'Access-Control-Allow-Origin': _any, ...WITHOUT_SHARING } = COMMON_HEADERS
+
+/** Headers of answers to the cookie of a session. Only pages of this origin may read them. */
+export const SESSION_HEADERS: Readonly<Record<string, string>> = { ...WITHOUT_SHARING, 'Cross-Origin-Resource-Policy': 'same-origin' }
 
 /** The default of Cache-Control. Errors, and answers that do not explicitly allow caching, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'

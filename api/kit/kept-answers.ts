@@ -6,6 +6,7 @@ import { COMMON_HEADERS } from './headers.ts'
 import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
+import { mayHaveSession } from './session/cookie.ts'
 
 export interface KeptAnswerOptions {
   readonly answers: AnswerCache
@@ -48,7 +49,7 @@ export function keptAnswerSender(options: KeptAnswerOptions): (request: Incoming
     const kept = answers.get(request.url!, now())
     if (kept === undefined) return false
     const { headers } = request
-    if (headers.authorization !== undefined) return false
+    if (headers.authorization !== undefined || mayHaveSession(headers.cookie)) return false
     const startedAt = performance.now()
     const wire =
       headers['if-none-match'] === undefined ? wholeWire(kept, headers['accept-encoding'] as string) : conditionalWire(kept, request)

@@ -5,6 +5,7 @@ import type { AddressRanges } from './client-address.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { LimitedCaller } from './limited-caller.ts'
 import type { Logger } from './logging.ts'
+import type { ShownSession } from './session/shown.ts'
 
 /**
  * Who may call a route.
@@ -106,6 +107,8 @@ export interface HandlerInput<Q, P, B> {
   readonly body: OutputOf<B>
   /** The caller; undefined if anonymous. */
   readonly caller: Caller | undefined
+  /** The session by which the caller is known; undefined if it sent a token, a certificate or nothing. */
+  readonly session: ShownSession | undefined
   /** The identity by which rate limits count the request; undefined if no limits apply. */
   readonly limited: LimitedCaller | undefined
   /** The client's address. */
@@ -118,6 +121,8 @@ export interface HandlerInput<Q, P, B> {
   isSpeculative(): boolean
   /** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
   isNavigation(): boolean
+  /** Whether a page of another origin makes the request. */
+  isForeignPage(): boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
   /** Set for idempotent routes if the caller sent a key. */

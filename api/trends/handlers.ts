@@ -55,7 +55,7 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
         const answer = await list(query.woeid, query.limit, personalFor)
         // Without this header, a shared cache could serve the plain list of an anonymous caller to a caller with a
         // token.
-        return query.personalized ? withVary(answer, 'Authorization') : answer
+        return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
       }),
       bind(locationsRoute, () => locations),
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),

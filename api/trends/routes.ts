@@ -42,7 +42,7 @@ export const listRoute = defineRoute({
       headers: {
         'Cache-Control': '`public, max-age=60` or less; `private, no-store` if personalized.',
         ETag: 'Identifies the plain list. Send it in If-None-Match.',
-        Vary: '`Authorization` with personalized=true.',
+        Vary: '`Authorization, Cookie` with personalized=true.',
       },
     },
     304: { description: 'The list has not changed since the ETag in If-None-Match.' },

@@ -1,6 +1,7 @@
 import { type AddressRanges, isFrom } from '../client-address.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { AuthRule } from '../route.ts'
+import type { ShownSession } from '../session/shown.ts'
 import { badToken, type Caller, type TokenVerifier } from './verify.ts'
 
 /** Returns whether a token's subject has the form of the service's user ids. */
@@ -16,6 +17,8 @@ export type ShownCertificate =
 export interface Credentials {
   /** The Authorization header. */
   readonly authorization: string | null
+  /** The session of the page that made the request. An Authorization header takes precedence over it. */
+  readonly session?: ShownSession
   /** Returns undefined if the connection has no client certificate. */
   certificate(): ShownCertificate | undefined
   /** The address of the socket's peer. */
@@ -49,7 +52,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
  */
 export async function authorize(rule: AuthRule, shown: Credentials, authority: Authority): Promise<Caller | undefined> {
   if (rule.kind === 'open') return undefined
-  const byToken = shown.authorization === null ? undefined : await tokenCaller(shown.authorization, authority.verifier)
+  const byToken = await tokenCaller(shown, authority.verifier)
   if (rule.kind === 'scope') return scopeCaller(rule, byToken, shown, authority)
   if (byToken === undefined) {
     if (rule.kind === 'optional') return undefined
@@ -66,10 +69,21 @@ export function scopesOf({ scope }: ScopeRule): readonly string[] {
   return typeof scope === 'string' ? [scope] : scope
 }
 
-async function tokenCaller(authorization: string, verifier: TokenVerifier): Promise<Caller> {
+async function tokenCaller({ authorization, session }: Credentials, verifier: TokenVerifier): Promise<Caller | undefined> {
+  if (authorization === null) return session === undefined ? undefined : await sessionCaller(session, verifier)
   const token = BEARER.exec(authorization)?.[1]
   if (token === undefined) throw badToken('the Authorization header contains no bearer token')
   return await verifier.verify(token)
+}
+
+/** A session whose token is no longer good ends, so that the browser is anonymous from then on. */
+async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
+  const caller = await verifier.verify(token).catch((error: unknown) => {
+    if (!(error instanceof ApiError) || error.definition !== errors.unauthorized) throw error
+    throw unauthorized('The session has ended or is not valid. Sign in again.', { 'Set-Cookie': clear })
+  })
+  if (refusal !== undefined) throw refusal
+  return caller
 }
 
 /** Any one proof is enough. A token without the scope takes nothing away from a certificate. */

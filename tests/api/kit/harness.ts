@@ -53,6 +53,7 @@ export async function testApp(
     bodyTimeoutMs?: number
     limits?: RequestLimits
     certificateOf?: AppOptions['certificateOf']
+    publicUrl?: string
   } = {},
 ) {
   const clock = { now: START }
@@ -76,7 +77,7 @@ export async function testApp(
     metrics,
     readiness: ready,
     answers,
-    publicUrl: 'http://localhost:8080',
+    publicUrl: options.publicUrl ?? 'http://localhost:8080',
     monotonic: () => clock.now,
     bodyTimeoutMs: options.bodyTimeoutMs,
     limits: options.limits,

@@ -171,7 +171,7 @@ describe('a personalized list', () => {
     const answered = await get('/v1/trends?personalized=true&limit=3', headers)
     expect([answered.headers.get('cache-control'), answered.headers.get('vary'), answered.headers.get('etag')]).toEqual([
       'private, no-store',
-      'Authorization',
+      'Authorization, Cookie',
       null,
     ])
     expect(TrendListSchema.strict().parse(answered.body)).toEqual(answered.body)
@@ -191,7 +191,7 @@ describe('a personalized list', () => {
     expect([anonymous.body.personalized, anonymous.headers.get('cache-control'), anonymous.headers.get('vary')]).toEqual([
       false,
       'public, max-age=60',
-      'Accept-Encoding, Authorization',
+      'Accept-Encoding, Authorization, Cookie',
     ])
     const plain = await get('/v1/trends', await bearer({ sub: '42' }))
     expect([plain.body.personalized, plain.headers.get('cache-control')]).toEqual([false, 'public, max-age=60'])

@@ -1,5 +1,5 @@
 // @ts-check
-import { isolated, make } from './elements.js'
+import { isolated, make } from '../../../kit/page/browser/elements.js'
 
 /**
  * @typedef {object} Person

@@ -3,7 +3,7 @@
 /** @import { Failure } from './client.js' */
 import { cardOf } from './card.js'
 import { ask, RequestFailed } from './client.js'
-import { button, make, part } from './elements.js'
+import { button, make, part } from '../../../kit/page/browser/elements.js'
 import { seconds } from './messages.js'
 
 /** @typedef {'LEFT' | 'RIGHT' | 'SUPER_LIKE'} Direction */

@@ -2,28 +2,17 @@
 /** @import { Failure } from './client.js' */
 import { ask } from './client.js'
 import { failureOf } from './deck.js'
-import { byId, input } from './elements.js'
+import { input } from '../../../kit/page/browser/elements.js'
+import { onSubmit as lockedWhileSending } from '../../../kit/page/browser/form.js'
 
 /**
- * Calls `send` when a form is submitted. The form stays locked until it has succeeded or failed.
+ * Calls `send` when a form is submitted.
  * @param {string} id
  * @param {() => unknown} send
  * @param {(failure: Failure) => void} onFailure
  */
 export function onSubmit(id, send, onFailure) {
-  const form = byId(id, HTMLFormElement)
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault()
-    if (form.ariaBusy === 'true') return
-    form.ariaBusy = 'true'
-    try {
-      await send()
-    } catch (error) {
-      onFailure(failureOf(error))
-    } finally {
-      form.ariaBusy = 'false'
-    }
-  })
+  lockedWhileSending(id, send, (error) => onFailure(failureOf(error)))
 }
 
 /** Creates the profile that the form describes. */

@@ -1,15 +1,10 @@
 // @ts-check
 /** @import { SearchedCell } from './search-map.js' */
+import { planeAround } from '../../../kit/page/browser/plane.js'
 
 const SVG = 'http://www.w3.org/2000/svg'
-/** Units of the drawing per degree. Browsers draw large numbers more exactly than small ones. */
-const SCALE = 10_000
 /** Free space around the cells, as a share of their extent. */
 const MARGIN = 0.03
-const DEGREES = 360
-/** Near the poles, degrees of longitude have almost no width. */
-const LEAST_WIDTH = 0.05
-
 /** A label leaves free space around itself. */
 const LABEL_CHARACTERS = 5
 const LABEL_LINES = 3
@@ -91,23 +86,20 @@ function homeFirst(cells) {
 }
 
 /**
- * Places cells on a plane. Degrees of longitude shrink with the latitude, and cells beyond ±180° continue beside the
- * others.
+ * Places cells on a plane.
  * @param {readonly SearchedCell[]} cells
  * @returns {Map<SearchedCell, Box>}
  */
 function boxesOf(cells) {
   const [first] = cells
   if (first === undefined) return new Map()
-  const middle = first.bounds
-  const shrink = Math.max(LEAST_WIDTH, Math.cos((((middle.south + middle.north) / 2) * Math.PI) / 180))
+  const { south, west, north } = first.bounds
+  const onPlane = planeAround({ lat: (south + north) / 2, lng: west })
   return new Map(
-    cells.map((cell) => {
-      const { south, west, north, east } = cell.bounds
-      const turns = Math.round((west - middle.west) / DEGREES)
-      const x = (west - turns * DEGREES - middle.west) * shrink * SCALE
-      const y = (middle.north - north) * SCALE
-      return [cell, { x, y, width: (east - west) * shrink * SCALE, height: (north - south) * SCALE }]
+    cells.map(({ bounds }, index) => {
+      const corner = onPlane({ lat: bounds.north, lng: bounds.west })
+      const { width, height } = onPlane.size(bounds.north - bounds.south, bounds.east - bounds.west)
+      return [cells[index], { ...corner, width, height }]
     }),
   )
 }

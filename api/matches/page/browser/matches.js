@@ -3,7 +3,7 @@
 import { portraitOf } from './card.js'
 import { ask } from './client.js'
 import { failureOf } from './deck.js'
-import { isolated, make, part } from './elements.js'
+import { isolated, make, part } from '../../../kit/page/browser/elements.js'
 
 /** @typedef {Person & { match_id: string, matched_at: string }} Match */
 

@@ -1,0 +1,32 @@
+// @ts-check
+
+/** Units of a drawing per degree. Browsers draw large numbers more exactly than small ones. */
+const SCALE = 10_000
+const DEGREES = 360
+/** Near the poles, degrees of longitude have almost no width. */
+const LEAST_WIDTH = 0.05
+
+/** @typedef {{ lat: number, lng: number }} Place */
+
+/**
+ * Returns a function that places points of the earth on a plane. Degrees of longitude shrink with the latitude, and
+ * places beyond ±180° continue beside the others, so that neighbours on the earth are neighbours on the plane.
+ * @param {Place} middle
+ */
+export function planeAround(middle) {
+  const shrink = Math.max(LEAST_WIDTH, Math.cos((middle.lat * Math.PI) / 180))
+
+  /** @param {Place} place */
+  function onPlane({ lat, lng }) {
+    const turns = Math.round((lng - middle.lng) / DEGREES)
+    return { x: (lng - turns * DEGREES - middle.lng) * shrink * SCALE, y: (middle.lat - lat) * SCALE }
+  }
+
+  /**
+   * Returns the size of a field.
+   * @param {number} north degrees
+   * @param {number} east degrees
+   */
+  onPlane.size = (north, east) => ({ width: east * shrink * SCALE, height: north * SCALE })
+  return onPlane
+}

@@ -1,0 +1,130 @@
+import { z } from '@hono/zod-openapi'
+import { decodeJwt } from 'jose'
+import { jsonAnswer, noContent } from '../answer.ts'
+import type { Caller, TokenVerifier } from '../auth/verify.ts'
+import { ApiError, errors } from '../errors.ts'
+import { PRIVATE } from '../headers.ts'
+import { sharedFiles } from '../page/shared.ts'
+import { bind, defineRoute } from '../route.ts'
+import type { ServiceRoutes } from '../service-routes.ts'
+import { MAX_COOKIE_TOKEN, type SessionCookie } from './cookie.ts'
+import { csrfTokenOf } from './csrf.ts'
+
+const PATH = '/api/v1/session'
+const MS_PER_SECOND = 1_000
+/** The token, and the JSON around it. */
+const MAX_BODY_BYTES = 8_192
+
+const Session = z
+  .object({
+    subject: z.string().openapi({ description: 'Whom the token is for.', example: '42' }),
+    username: z.string().nullable(),
+    scopes: z.array(z.string()).openapi({ example: ['admin'] }),
+    expires_at: z.string().openapi({ description: 'When the token and the session end.', example: '2026-01-15T12:00:00.000Z' }),
+    csrf_token: z.string().openapi({ description: 'Belongs in the header `X-CSRF-Token` of requests other than GET and HEAD.' }),
+  })
+  .openapi('Session')
+
+const SignIn = z
+  .object({
+    token: z
+      .string()
+      .min(1)
+      .max(MAX_COOKIE_TOKEN)
+      .openapi({
+        description: `A JWT, as for \`Authorization: Bearer\`. Browsers keep no cookie with a token above ${MAX_COOKIE_TOKEN} characters.`,
+      }),
+  })
+  .openapi('SignIn')
+
+const signInRoute = defineRoute({
+  method: 'post',
+  path: PATH,
+  operationId: 'signIn',
+  summary: 'Sign in a page',
+  description:
+    'Keeps the token in a cookie that scripts cannot read. Requests of the page then need no Authorization header. Only pages of this server may sign in.',
+  auth: { kind: 'open' },
+  body: SignIn,
+  bodyExample: { token: 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl' },
+  maxBodyBytes: MAX_BODY_BYTES,
+  answers: {
+    201: {
+      description: 'The page is signed in until the token expires.',
+      schema: Session,
+      headers: { 'Set-Cookie': 'The session, with HttpOnly and SameSite=Strict, and with Secure if the public URL has https.' },
+    },
+  },
+  errors: [errors.unauthorized, errors.forbidden],
+})
+
+const readSessionRoute = defineRoute({
+  method: 'get',
+  path: PATH,
+  operationId: 'readSession',
+  summary: 'Read the session of this browser',
+  description: 'A page asks when it is loaded, because it cannot read the cookie.',
+  auth: { kind: 'optional' },
+  answers: {
+    200: { description: 'Who is signed in.', schema: Session },
+    204: { description: 'Nobody is signed in.' },
+  },
+  errors: [],
+})
+
+const signOutRoute = defineRoute({
+  method: 'delete',
+  path: PATH,
+  operationId: 'signOut',
+  summary: 'Sign out',
+  description: 'Deletes the cookie. The token itself stays valid until it expires, for those who know it.',
+  auth: { kind: 'optional' },
+  answers: { 204: { description: 'Nobody is signed in any more.', headers: { 'Set-Cookie': 'Deletes the cookie.' } } },
+  errors: [],
+})
+
+export interface SessionServiceOptions {
+  readonly verifier: TokenVerifier
+  readonly cookie: SessionCookie
+}
+
+/** Creates the routes with which pages sign in and out, and the files that they share. */
+export function sessionService({ verifier, cookie }: SessionServiceOptions): ServiceRoutes {
+  return {
+    name: 'pages',
+    description: 'What all pages share: signing in, scripts and styles.',
+    // A session may be for anybody. The routes that use it check the form of user ids.
+    isUserId: () => true,
+    routes: [
+      bind(signInRoute, async ({ body, isForeignPage }) => {
+        // Otherwise a foreign page could sign its visitor in as somebody else, and collect what the visitor enters.
+        if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Only a page of this server may sign in.' })
+        const caller = await verifier.verify(body.token)
+        const headers = { ...PRIVATE, 'Set-Cookie': cookie.keep(body.token, expiryOf(body.token)) }
+        return jsonAnswer(201, describeSession(caller, body.token), headers)
+      }),
+      bind(readSessionRoute, ({ caller, session }) =>
+        session === undefined ? noContent() : jsonAnswer(200, describeSession(caller!, session.token), PRIVATE),
+      ),
+      bind(signOutRoute, () => ({ ...noContent(), headers: { 'Set-Cookie': cookie.clear } })),
+      sharedFiles(),
+    ],
+    errors: [],
+    probes: [],
+  }
+}
+
+/** Returns epoch ms. @param token a verified one, which always has `exp` */
+function expiryOf(token: string): number {
+  return decodeJwt(token).exp! * MS_PER_SECOND
+}
+
+function describeSession({ subject, username, scopes }: Caller, token: string): z.input<typeof Session> {
+  return {
+    subject,
+    username: username ?? null,
+    scopes: [...scopes],
+    expires_at: new Date(expiryOf(token)).toISOString(),
+    csrf_token: csrfTokenOf(token),
+  }
+}

@@ -1,0 +1,44 @@
+import { ApiError, errors } from '../errors.ts'
+import type { SessionCookie } from './cookie.ts'
+import { CSRF_HEADER, isCsrfTokenOf } from './csrf.ts'
+import { isForeignPage, type RequestOrigin } from './origin.ts'
+
+/** The session that a request shows by its cookie. */
+export interface ShownSession {
+  /** The token that the page signed in with. It is not verified yet. */
+  readonly token: string
+  /** Why the cookie alone does not permit this request; undefined if it does. */
+  readonly refusal: ApiError | undefined
+  /** The Set-Cookie header that ends the session. */
+  readonly clear: string
+}
+
+export interface SessionRequest extends RequestOrigin {
+  readonly method: string
+}
+
+/** Methods that change nothing. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Reads a request's session. Browsers send cookies on their own, so the cookie says who sits at the browser, but not
+ * that this person wants the request. Reads for pages of other origins are therefore anonymous, and a request that
+ * changes something also needs the header that only this server's own pages can send.
+ */
+export function shownSession(request: SessionRequest, cookie: SessionCookie, publicUrl: string): ShownSession | undefined {
+  const token = cookie.read(request.header('cookie'))
+  if (token === undefined) return undefined
+  const isForeign = isForeignPage(request, publicUrl)
+  const { clear } = cookie
+  if (SAFE_METHODS.has(request.method)) return isForeign ? undefined : { token, refusal: undefined, clear }
+  if (isForeign) return { token, refusal: refused('A page of another origin must not use the session of this one.'), clear }
+  if (isCsrfTokenOf(token, request.header(CSRF_HEADER))) return { token, refusal: undefined, clear }
+  return { token, refusal: refused(MISSING_HEADER), clear }
+}
+
+const MISSING_HEADER =
+  'A request with a session must repeat the csrf_token of GET /api/v1/session in the header X-CSRF-Token. Programs send a bearer token instead.'
+
+function refused(message: string): ApiError {
+  return new ApiError(errors.forbidden, { message })
+}
