@@ -1,9 +1,7 @@
-import { fraudProfiles } from '../../schemas/fraud/topics.ts'
 import { NO_SETTINGS } from '../../settings/fragment.ts'
-import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
 import type { PipelineService } from '../service.ts'
-import { viewSink } from '../sinks.ts'
 import { fraudProfilesTopology } from './profiles/topology.ts'
+import { fraudBulkSinks } from './sinks.ts'
 
 export const fraudServices: readonly PipelineService[] = [
   {
@@ -11,6 +9,6 @@ export const fraudServices: readonly PipelineService[] = [
     role: 'bulk',
     settings: NO_SETTINGS,
     topologies: () => [fraudProfilesTopology],
-    sinks: [viewSink('fraud-profiles-view', fraudProfilesView, [fraudProfiles])],
+    sinks: fraudBulkSinks,
   },
 ]

@@ -50,6 +50,8 @@ export interface FraudFeedback {
   /** when the previous verdict was given */
   previous_at: null | number
   fraud_type: null | string
+  notes: string
+  evidence: string[]
   reporter: string
   at: number
   user_id: string

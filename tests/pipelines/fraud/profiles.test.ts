@@ -31,6 +31,8 @@ function profilesDriver(options: TestDriverOptions = {}) {
       previous_verdict: null,
       previous_at: null,
       fraud_type: null,
+      notes: '',
+      evidence: [],
       reporter: 'ann',
       at: driver.now,
       user_id: 'u1',

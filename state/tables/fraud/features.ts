@@ -1,0 +1,88 @@
+import type { FraudFeatures, TxnScored } from '../../../schemas/fraud/types.ts'
+import { loadSchema } from '../../../schemas/load.ts'
+import type { Table } from '../table.ts'
+import { isoDay } from '../time.ts'
+import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, scoredColumns } from './identity.ts'
+import { FEATURE_DAYS } from './retention.ts'
+
+interface Field {
+  readonly name: string
+  readonly type: unknown
+}
+
+const COLUMN_TYPES: Readonly<Record<string, string>> = {
+  double: 'Nullable(Float64)',
+  int: 'Nullable(Int32)',
+  long: 'Nullable(Int64)',
+  boolean: 'Nullable(Bool)',
+  string: 'LowCardinality(Nullable(String))',
+}
+
+/** Every feature has a column of its own, as the schema of `txn.scored` lists them. */
+const FEATURES = featureFields()
+export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ name }) => name as keyof FraudFeatures)
+
+/**
+ * All features as scored, for 30 days, and what their decision was based on, so that back-tests and training read one
+ * table. Features are never computed again. Fed by `txn.scored`; the first answer to a transaction counts. Read it with
+ * FINAL.
+ */
+export const fraudFeaturesTable: Table<string, TxnScored> = {
+  name: 'fraud_features',
+  columns: [
+    ...SCORED_COLUMNS,
+    'payer_user_id String',
+    'decision LowCardinality(String)',
+    'risk_score UInt16',
+    'amount Float64',
+    ...FEATURES.map(columnOf),
+    // The event as JSON, without its features.
+    'scored String CODEC(ZSTD(3))',
+  ],
+  orderBy: BY_TRANSACTION,
+  version: EARLIEST,
+  partitionBy: 'toDate(scored_at)',
+  ttl: `toDateTime(scored_at) + INTERVAL ${FEATURE_DAYS} DAY`,
+  // A table from before a feature lacks its column. A new table has all of them, and counts these as done.
+  migrations: FEATURES.map((field) => ({
+    id: `add-${field.name}`,
+    statements: ({ onCluster }) => [`ALTER TABLE fraud_features${onCluster} ADD COLUMN IF NOT EXISTS ${columnOf(field)}`],
+  })),
+  rowsOf(_user, event) {
+    if (event === null) return []
+    const { features, ...scored } = event
+    const { payer, amount } = event.request
+    return [
+      {
+        ...features,
+        ...scoredColumns(event),
+        payer_user_id: payer.user_id,
+        decision: event.decision,
+        risk_score: event.risk_score,
+        amount,
+        scored: JSON.stringify(scored),
+      },
+    ]
+  },
+  partitionOf: (_user, { scored_at }) => isoDay(scored_at),
+}
+
+/** Columns that give the event back: select them in this order, and pass each row to `scoredOf`. */
+export const SCORED_SELECTION = ['scored', ...FEATURE_NAMES].join(', ')
+
+/** @param row the columns of `SCORED_SELECTION` */
+export function scoredOf([scored, ...values]: readonly [string, ...FraudFeatures[keyof FraudFeatures][]]): TxnScored {
+  const features = Object.fromEntries(FEATURE_NAMES.map((name, index) => [name, values[index]]))
+  return { ...JSON.parse(scored), features: features as unknown as FraudFeatures }
+}
+
+function featureFields(): readonly Field[] {
+  const { fields } = loadSchema('fraud/TxnScored') as { readonly fields: readonly Field[] }
+  const { type } = fields.find(({ name }) => name === 'features') as Field
+  return (type as { readonly fields: readonly Field[] }).fields
+}
+
+function columnOf({ name, type }: Field): string {
+  const [plain] = [type].flat().filter((part) => part !== 'null') as string[]
+  return `${name} ${COLUMN_TYPES[plain]}`
+}

@@ -1,0 +1,24 @@
+import type { TxnScored } from '../../../schemas/fraud/types.ts'
+
+/**
+ * Tables of transactions are sorted by this hash, so that a range of hashes is an even sample and reads nothing else,
+ * and an id is found in one granule per part.
+ */
+export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
+
+/** Condition that finds one transaction by the parameter `id`, in tables that are sorted by `BY_TRANSACTION`. */
+export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
+
+/**
+ * Column by which the first answer to a transaction counts. A caller may repeat a transaction while the kept answers
+ * are away, and then two different events have its id.
+ */
+export const EARLIEST = 'earliest'
+export const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`
+
+/** Columns of every table of transactions. */
+export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3, 'UTC')", EARLIEST_COLUMN]
+
+export function scoredColumns({ request, scored_at }: TxnScored) {
+  return { transaction_id: request.transaction_id, scored_at: new Date(scored_at).toISOString() }
+}

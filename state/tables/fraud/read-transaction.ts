@@ -1,0 +1,129 @@
+import type { FraudFeatures, FraudMlScores, TxnScored } from '../../../schemas/fraud/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
+import { FEATURE_NAMES } from './features.ts'
+import { IS_TRANSACTION } from './identity.ts'
+
+/** The newest verdict about a transaction. */
+export interface TransactionFeedback {
+  readonly case_id: string
+  readonly verdict: string
+  readonly fraud_type: string | null
+  readonly notes: string
+  readonly evidence: readonly string[]
+  readonly reporter: string
+  /** Epoch ms. */
+  readonly at: number
+}
+
+/** A transaction of the last 90 days. */
+export interface StoredTransaction {
+  /** The event; its features are null after 30 days. */
+  readonly scored: Omit<TxnScored, 'features'> & { readonly features: FraudFeatures | null }
+  readonly feedback: TransactionFeedback | null
+}
+
+/** Of repeated answers the first one counts, so no FINAL is needed. */
+const TRANSACTION_QUERY = `
+SELECT request, ip, decision, risk_score, risk_level, reason, requires_3ds, triggered_rules, shadow_rules,
+  (ml_evaluated, account_takeover, payment_fraud, money_laundering),
+  challenger_evaluated, [challenger_account_takeover, challenger_payment_fraud, challenger_money_laundering],
+  risk_factors, degraded, ruleset_version, policy_version, model_versions, request_id, toUnixTimestamp64Milli(scored_at)
+FROM fraud_transactions
+WHERE ${IS_TRANSACTION}
+ORDER BY scored_at
+LIMIT 1`
+
+type TransactionRow = [
+  request: string,
+  ip: string,
+  decision: TxnScored['decision'],
+  riskScore: number,
+  riskLevel: TxnScored['risk_level'],
+  reason: string | null,
+  requires3ds: boolean,
+  triggeredRules: string[],
+  shadowRules: string[],
+  mlScores: [boolean, number, number, number],
+  challengerEvaluated: boolean | null,
+  challengerScores: [number, number, number],
+  riskFactors: string,
+  degraded: string[],
+  rulesetVersion: number,
+  policyVersion: number,
+  modelVersions: Record<string, string>,
+  requestId: string,
+  scoredAt: number,
+]
+
+/** The day comes from the transaction, so that one partition is read. */
+const FEATURES_QUERY = `
+SELECT ${FEATURE_NAMES.join(', ')}
+FROM fraud_features
+WHERE toDate(scored_at) = toDate(fromUnixTimestamp64Milli({scored_at:Int64}, 'UTC')) AND ${IS_TRANSACTION}
+ORDER BY scored_at
+LIMIT 1`
+
+const FEEDBACK_QUERY = `
+SELECT toString(case_id), verdict, fraud_type, notes, evidence, reporter, toUnixTimestamp64Milli(at)
+FROM fraud_feedback
+WHERE transaction_id = {id:String}
+ORDER BY at DESC, kafka_offset DESC
+LIMIT 1`
+
+type FeedbackRow = [string, string, string | null, string, string[], string, number]
+
+/**
+ * Looks a transaction up by its id.
+ * @returns undefined if no such transaction was scored in the last 90 days, or the sink has not written it yet
+ */
+export async function readTransaction(reader: TableReader, id: string): Promise<StoredTransaction | undefined> {
+  const [[row], feedback] = await Promise.all([
+    readRows<TransactionRow>(reader, TRANSACTION_QUERY, { id }),
+    readTransactionFeedback(reader, id),
+  ])
+  if (row === undefined) return undefined
+  const [request, ip, decision, risk_score, risk_level, reason, requires_3ds, triggered_rules, shadow_rules, ...more] = row
+  const [[ml_evaluated, ...ml], challengerEvaluated, challenger, factors, degraded, ruleset_version, policy_version, ...last] = more
+  const [model_versions, request_id, scored_at] = last
+  const [features] = await readRows<FraudFeatures[keyof FraudFeatures][]>(reader, FEATURES_QUERY, { id, scored_at })
+  return {
+    scored: {
+      request: JSON.parse(request),
+      ip: JSON.parse(ip),
+      features: features === undefined ? null : featuresOf(features),
+      decision,
+      risk_score,
+      risk_level,
+      reason,
+      requires_3ds,
+      triggered_rules,
+      shadow_rules,
+      ml_scores: scoresOf(ml_evaluated, ml),
+      challenger_scores: challengerEvaluated === null ? null : scoresOf(challengerEvaluated, challenger),
+      risk_factors: JSON.parse(factors),
+      degraded,
+      ruleset_version,
+      policy_version,
+      model_versions,
+      request_id,
+      scored_at,
+    },
+    feedback,
+  }
+}
+
+/** Returns the newest verdict about a transaction; null without one. */
+export async function readTransactionFeedback(reader: TableReader, id: string): Promise<TransactionFeedback | null> {
+  const [row] = await readRows<FeedbackRow>(reader, FEEDBACK_QUERY, { id })
+  if (row === undefined) return null
+  const [case_id, verdict, fraud_type, notes, evidence, reporter, at] = row
+  return { case_id, verdict, fraud_type, notes, evidence, reporter, at }
+}
+
+function featuresOf(values: readonly FraudFeatures[keyof FraudFeatures][]): FraudFeatures {
+  return Object.fromEntries(FEATURE_NAMES.map((name, index) => [name, values[index]])) as unknown as FraudFeatures
+}
+
+function scoresOf(evaluated: boolean, [account_takeover, payment_fraud, money_laundering]: readonly number[]): FraudMlScores {
+  return { evaluated, account_takeover, payment_fraud, money_laundering }
+}

@@ -1,0 +1,4 @@
+/** Transactions, feedback and the results of shadow rules and challengers. */
+export const TRANSACTION_DAYS = 90
+/** Features, which take most of the room. */
+export const FEATURE_DAYS = 30

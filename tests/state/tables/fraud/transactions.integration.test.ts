@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest'
+import type { FraudFeedback, TxnScored } from '../../../../schemas/fraud/types.ts'
+import { fraudFeaturesTable, SCORED_SELECTION, scoredOf } from '../../../../state/tables/fraud/features.ts'
+import { fraudFeedbackTable } from '../../../../state/tables/fraud/feedback.ts'
+import { readTransaction } from '../../../../state/tables/fraud/read-transaction.ts'
+import { fraudTransactionsTable } from '../../../../state/tables/fraud/transactions.ts'
+import { tableStore } from '../../../../state/tables/store.ts'
+import type { Table } from '../../../../state/tables/table.ts'
+import { scored } from '../../../pipelines/fraud/scored.ts'
+import { featuresAfter, HOUR, MINUTE, pay } from '../../../schemas/fraud/payments.ts'
+import { rowsOf, testDatabase } from '../database.ts'
+
+const ONE_SERVER = { cluster: undefined }
+const NOW = Math.floor(Date.now() / HOUR) * HOUR
+const DAY = 24 * HOUR
+
+const EVENT: TxnScored = {
+  ...scored({ ...pay({ id: 't1', at: NOW, device: 'd', ip: '192.0.2.1', card: 'c', merchant: 'm', place: [1.5, -2] }), amount: 12.34 }),
+  ip: { geo_country: 'DE', is_vpn: true, is_tor: false, is_datacenter: null },
+  features: featuresAfter([pay({ at: NOW - MINUTE, place: [50, 8] }), pay({ at: NOW - HOUR, amount: 3 })], { at: NOW, place: [1.5, -2] }),
+  decision: 'REVIEW',
+  risk_score: 612,
+  risk_level: 'HIGH',
+  reason: 'rule',
+  requires_3ds: true,
+  triggered_rules: ['a', 'b\n\nc'],
+  shadow_rules: ['s'],
+  ml_scores: { evaluated: true, account_takeover: 0.25, payment_fraud: 0.5, money_laundering: 0.125 },
+  challenger_scores: { evaluated: true, account_takeover: 0.5, payment_fraud: 0.75, money_laundering: 0 },
+  risk_factors: [{ factor: 'amount_zscore', contribution: 0.5 }],
+  degraded: ['profiles'],
+  ruleset_version: 7,
+  policy_version: 2,
+  model_versions: { payment_fraud: 'v1' },
+  request_id: 'req-1',
+  scored_at: NOW + 5,
+}
+
+const VERDICT: FraudFeedback = {
+  transaction_id: 't1',
+  case_id: '9223372036854775807',
+  verdict: 'CONFIRMED_FRAUD',
+  previous_verdict: null,
+  previous_at: null,
+  fraud_type: 'stolen_card',
+  notes: 'called the user\n\nDROP',
+  evidence: ['photo'],
+  reporter: 'ann',
+  at: NOW + MINUTE,
+  user_id: 'u1',
+  device: null,
+  ip: null,
+  card: null,
+  merchant: null,
+}
+
+async function world() {
+  const { client } = await testDatabase()
+  let offset = 0
+  async function fill<V>(table: Table<string, V>, ...values: readonly V[]): Promise<void> {
+    const store = tableStore(table, client, ONE_SERVER)
+    await store.prepare()
+    for (const value of values) {
+      await store.insert({ topic: table.name, partition: 0, rows: table.rowsOf('key', value).map((row) => ({ offset: offset++, row })) })
+    }
+  }
+  const score = async (...events: readonly TxnScored[]) => {
+    await fill(fraudTransactionsTable, ...events)
+    await fill(fraudFeaturesTable, ...events)
+  }
+  return { client, score, judge: (...verdicts: readonly FraudFeedback[]) => fill(fraudFeedbackTable, ...verdicts) }
+}
+
+test('a transaction is found with all that was scored, and with its newest verdict', async () => {
+  const { client, score, judge } = await world()
+  await judge()
+  await score(EVENT)
+  expect(await readTransaction(client, 't1')).toEqual({ scored: EVENT, feedback: null })
+  await judge(VERDICT, {
+    ...VERDICT,
+    verdict: 'FALSE_POSITIVE',
+    previous_verdict: 'CONFIRMED_FRAUD',
+    previous_at: VERDICT.at,
+    at: VERDICT.at + 1,
+  })
+  const { case_id, fraud_type, notes, evidence, reporter, at } = VERDICT
+  expect(await readTransaction(client, 't1')).toEqual({
+    scored: EVENT,
+    feedback: { case_id, verdict: 'FALSE_POSITIVE', fraud_type, notes, evidence, reporter, at: at + 1 },
+  })
+  expect(await readTransaction(client, 't2')).toBeUndefined()
+})
+
+test('a transaction without optional values, or after its features have expired', async () => {
+  const { client, score, judge } = await world()
+  await judge()
+  const plain = { ...scored(pay({ id: 't1', at: NOW })), reason: null }
+  await score(plain)
+  expect((await readTransaction(client, 't1'))?.scored).toEqual(plain)
+  await client.command({ query: 'TRUNCATE TABLE fraud_features' })
+  expect((await readTransaction(client, 't1'))?.scored).toEqual({ ...plain, features: null })
+})
+
+test('of repeated answers the first one counts, on another day, too', async () => {
+  const { client, score, judge } = await world()
+  await judge()
+  await score({ ...EVENT, decision: 'BLOCK', scored_at: NOW + DAY }, EVENT, { ...EVENT, decision: 'APPROVE', scored_at: NOW + 6 })
+  expect((await readTransaction(client, 't1'))?.scored).toEqual(EVENT)
+  for (const table of ['fraud_transactions', 'fraud_features']) {
+    expect(await rowsOf(client, `SELECT decision FROM ${table} FINAL`)).toEqual([{ decision: 'REVIEW' }])
+    await client.command({ query: `OPTIMIZE TABLE ${table} FINAL` })
+    expect(await rowsOf(client, `SELECT decision FROM ${table} FINAL`)).toEqual([{ decision: 'REVIEW' }])
+  }
+})
+
+test('the table of features gives whole events back', async () => {
+  const { client, score } = await world()
+  await score(EVENT)
+  const result = await client.query({
+    query: `SELECT ${SCORED_SELECTION} FROM fraud_features FINAL`,
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+  })
+  const [row] = await result.json<Parameters<typeof scoredOf>[0]>()
+  expect(scoredOf(row)).toEqual(EVENT)
+})
+
+test('a table of features from before a feature gets its column', async () => {
+  const { client, score } = await world()
+  await tableStore(
+    { ...fraudFeaturesTable, columns: fraudFeaturesTable.columns.filter((column) => !column.startsWith('amount_zscore ')), migrations: [] },
+    client,
+    ONE_SERVER,
+  ).prepare()
+  await score(EVENT)
+  expect(await rowsOf(client, 'SELECT amount_zscore FROM fraud_features')).toEqual([{ amount_zscore: EVENT.features.amount_zscore }])
+})
+
+test('analysts find what shadow rules and challengers said', async () => {
+  const { client, score } = await world()
+  await score(EVENT, { ...scored(pay({ id: 't2', at: NOW })) })
+  expect(await rowsOf(client, 'SELECT transaction_id, shadow_rules, challenger_payment_fraud FROM fraud_shadow')).toEqual([
+    { transaction_id: 't1', shadow_rules: ['s'], challenger_payment_fraud: 0.75 },
+  ])
+})
