@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type BacktestJob,
+  type BacktestState,
+  beginBacktest,
+  endBacktest,
+  readBacktest,
+  renewBacktest,
+} from '../../../state/views/fraud/backtests.ts'
+import type { ViewScripts } from '../../../state/views/view.ts'
+import type { Logger } from '../../kit/logging.ts'
+import type { ReplayProgress } from './process/messages.ts'
+import { ReplayError, type RunningReplay } from './process/start.ts'
+
+/** Starts a replay. `report` turns its result into the report of the job. */
+export interface ReplayStart {
+  run(onProgress: (progress: ReplayProgress) => void): RunningReplay
+  report(found: Awaited<RunningReplay['done']>): unknown
+}
+
+export type Started =
+  | { readonly outcome: 'started' }
+  | { readonly outcome: 'caller_busy'; readonly jobId: string }
+  | { readonly outcome: 'full' }
+
+/** Back-tests of this process, whose states any process can read. */
+export interface BacktestJobs {
+  /** Starts a job, unless its caller has one running, or this process has too many. A job that exists is left alone. */
+  start(job: BacktestJob, replay: ReplayStart): Promise<Started>
+  /** Returns undefined if there is no such job, or no longer. */
+  read(jobId: string): Promise<BacktestState | undefined>
+  /** Cancels the jobs of this process. */
+  close(): Promise<void>
+}
+
+export interface BacktestJobsDeps {
+  readonly scripts: ViewScripts
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Each takes a process with some 200 MB, and they share the processor that scoring leaves over. */
+const MAX_RUNNING = 2
+/** Several renewals fit into a lease. */
+const RENEW_EVERY_MS = 2_000
+/** A result that Redis does not take is offered again this often. */
+const END_ATTEMPTS = 30
+const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
+
+interface Running {
+  readonly replay: RunningReplay
+  readonly ended: Promise<void>
+}
+
+export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJobs {
+  const running = new Set<Running>()
+  let places = MAX_RUNNING
+  let isClosing = false
+
+  async function start(job: BacktestJob, replay: ReplayStart): Promise<Started> {
+    if (places === 0 || isClosing) return { outcome: 'full' }
+    places--
+    try {
+      const startedAt = now()
+      const begun = await beginBacktest(scripts, job, stateOf(startedAt, 0))
+      if (begun.outcome === 'begun' && !isClosing) {
+        places--
+        follow(job, replay, startedAt)
+      }
+      return begun.outcome === 'busy' ? { outcome: 'caller_busy', jobId: begun.jobId } : { outcome: 'started' }
+    } finally {
+      places++
+    }
+  }
+
+  /** Runs the job, and keeps its state up to date until it has ended. */
+  function follow(job: BacktestJob, { run, report }: ReplayStart, startedAt: number): void {
+    let progress = 0
+    const replay = run(({ transactions, expected }) => {
+      progress = expected === 0 ? 0 : transactions / expected
+    })
+    let lost = 0
+    const timer = setInterval(() => {
+      renewBacktest(scripts, job, stateOf(startedAt, progress)).catch((error: Error) => {
+        if (lost++ === 0) log.warn({ job: job.jobId, reason: error.message }, 'backtest_not_renewed')
+      })
+    }, RENEW_EVERY_MS)
+
+    async function outcome(): Promise<Partial<BacktestState>> {
+      try {
+        return { status: 'done', progress: 1, report: report(await replay.done) }
+      } catch (error) {
+        log.warn({ job: job.jobId, reason: (error as Error).message }, 'backtest_failed')
+        return { status: 'failed', progress, reason: error instanceof ReplayError ? error.message : 'The back-test failed. See the log.' }
+      }
+    }
+
+    async function finish(): Promise<void> {
+      const end = await outcome()
+      clearInterval(timer)
+      await writeEnd(job, { ...stateOf(startedAt, progress), ...end, ended_at: now() })
+      running.delete(entry)
+      places++
+    }
+
+    const entry: Running = { replay, ended: finish() }
+    running.add(entry)
+  }
+
+  async function writeEnd(job: BacktestJob, state: BacktestState): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await endBacktest(scripts, job, state)
+      } catch (error) {
+        if (attempt < END_ATTEMPTS && !isClosing) await delay(RENEW_EVERY_MS)
+        else return log.error({ job: job.jobId, reason: (error as Error).message }, 'backtest_result_lost')
+      }
+    }
+  }
+
+  return {
+    start,
+    read: (jobId) => readBacktest(scripts, jobId),
+    async close() {
+      isClosing = true
+      for (const { replay } of running) replay.cancel(STOPPED)
+      await Promise.all([...running].map(({ ended }) => ended))
+    },
+  }
+}
+
+function stateOf(started_at: number, progress: number): BacktestState {
+  return { status: 'running', progress, started_at, ended_at: null, reason: null, report: null }
+}

@@ -1,0 +1,34 @@
+import type { Policy } from '../../../../schemas/fraud/decision/policy.ts'
+import type { Rule } from '../../../../schemas/fraud/rules/rule.ts'
+import type { ClickhouseSettings } from '../../../../state/settings.ts'
+import type { LoggedQuery } from '../../../../state/tables/fraud/logged.ts'
+import type { ReplayResult } from '../report.ts'
+
+/** What the process is to do, without lists and snoozes, which follow in messages of their own. */
+export interface ReplayOrder {
+  readonly version: number
+  readonly rules: readonly Rule[]
+  readonly policy: Policy
+  readonly query: LoggedQuery
+  readonly clickhouse: ClickhouseSettings
+}
+
+/** Messages to the process: one order, then any number of lists and snoozes, then the start. */
+export type ToReplayProcess =
+  | { readonly kind: 'order'; readonly order: ReplayOrder }
+  | { readonly kind: 'list'; readonly name: string; readonly values: ReadonlySet<string> }
+  | { readonly kind: 'snoozes'; readonly ruleId: string; readonly ends: ReadonlyMap<string, number> }
+  | { readonly kind: 'start' }
+
+/** Messages from the process: any number of advances, and then one of the others. */
+export type FromReplayProcess =
+  | { readonly kind: 'progress'; readonly progress: ReplayProgress }
+  | { readonly kind: 'done'; readonly result: ReplayResult; readonly available: number }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+export interface ReplayProgress {
+  /** Transactions judged so far. */
+  readonly transactions: number
+  /** Transactions that the sample will have, approximately. */
+  readonly expected: number
+}

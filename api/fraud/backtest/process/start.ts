@@ -1,0 +1,82 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ReplayBasis } from '../replay.ts'
+import type { ReplayResult } from '../report.ts'
+import type { FromReplayProcess, ReplayOrder, ReplayProgress, ToReplayProcess } from './messages.ts'
+
+/** A replay that runs in a process of its own. */
+export interface RunningReplay {
+  /** Rejects with a ReplayError whose message is for the caller of the API. */
+  readonly done: Promise<{ readonly result: ReplayResult; readonly available: number }>
+  /** Ends the process. `done` rejects with the reason unless it has settled. */
+  cancel(reason: string): void
+}
+
+/** What a replay needs: the order, and the lists and snoozes as they are now. */
+export interface ReplayRequest extends Pick<ReplayBasis, 'lists' | 'snoozes'> {
+  readonly order: ReplayOrder
+}
+
+/** A reason for which a back-test has failed. */
+export class ReplayError extends Error {
+  override readonly name = 'ReplayError'
+}
+
+/**
+ * A million transactions and 500 rules take minutes on a machine that is free, and several times as long beside
+ * scoring, which comes first.
+ */
+const DEADLINE_MS = 20 * 60_000
+/** Heap of the process. It holds the lists, a batch of transactions, and counters. */
+const MAX_HEAP_MIB = 384
+const MODULE = new URL('./main.ts', import.meta.url)
+
+/** Starts a process that replays the log. */
+export function startReplay(
+  request: ReplayRequest,
+  onProgress: (progress: ReplayProgress) => void,
+  deadlineMs = DEADLINE_MS,
+): RunningReplay {
+  // The process gets no environment, since it needs no secrets but those of ClickHouse, which the order contains.
+  const child = fork(MODULE, {
+    execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
+    env: {},
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  const { promise: done, resolve, reject } = Promise.withResolvers<{ result: ReplayResult; available: number }>()
+  const timer = setTimeout(() => end('The back-test took too long. Choose a smaller sample.'), deadlineMs)
+
+  function end(reason: string): void {
+    clearTimeout(timer)
+    reject(new ReplayError(reason))
+    child.kill('SIGKILL')
+  }
+
+  child.on('message', (message: FromReplayProcess) => {
+    if (message.kind === 'progress') onProgress(message.progress)
+    else if (message.kind === 'failed') end(message.reason)
+    else {
+      clearTimeout(timer)
+      resolve({ result: message.result, available: message.available })
+    }
+  })
+  child.on('error', (error) => end(`The process of the back-test failed: ${error.message}`))
+  child.on('exit', () => end('The process of the back-test ended.'))
+  // A process that ends early also fails the sending; `exit` has reported it.
+  sendRequest(child, request).catch(() => undefined)
+  return { done, cancel: end }
+}
+
+/** Sends one list at a time, so that copying large ones does not delay requests. */
+async function sendRequest(child: ChildProcess, { order, lists, snoozes }: ReplayRequest): Promise<void> {
+  const send = (message: ToReplayProcess) =>
+    new Promise<void>((resolve, reject) => child.send(message, (error) => (error === null ? resolve() : reject(error))))
+  await send({ kind: 'order', order })
+  for (const [name, values] of lists) {
+    await send({ kind: 'list', name, values })
+    await nextTurn()
+  }
+  for (const [ruleId, ends] of snoozes) await send({ kind: 'snoozes', ruleId, ends })
+  await send({ kind: 'start' })
+}

@@ -1,0 +1,47 @@
+import { decide, type Verdict } from '../../../schemas/fraud/decision/decide.ts'
+import type { Policy } from '../../../schemas/fraud/decision/policy.ts'
+import { evaluateRules, type RuleOutcome } from '../../../schemas/fraud/rules/evaluate.ts'
+import type { Lists } from '../../../schemas/fraud/rules/facts.ts'
+import { factsOfTransaction } from '../../../schemas/fraud/rules/read-facts.ts'
+import type { RuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
+import type { Snoozes } from '../../../schemas/fraud/rules/snoozes.ts'
+import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
+import type { LoggedTransaction } from '../../../state/tables/fraud/logged.ts'
+
+/** What transactions are judged by again. */
+export interface ReplayBasis {
+  readonly ruleSet: RuleSet
+  readonly lists: Lists
+  readonly snoozes: Snoozes
+  readonly policy: Policy
+}
+
+export interface Replayed {
+  /** Undefined for a transaction that the blocklist decided, because live scoring does not evaluate rules then. */
+  readonly outcome: RuleOutcome | undefined
+  readonly verdict: Verdict
+}
+
+/** A back-test has time, so it never leaves out shadow rules as live scoring does when they take too long. */
+const TIMELESS = () => 0
+
+/**
+ * Judges a logged transaction again. Everything that was measured at that time is taken from the log: features, facts
+ * about the address, model scores, and whether the blocklist decided. Expiry and snoozes are judged at the logged time.
+ */
+export function replay({ ruleSet, lists, snoozes, policy }: ReplayBasis, transaction: LoggedTransaction, tallies: RuleTallies): Replayed {
+  const { features, ml_scores, reason, scored_at } = transaction
+  const isBlocklisted = reason === 'blocklist_hit'
+  const outcome = isBlocklisted
+    ? undefined
+    : evaluateRules(ruleSet, { facts: factsOfTransaction(transaction), lists, snoozes, at: scored_at }, tallies, TIMELESS)
+  const verdict = decide(policy, {
+    isBlocklisted,
+    action: outcome?.winner?.action,
+    scores: ml_scores.evaluated ? ml_scores : undefined,
+    // A user who is known to have no history has 0 transactions. The number is missing only if the look-up failed.
+    isDefaultProfile: features.user_txn_count === null,
+    amountUsd: features.amount_usd,
+  })
+  return { outcome, verdict }
+}

@@ -1,0 +1,128 @@
+import type { FraudVerdict, TxnScored } from '../../../schemas/fraud/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
+import { SCORED_SELECTION, scoredOf } from './features.ts'
+
+/** What was logged about a transaction when it was scored, and the analysts' verdict since then. */
+export interface LoggedTransaction
+  extends Pick<
+    TxnScored,
+    'request' | 'ip' | 'features' | 'decision' | 'reason' | 'requires_3ds' | 'ml_scores' | 'policy_version' | 'scored_at'
+  > {
+  /** Null while there is none. */
+  readonly verdict: FraudVerdict | null
+}
+
+/** Which transactions a back-test reads. */
+export interface LoggedQuery {
+  /** Epoch ms; included. */
+  readonly from: number
+  /** Epoch ms; excluded. */
+  readonly to: number
+  /** Maximum number of transactions. If there are more, an even sample is read. */
+  readonly limit: number
+}
+
+/** A sample of the logged transactions of a period. */
+export interface LoggedSample {
+  /** Number of transactions that the log has for the period; approximate, because doubles may count. */
+  readonly available: number
+  /** Yields batches in order of time. A batch is small enough to be held in memory. */
+  readonly batches: AsyncIterable<readonly LoggedTransaction[]>
+}
+
+/** The log of scored transactions. */
+export interface LoggedTransactions {
+  sample(query: LoggedQuery): Promise<LoggedSample>
+}
+
+/** Number of transactions per batch, which are about 15 MB. */
+const BATCH_ROWS = 5_000
+/** Size of the space of hashes that the table is sorted by. */
+const HASHES = 2n ** 64n
+/**
+ * The number of transactions is estimated from a part of the hashes, since a day may have billions. The first of these
+ * shares in which there are enough is used.
+ */
+const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
+/** With so many transactions, the estimate is right to about 3 %. */
+const ENOUGH_COUNTED = 10_000
+/** Part of the limit that a sample aims at, so that an estimate that is too low does not exceed the limit. */
+const AIMED_SHARE = 0.95
+/** A share is turned into a hash with this precision, which is that of a double. */
+const SHARE_BITS = 52
+/** A back-test leaves the other cores of ClickHouse to others, and their queries come first. */
+const QUIET = { max_threads: 1, priority: 10 }
+
+const COUNT_QUERY = `
+SELECT toString(toDate(scored_at)) AS day, count()
+FROM fraud_features
+WHERE scored_at >= fromUnixTimestamp64Milli({from:Int64}) AND scored_at < fromUnixTimestamp64Milli({to:Int64})
+  AND cityHash64(transaction_id) <= {last:UInt64}
+GROUP BY day
+ORDER BY day`
+
+const BATCH_QUERY = `
+SELECT verdict, ${SCORED_SELECTION}
+FROM fraud_features FINAL
+LEFT JOIN (
+  SELECT transaction_id, argMax(toNullable(verdict), at) AS verdict
+  FROM fraud_feedback
+  WHERE cityHash64(transaction_id) BETWEEN {first:UInt64} AND {last:UInt64} AND at >= fromUnixTimestamp64Milli({from:Int64})
+  GROUP BY transaction_id
+) AS verdicts USING transaction_id
+WHERE toDate(scored_at) = {day:Date}
+  AND scored_at >= fromUnixTimestamp64Milli({from:Int64}) AND scored_at < fromUnixTimestamp64Milli({to:Int64})
+  AND cityHash64(transaction_id) BETWEEN {first:UInt64} AND {last:UInt64}`
+
+/** Reads the log from ClickHouse. */
+export function openLoggedTransactions(reader: TableReader): LoggedTransactions {
+  async function sample(query: LoggedQuery): Promise<LoggedSample> {
+    const days = await countDays(reader, query)
+    const available = days.reduce((sum, { rows }) => sum + rows, 0)
+    const share = available <= query.limit * AIMED_SHARE ? 1 : (query.limit * AIMED_SHARE) / available
+    return { available, batches: batchesOf(reader, query, days, share) }
+  }
+  return { sample }
+}
+
+interface Day {
+  /** `2026-01-31` */
+  readonly day: string
+  /** Approximate number of transactions. */
+  readonly rows: number
+}
+
+async function countDays(reader: TableReader, { from, to }: LoggedQuery): Promise<Day[]> {
+  for (const share of COUNTED_SHARES) {
+    const found = await readRows<[day: string, rows: number]>(reader, COUNT_QUERY, { from, to, last: lastHash(share) }, QUIET)
+    const counted = found.reduce((sum, [, rows]) => sum + rows, 0)
+    if (share === 1 || counted >= ENOUGH_COUNTED) return found.map(([day, rows]) => ({ day, rows: Math.round(rows / share) }))
+  }
+  return []
+}
+
+/**
+ * Reads the same range of hashes of every day, which is an even sample. Each batch reads a part of this range of one
+ * day, which lies together in the table.
+ */
+async function* batchesOf(reader: TableReader, { from, to, limit }: LoggedQuery, days: readonly Day[], share: number) {
+  let left = limit
+  for (const { day, rows } of days) {
+    const parts = Math.max(1, Math.ceil((rows * share) / BATCH_ROWS))
+    for (let part = 0; part < parts && left > 0; part++) {
+      const first = part === 0 ? '0' : String(BigInt(lastHash((share * part) / parts)) + 1n)
+      const params = { day, from, to, first, last: lastHash((share * (part + 1)) / parts) }
+      const found = await readRows<[LoggedTransaction['verdict'], ...Parameters<typeof scoredOf>[0]]>(reader, BATCH_QUERY, params, QUIET)
+      const batch = found.slice(0, left).map(([verdict, ...row]): LoggedTransaction => ({ ...scoredOf(row), verdict }))
+      left -= batch.length
+      yield batch
+    }
+  }
+}
+
+/** Returns the last hash of the first `share` of all hashes, as text because it exceeds 2^53. */
+function lastHash(share: number): string {
+  const bits = BigInt(SHARE_BITS)
+  const count = (HASHES * BigInt(Math.round(share * 2 ** SHARE_BITS))) >> bits
+  return String(count === 0n ? 0n : count - 1n)
+}

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto'
+import type { ViewScript, ViewScripts } from '../view.ts'
+
+/**
+ * Back-tests, which API processes keep in Redis so that each of them can answer for all. Nothing else restores them.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{fraud-backtests}:job:<job_id>` | hash: `state`, the JSON of a BacktestState, and `ended`; kept for 24 h |
+ * | `{fraud-backtests}:running:<job_id>` | present while a process works on the job and renews it |
+ * | `{fraud-backtests}:caller:<hash of the subject>` | the running job of a caller; renewed together with it |
+ */
+const TAG = '{fraud-backtests}'
+const HASH_CHARACTERS = 22
+/** How long a result can be read. */
+const KEPT_MS = 24 * 3_600_000
+/** A job whose process has not renewed it for this long counts as failed. */
+const LEASE_MS = 15_000
+
+/** What is known about a job. */
+export interface BacktestState {
+  readonly status: 'running' | 'done' | 'failed'
+  /** Share of the work that is done, 0 to 1. */
+  readonly progress: number
+  /** Epoch ms. */
+  readonly started_at: number
+  /** Epoch ms; null while it runs. */
+  readonly ended_at: number | null
+  /** Why it failed, for people. */
+  readonly reason: string | null
+  /** The report as it is answered. */
+  readonly report: unknown
+}
+
+/** A job and the caller whose only running one it is. */
+export interface BacktestJob {
+  readonly jobId: string
+  /** Subject of the caller's token. */
+  readonly subject: string
+}
+
+/** `known`: the job was begun before, by the same request. `busy`: the caller has another one running. */
+export type Begun = { readonly outcome: 'begun' | 'known' } | { readonly outcome: 'busy'; readonly jobId: string }
+
+const BEGIN: ViewScript = {
+  name: 'begin-backtest',
+  source: `
+if redis.call('EXISTS', KEYS[1]) == 1 then return {'known'} end
+local held = redis.call('GET', KEYS[3])
+if held and held ~= ARGV[1] then return {'busy', held} end
+redis.call('HSET', KEYS[1], 'state', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('SET', KEYS[2], '1', 'PX', ARGV[4])
+redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[4])
+return {'begun'}`,
+}
+
+/**
+ * Restores the job if Redis was emptied meanwhile, because the process that runs it knows all about it. Changes nothing
+ * if it overtakes the end.
+ */
+const RENEW: ViewScript = {
+  name: 'renew-backtest',
+  source: `
+if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
+redis.call('HSET', KEYS[1], 'state', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('SET', KEYS[2], '1', 'PX', ARGV[4])
+local held = redis.call('GET', KEYS[3])
+if not held or held == ARGV[1] then redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[4]) end
+return 1`,
+}
+
+const END: ViewScript = {
+  name: 'end-backtest',
+  source: `
+redis.call('HSET', KEYS[1], 'state', ARGV[2], 'ended', '1')
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('DEL', KEYS[2])
+if redis.call('GET', KEYS[3]) == ARGV[1] then redis.call('DEL', KEYS[3]) end
+return 1`,
+}
+
+const READ: ViewScript = {
+  name: 'read-backtest',
+  source: `return {redis.call('HGET', KEYS[1], 'state'), redis.call('EXISTS', KEYS[2])}`,
+}
+
+export async function beginBacktest(scripts: ViewScripts, job: BacktestJob, state: BacktestState): Promise<Begun> {
+  const [outcome, held] = (await scripts.run(BEGIN, keysOf(job), argumentsOf(job, state))) as ['begun' | 'known' | 'busy', string?]
+  return outcome === 'busy' ? { outcome, jobId: held! } : { outcome }
+}
+
+/** Stores how far a job is, and that its process is alive. */
+export async function renewBacktest(scripts: ViewScripts, job: BacktestJob, state: BacktestState): Promise<void> {
+  await scripts.run(RENEW, keysOf(job), argumentsOf(job, state))
+}
+
+export async function endBacktest(scripts: ViewScripts, job: BacktestJob, state: BacktestState): Promise<void> {
+  await scripts.run(END, keysOf(job), argumentsOf(job, state))
+}
+
+/** Returns undefined for an unknown job, and `failed` for one whose process has ended without a result. */
+export async function readBacktest(scripts: ViewScripts, jobId: string): Promise<BacktestState | undefined> {
+  const [text, isAlive] = (await scripts.run(READ, [jobKey(jobId), runningKey(jobId)], [])) as [string | null, number]
+  if (text === null) return undefined
+  const state = JSON.parse(text) as BacktestState
+  if (state.status !== 'running' || isAlive === 1) return state
+  return { ...state, status: 'failed', reason: 'The API process that ran the back-test has ended. Start it again.' }
+}
+
+const jobKey = (jobId: string) => `${TAG}:job:${jobId}`
+const runningKey = (jobId: string) => `${TAG}:running:${jobId}`
+
+function keysOf({ jobId, subject }: BacktestJob): string[] {
+  // A subject is free text of any length and may be personal.
+  const caller = createHash('sha256').update(subject).digest('base64url').slice(0, HASH_CHARACTERS)
+  return [jobKey(jobId), runningKey(jobId), `${TAG}:caller:${caller}`]
+}
+
+function argumentsOf({ jobId }: BacktestJob, state: BacktestState): (string | number)[] {
+  return [jobId, JSON.stringify(state), KEPT_MS, LEASE_MS]
+}
