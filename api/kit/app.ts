@@ -7,7 +7,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { authorize, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
-import { bodyPieces } from './body-stream.ts'
+import { bodyPieces, wholeBody } from './body-stream.ts'
 import {
   type AddressRanges,
   addressRanges,
@@ -90,7 +90,12 @@ type Answering = (exchange: Exchange) => Answer | Promise<Answer>
 
 function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
   if (streamed === undefined) return undefined
-  return { contentType: c.req.header('content-type'), pieces: bodyPieces(c.req.raw, { maxBytes, timeoutMs: streamed.timeoutMs }) }
+  const limits = { maxBytes, timeoutMs: streamed.timeoutMs }
+  return {
+    contentType: c.req.header('content-type'),
+    pieces: bodyPieces(c.req.raw, limits),
+    whole: () => wholeBody(c.req.raw, limits),
+  }
 }
 
 function tookTooLong(): ApiError {

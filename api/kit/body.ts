@@ -10,23 +10,34 @@ const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   assertJsonType(request.headers.get('content-type'))
-  const text = decodeUtf8(await wholeBody(request, limits))
-  if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw invalidBody(`the body is not valid JSON: ${(error as Error).message}`)
-  }
+  const value = parseJsonBody(await wholeBody(request, limits))
   assertCleanText(value)
   return value
+}
+
+/** Parses a JSON body. Throws ApiError: 400 if it is not valid UTF-8 or JSON. Texts in it may contain NUL. */
+export function parseJsonBody(bytes: Uint8Array): unknown {
+  const text = decodeUtf8(bytes)
+  if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw invalidBody(`the body is not valid JSON${positionIn((error as Error).message)}`)
+  }
+}
+
+/** V8's messages quote the body, which may contain secrets. Only the position is safe to repeat. */
+function positionIn(message: string): string {
+  const position = /\((line \d+ column \d+)\)$/.exec(message)?.[1]
+  return position === undefined ? '' : `: see ${position}`
 }
 
 function invalidBody(message: string): ApiError {
   return invalidRequest('body', message)
 }
 
-function assertJsonType(contentType: string | null): void {
+/** @throws ApiError 415 */
+export function assertJsonType(contentType: string | null): void {
   const [mediaType, ...parameters] = (contentType ?? '').split(';')
   const charset = parameters.map((parameter) => parameter.trim().toLowerCase()).find((parameter) => parameter.startsWith('charset='))
   const isUtf8Charset = charset === undefined || charset === 'charset=utf-8' || charset === 'charset="utf-8"'

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { ApiError, errors } from './errors.ts'
+import { ApiError, type ErrorDetail, errors } from './errors.ts'
 
 /** Maximum nesting of a JSON body. No request body of the API is nested deeper. */
 const MAX_JSON_DEPTH = 64
@@ -35,8 +35,43 @@ export function assertCleanText(value: unknown): void {
 }
 
 function assertCleanString(text: string): void {
-  if (text.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'Text must not contain NUL.' })
-  if (!text.isWellFormed()) throw new ApiError(errors.invalid_encoding, { message: 'Text must not contain lone surrogates.' })
+  const fault = faultOf(text)
+  if (fault !== undefined) throw new ApiError(errors.invalid_encoding, { message: `Text ${fault}.` })
+}
+
+function faultOf(text: string): string | undefined {
+  if (text.includes('\0')) return 'must not contain NUL'
+  return text.isWellFormed() ? undefined : 'must not contain lone surrogates'
+}
+
+/**
+ * Returns where parsed JSON contains what `assertCleanText` rejects, for routes that report all faults of a body at
+ * once. A field with such a name is reported by the path of its object.
+ * @param place the first part of each path
+ * @throws ApiError `invalid_request` for JSON that is nested too deeply
+ */
+export function textFaults(value: unknown, place: string): ErrorDetail[] {
+  try {
+    assertCleanText(value)
+    return []
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
+    return faultsWithin(value, place)
+  }
+}
+
+/** The nesting is bounded by then. */
+function faultsWithin(value: unknown, path: string): ErrorDetail[] {
+  if (typeof value === 'string') {
+    const message = faultOf(value)
+    return message === undefined ? [] : [{ path, message }]
+  }
+  if (Array.isArray(value)) return value.flatMap((element, index) => faultsWithin(element, `${path}[${index}]`))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, field]) => {
+    const fault = faultOf(name)
+    return fault === undefined ? faultsWithin(field, `${path}.${name}`) : [{ path, message: `the name of a field ${fault}` }]
+  })
 }
 
 /** Requires the percent-escapes of a path or query to be UTF-8 without NUL. A plus sign stays as it is. */

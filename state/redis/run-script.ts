@@ -5,6 +5,8 @@ export interface RedisScript {
   /** Names the script in messages. */
   readonly name: string
   readonly source: string
+  /** Whether texts in its answer arrive as bytes. */
+  readonly returnsBytes?: boolean
 }
 
 export type ScriptArgument = string | number | Buffer
@@ -16,6 +18,9 @@ export type ScriptArgument = string | number | Buffer
 export interface ScriptClient {
   evalsha(sha1: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
   eval(script: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
+  /** Needed for scripts with `returnsBytes`. */
+  evalshaBuffer?(sha1: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
+  evalBuffer?(script: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
   /** True for a `Cluster`. */
   readonly isCluster?: boolean
 }
@@ -30,11 +35,24 @@ export async function runScript(
   args: readonly ScriptArgument[],
 ): Promise<unknown> {
   try {
-    return await redis.evalsha(shaOf(script), keys.length, ...keys, ...args)
+    return await byHash(redis, script, keys, args)
   } catch (error) {
     if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
-    return await redis.eval(script.source, keys.length, ...keys, ...args)
+    return await bySource(redis, script, keys, args)
   }
+}
+
+function byHash(redis: ScriptClient, script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+  const sha = shaOf(script)
+  if (script.returnsBytes !== true) return redis.evalsha(sha, keys.length, ...keys, ...args)
+  if (redis.evalshaBuffer === undefined) throw new Error(`the client returns no bytes, which the script ${script.name} needs`)
+  return redis.evalshaBuffer(sha, keys.length, ...keys, ...args)
+}
+
+function bySource(redis: ScriptClient, script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+  if (script.returnsBytes !== true) return redis.eval(script.source, keys.length, ...keys, ...args)
+  if (redis.evalBuffer === undefined) throw new Error(`the client returns no bytes, which the script ${script.name} needs`)
+  return redis.evalBuffer(script.source, keys.length, ...keys, ...args)
 }
 
 function shaOf(script: RedisScript): string {

@@ -56,6 +56,21 @@ while ARGV[at] do
       redis.call('HDEL', key, ARGV[at + 2])
     end
     at = at + 5
+  elseif code == 'hdelorsub' then
+    local last = at + 5 + tonumber(ARGV[at + 5])
+    if redis.call('HDEL', key, ARGV[at + 2]) == 0 then
+      local counters = KEYS[tonumber(ARGV[at + 3])]
+      for index = at + 6, last do
+        local count, sum = string.match(redis.call('HGET', counters, ARGV[index]) or '', '^(%d+) (%d+)$')
+        if count then
+          count, sum = tonumber(count) - 1, math.max(0, tonumber(sum) - tonumber(ARGV[at + 4]))
+          if count == 0 then redis.call('HDEL', counters, ARGV[index])
+          else redis.call('HSET', counters, ARGV[index], string.format('%d %.0f', count, sum)) end
+          break
+        end
+      end
+    end
+    at = last + 1
   elseif code == 'zadd' then
     redis.call('ZADD', key, ARGV[at + 2], ARGV[at + 3])
     at = at + 4

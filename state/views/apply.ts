@@ -178,6 +178,11 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
     case 'hdelUpTo':
       args.push('hdelupto', keyIndex(operation.key), operation.field, String(operation.upTo.number), operation.upTo.text)
       return
+    case 'hdelOrSubtract': {
+      const { key, field, counters, amount } = operation
+      args.push('hdelorsub', keyIndex(key), field, keyIndex(counters.key), String(amount), String(counters.fields.length), ...counters.fields)
+      return
+    }
     case 'zadd':
       args.push('zadd', keyIndex(operation.key), String(operation.score), operation.member)
       return

@@ -19,6 +19,19 @@ export type ViewOperation =
    * first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
+  /**
+   * Removes a field of the hash at `key`. If it is not there, it was added up in a counter: the first of the fields
+   * `counters.fields` that exists becomes smaller by 1 and `amount`, and goes when its count is 0. Its value is
+   * `<count> <sum>`.
+   */
+  | {
+      readonly op: 'hdelOrSubtract'
+      readonly key: string
+      readonly field: string
+      readonly counters: { readonly key: string; readonly fields: readonly string[] }
+      /** A whole number. */
+      readonly amount: number
+    }
   /** A member of a sorted set, sorted by score and then by its bytes. */
   | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }

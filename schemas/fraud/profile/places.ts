@@ -9,7 +9,8 @@ const PLACE_BYTES = 14
 const TIME_BYTES = 6
 const LAT_AT = 6
 const LNG_AT = 10
-const PER_DEGREE = 1e6
+/** Degrees are stored as whole multiples of 1/PER_DEGREE. */
+export const PER_DEGREE = 1e6
 
 export interface PlaceAt extends FraudPlace {
   /** Epoch ms. */

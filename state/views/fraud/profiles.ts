@@ -1,8 +1,8 @@
 import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
 import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
 import type { FraudProfile } from '../../../schemas/fraud/types.ts'
-import { type View, type ViewOperation, viewTag } from '../view.ts'
-import { flightField } from './in-flight.ts'
+import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
+import { counterFields, flightField } from './in-flight.ts'
 
 /**
  * Profiles of entities, and their transactions in flight. Fed by `fraud-profiles`, partitioned as it is. One script can
@@ -13,8 +13,9 @@ import { flightField } from './in-flight.ts'
  * |---|---|
  * | `{fraud-profiles:<p>}:profile:<kind>:<id>` | the profile: schemas/fraud/profile/bytes.ts |
  * | `{fraud-profiles:<p>}:flight:<kind>:<id>` | hash: transactions in flight: see in-flight.ts |
+ * | `{fraud-profiles:<p>}:counted:<kind>:<id>` | hash: counters of those above the limit: see in-flight.ts |
  */
-const FRAUD_PROFILES_VIEW = 'fraud-profiles'
+export const FRAUD_PROFILES_VIEW = 'fraud-profiles'
 
 const NOTHING = Buffer.alloc(0)
 
@@ -24,14 +25,27 @@ export const fraudProfilesView: View<string, FraudProfile> = {
     const keys = profileKeys(partition, entity)
     if (profile === null) return [{ op: 'del', key: keys.profile }]
     const included = unpackEvents(profile.included).map(
-      ({ id }): ViewOperation => ({ op: 'hdel', key: keys.flight, field: flightField(id) }),
+      ({ id, at, units }): ViewOperation => ({
+        op: 'hdelOrSubtract',
+        key: keys.flight,
+        field: flightField(id),
+        counters: { key: keys.counted, fields: counterFields(at) },
+        amount: units,
+      }),
     )
     return [{ op: 'set', key: keys.profile, value: profileBytes({ ...profile, included: NOTHING }) }, ...included]
   },
 }
 
+export type ProfileKeys = ReturnType<typeof profileKeys>
+
 /** @param entity the key of its profile: `<kind>:<id>` */
 export function profileKeys(partition: number, entity: string) {
   const tag = viewTag(FRAUD_PROFILES_VIEW, partition)
-  return { profile: `${tag}:profile:${entity}`, flight: `${tag}:flight:${entity}` }
+  return {
+    caughtUp: caughtUpKey(FRAUD_PROFILES_VIEW, partition),
+    profile: `${tag}:profile:${entity}`,
+    flight: `${tag}:flight:${entity}`,
+    counted: `${tag}:counted:${entity}`,
+  }
 }

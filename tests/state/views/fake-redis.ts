@@ -58,6 +58,16 @@ export function fakeRedis() {
         if (Number(number) < upTo.number || (Number(number) === upTo.number && text <= upTo.text)) hash(key).delete(field)
         return
       }
+      case 'hdelOrSubtract': {
+        const { key, field, counters, amount } = operation
+        if (hash(key).delete(field)) return
+        const counter = counters.fields.find((name) => hash(counters.key).has(name))
+        if (counter === undefined) return
+        const [count, sum] = hash(counters.key).get(counter)!.split(' ').map(Number)
+        if (count === 1) hash(counters.key).delete(counter)
+        else hash(counters.key).set(counter, `${count - 1} ${Math.max(0, sum - amount)}`)
+        return
+      }
       case 'zadd':
         sorted(operation.key).set(operation.member, operation.score)
         return

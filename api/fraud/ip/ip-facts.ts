@@ -1,0 +1,37 @@
+import { type CountryOfAddress, openCountryDatabase } from '../../../runtime/country-database.ts'
+import type { FraudIpFacts } from '../../../schemas/fraud/types.ts'
+import { type NetworkList, readNetworkList } from './network-list.ts'
+
+/** Files with what is known of IP addresses. */
+export interface IpSources {
+  /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
+  readonly countries: string | undefined
+  /** Files with networks. If one is undefined, the fact is missing. */
+  readonly vpn: string | undefined
+  readonly tor: string | undefined
+  readonly datacenter: string | undefined
+}
+
+/** Returns what the sources say about a canonical IP address; null: the address is missing. */
+export type IpFactsOf = (address: string | null) => FraudIpFacts
+
+const UNKNOWN: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
+
+/**
+ * Reads the sources once. A new file needs a restart.
+ * @throws Error that names a file that cannot be used
+ */
+export function openIpFacts({ countries, ...lists }: IpSources): IpFactsOf {
+  const countryOf: CountryOfAddress = openCountryDatabase(countries)
+  const open = (file: string | undefined): NetworkList | undefined => (file === undefined ? undefined : readNetworkList(file))
+  const [vpn, tor, datacenter] = [open(lists.vpn), open(lists.tor), open(lists.datacenter)]
+  return (address) => {
+    if (address === null) return UNKNOWN
+    return {
+      geo_country: countryOf(address) ?? null,
+      is_vpn: vpn?.includes(address) ?? null,
+      is_tor: tor?.includes(address) ?? null,
+      is_datacenter: datacenter?.includes(address) ?? null,
+    }
+  }
+}

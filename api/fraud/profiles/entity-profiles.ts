@@ -1,0 +1,61 @@
+import { ENTITY_KINDS, type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
+import { eventsOf } from '../../../schemas/fraud/events.ts'
+import type { Enrichments } from '../../../schemas/fraud/features/features.ts'
+import type { FraudEvent, FraudRequest } from '../../../schemas/fraud/types.ts'
+import { ENRICH, enrichArguments, enrichKeys, type HeldEntity, heldEntity } from '../../../state/views/fraud/enrich.ts'
+import { profileKeys } from '../../../state/views/fraud/profiles.ts'
+import type { ViewScripts } from '../../../state/views/view.ts'
+
+/** The time that the look-ups of a transaction may take. All run at once. */
+export const ENRICHMENT_MS = 15
+
+/** Looks up profiles and the transactions in flight. */
+export interface EntityProfiles {
+  /**
+   * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity whose answer
+   * is late, fails or means nothing, because its view is being built, is `failed`. Never throws.
+   */
+  enrich(request: FraudRequest): Promise<Enrichments>
+  /** Looks up one entity and adds nothing. Never throws. */
+  find(kind: EntityKind, id: string): Promise<HeldEntity | 'failed'>
+}
+
+export interface EntityProfilesDeps {
+  readonly scripts: ViewScripts
+  /** Returns the partition of a profile's key. Throws before the number of partitions is known. */
+  partitionOf(entity: string): number
+  /** Called with the reason whenever a look-up fails. */
+  onFailure(reason: string): void
+  /** Epoch ms. */
+  now(): number
+}
+
+export function entityProfiles({ scripts, partitionOf, onFailure, now }: EntityProfilesDeps): EntityProfiles {
+  async function look(kind: EntityKind, id: string, event: FraudEvent | undefined): Promise<HeldEntity | 'failed'> {
+    try {
+      const entity = entityKey(kind, id)
+      const at = now()
+      const keys = enrichKeys(profileKeys(partitionOf(entity), entity))
+      const answer = await scripts.run(ENRICH, keys, event === undefined ? [] : enrichArguments(event, at), { timeoutMs: ENRICHMENT_MS })
+      const held = heldEntity(answer, at)
+      if (held === undefined) onFailure('the view is being built')
+      return held ?? 'failed'
+    } catch (error) {
+      onFailure((error as Error).message)
+      return 'failed'
+    }
+  }
+
+  return {
+    async enrich(request) {
+      const found: Partial<Record<EntityKind, HeldEntity | 'failed'>> = {}
+      // Nothing about merchants is in flight, because most of their transactions would be.
+      const looks = eventsOf(request).map(async ({ kind, entityId, event }) => {
+        found[kind] = await look(kind, entityId, kind === 'merchant' ? undefined : event)
+      })
+      await Promise.all(looks)
+      return Object.fromEntries(ENTITY_KINDS.map((kind) => [kind, found[kind]])) as Enrichments
+    },
+    find: (kind, id) => look(kind, id, undefined),
+  }
+}

@@ -1,0 +1,62 @@
+/** Digits of a card number, ISO/IEC 7812-1. */
+const MIN_DIGITS = 13
+const MAX_DIGITS = 19
+/** What people write between groups of digits. */
+const SEPARATORS = /[\s\-\u2010-\u2015]+/
+const DIGITS = /^\d+$/
+const RADIX = 10
+const ASCII = /^[\x20-\x7e]*$/
+/** Beyond it, a parsed number has lost digits. */
+const MAX_EXACT = Number.MAX_SAFE_INTEGER
+
+/**
+ * Returns whether any text, number or name in a JSON value contains the number of a payment card: 13 to 19 digits with
+ * a valid check digit, in one piece or in groups that spaces or dashes separate. Digits that are part of a longer word
+ * do not count, because tokens contain such digits by chance.
+ */
+export function hasCardNumber(value: unknown): boolean {
+  if (typeof value === 'string') return isCardText(value)
+  if (typeof value === 'number') return isCardNumber(value)
+  if (Array.isArray(value)) return value.some(hasCardNumber)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([name, part]) => isCardText(name) || hasCardNumber(part))
+}
+
+/** A number that has lost digits cannot be checked, so it counts as a card's if it has as many digits. */
+function isCardNumber(value: number): boolean {
+  if (!Number.isInteger(value)) return false
+  if (Math.abs(value) <= MAX_EXACT) return isCardText(String(Math.abs(value)))
+  return Math.abs(value) < RADIX ** MAX_DIGITS
+}
+
+function isCardText(text: string): boolean {
+  if (text.length < MIN_DIGITS) return false
+  const words = (ASCII.test(text) ? text : text.normalize('NFKC')).split(/[^\p{L}\p{N}\s\-\u2010-\u2015]+/u)
+  return words.some(hasCardGroups)
+}
+
+/** Tries all runs of adjacent groups, because other numbers may stand beside the card's. */
+function hasCardGroups(text: string): boolean {
+  const groups = text.split(SEPARATORS)
+  return groups.some((_group, first) => {
+    let digits = ''
+    for (let index = first; index < groups.length && DIGITS.test(groups[index]); index++) {
+      digits += groups[index]
+      if (digits.length > MAX_DIGITS) return false
+      if (digits.length >= MIN_DIGITS && hasCheckDigit(digits)) return true
+    }
+    return false
+  })
+}
+
+/** The check of ISO/IEC 7812-1, by Luhn. */
+function hasCheckDigit(digits: string): boolean {
+  let sum = 0
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[digits.length - 1 - index])
+    const doubled = 2 * digit
+    if (index % 2 === 0) sum += digit
+    else sum += doubled >= RADIX ? doubled - (RADIX - 1) : doubled
+  }
+  return sum % RADIX === 0
+}

@@ -1,0 +1,24 @@
+import type { Policy } from '../../../schemas/fraud/decision/policy.ts'
+import { MAX_SCORE } from '../../../schemas/fraud/decision/policy.ts'
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
+
+const MOST_FACTORS = 5
+
+/**
+ * Returns what raised the risk most, strongest first: matched rules, with the least score that their action gives as a
+ * share of the greatest score, and features, with what they add to a model's score: docs/services/fraud.md#risk-factors
+ * @param byModels strongest first
+ */
+export function riskFactors(policy: Policy, matched: readonly Rule[], byModels: readonly FraudRiskFactor[]): FraudRiskFactor[] {
+  const byRules = matched
+    .map((rule) => ({ factor: `rule:${rule.rule_id}`, contribution: contributionOf(policy, rule) }))
+    .filter(({ contribution }) => contribution > 0)
+  // The sort is stable, so equal factors stay in order of precedence.
+  return [...byRules, ...byModels].sort((one, other) => other.contribution - one.contribution).slice(0, MOST_FACTORS)
+}
+
+function contributionOf({ floors, levels }: Policy, { action }: Rule): number {
+  const score = { BLOCK: floors.block, REVIEW: floors.review, STEP_UP: levels.medium, APPROVE: 0 }[action]
+  return score / MAX_SCORE
+}

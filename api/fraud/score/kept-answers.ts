@@ -1,0 +1,101 @@
+import type { FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import {
+  answerBytes,
+  answerFromBytes,
+  answerKey,
+  CLAIM_ANSWER,
+  claimBytes,
+  isClaim,
+  isClaimOf,
+  isSameRequest,
+  KEEP_ANSWER,
+  READ_ANSWER,
+} from '../../../state/views/fraud/kept-answers.ts'
+import type { ViewScripts } from '../../../state/views/view.ts'
+
+/** The time that a command about a kept answer may take. The budget for recording and answering is 10 ms. */
+export const ANSWER_MS = 10
+
+const NOTHING = ''
+
+/** What is kept under the id of a transaction. */
+export type Claimed =
+  /** Nothing: the transaction must be scored. The same request may be scored at the same time. */
+  | { readonly state: 'new' }
+  | { readonly state: 'answered'; readonly scored: TxnScored }
+  /** The id belongs to another request. */
+  | { readonly state: 'conflict' }
+  /** Redis does not say. */
+  | { readonly state: 'away' }
+
+/** Keeps the answers of transactions for repeated requests. No function throws. */
+export interface KeptAnswers {
+  /** Binds an id to a request. */
+  claim(request: FraudRequest): Promise<Claimed>
+  /**
+   * Keeps an answer unless there is one, which the result then has. A block by the blocklist replaces any other answer
+   * to the same request.
+   */
+  keep(scored: TxnScored): Promise<Claimed>
+  /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not say. */
+  find(transactionId: string): Promise<TxnScored | undefined>
+}
+
+export interface KeptAnswersDeps {
+  readonly scripts: ViewScripts
+  /** How long an answer is kept. */
+  readonly keptMs: number
+  /** Called with the reason whenever Redis does not say. */
+  onFailure(reason: string): void
+}
+
+export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): KeptAnswers {
+  const limit = { timeoutMs: ANSWER_MS }
+
+  async function orAway(work: () => Promise<Claimed>): Promise<Claimed> {
+    try {
+      return await work()
+    } catch (error) {
+      onFailure((error as Error).message)
+      return { state: 'away' }
+    }
+  }
+
+  /** @param held an answer of another version says nothing, so the transaction is scored again */
+  function claimed(held: Buffer, request: FraudRequest): Claimed {
+    if (isClaim(held)) return { state: isClaimOf(held, request) ? 'new' : 'conflict' }
+    const scored = answerFromBytes(held)
+    if (scored === undefined) return { state: 'new' }
+    return isSameRequest(scored.request, request) ? { state: 'answered', scored } : { state: 'conflict' }
+  }
+
+  async function keep(scored: TxnScored, replaced: Buffer | undefined): Promise<Claimed> {
+    const { request } = scored
+    const key = answerKey(request.transaction_id)
+    const args = [answerBytes(scored), keptMs, replaced ?? NOTHING]
+    const held = (await scripts.run(KEEP_ANSWER, [key], args, limit)) as Buffer | null
+    if (held === null) return { state: 'new' }
+    const found = claimed(held, request)
+    const isReplaced = found.state === 'new' || (found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored))
+    // Another request may replace it first; then that one's answer stays.
+    return isReplaced && replaced === undefined ? await keep(scored, held) : found
+  }
+
+  return {
+    claim: (request) =>
+      orAway(async () => {
+        const key = answerKey(request.transaction_id)
+        const held = (await scripts.run(CLAIM_ANSWER, [key], [claimBytes(request), keptMs], limit)) as Buffer | null
+        return held === null ? { state: 'new' } : claimed(held, request)
+      }),
+    keep: (scored) => orAway(() => keep(scored, undefined)),
+    async find(transactionId) {
+      const held = (await scripts.run(READ_ANSWER, [answerKey(transactionId)], [])) as Buffer | null
+      return held === null ? undefined : answerFromBytes(held)
+    },
+  }
+}
+
+function isBlocklisted({ reason }: TxnScored): boolean {
+  return reason === 'blocklist_hit'
+}

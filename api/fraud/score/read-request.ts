@@ -1,0 +1,85 @@
+import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
+import type { FraudRequest } from '../../../schemas/fraud/types.ts'
+import { ApiError, type ErrorDetail, errors } from '../../kit/errors.ts'
+import { check } from '../../kit/input.ts'
+import { textFaults } from '../../kit/text.ts'
+import { fraudErrors } from '../errors.ts'
+import { hasCardNumber } from './card-number.ts'
+import { isTimely, type ScoreRequest, ScoreRequestSchema } from './model.ts'
+
+const INSTRUMENT = 'payment_instrument'
+
+/**
+ * Checks a body and returns the request, in which e-mail address and phone number are hashes. Nothing else of them
+ * leaves this function.
+ * @param now epoch ms
+ * @throws ApiError that names every fault, but repeats no value: `raw_card_number`, `invalid_encoding`,
+ *   `invalid_request`
+ */
+export function readRequest(body: unknown, hashes: PersonalHashes, now: number): FraudRequest {
+  assertNoCardNumber(body)
+  const unclean = textFaults(body, 'body')
+  const { value, details } = check(ScoreRequestSchema, body, 'body')
+  const faults = [...unclean, ...details, ...timeFaults(body, now)]
+  if (faults.length === 0) return fraudRequest(value as ScoreRequest, hashes)
+  const isEncoding = unclean.length === faults.length
+  throw new ApiError(isEncoding ? errors.invalid_encoding : errors.invalid_request, { details: faults })
+}
+
+function assertNoCardNumber(body: unknown): void {
+  const instrument = typeof body === 'object' && body !== null && INSTRUMENT in body ? body[INSTRUMENT] : undefined
+  if (!hasCardNumber(instrument)) return
+  const message = 'contains the number of a payment card; send a token of the card as card_hash instead'
+  throw new ApiError(fraudErrors.raw_card_number, { details: [{ path: `body.${INSTRUMENT}`, message }] })
+}
+
+/** The range depends on the clock, so it is no part of the schema. It is checked even if other fields are wrong. */
+function timeFaults(body: unknown, now: number): ErrorDetail[] {
+  const given = typeof body === 'object' && body !== null && 'timestamp' in body ? body.timestamp : undefined
+  const parsed = ScoreRequestSchema.shape.timestamp.safeParse(given)
+  if (!parsed.success || isTimely(parsed.data, now)) return []
+  return [{ path: 'body.timestamp', message: 'must be at most 7 days ago and 5 minutes ahead' }]
+}
+
+function fraudRequest(
+  { payer, payee, payment_instrument: instrument, device, session, ...txn }: ScoreRequest,
+  hashes: PersonalHashes,
+): FraudRequest {
+  return {
+    transaction_id: txn.transaction_id,
+    timestamp: txn.timestamp,
+    amount: txn.amount,
+    currency: txn.currency,
+    transaction_type: txn.transaction_type,
+    payer: {
+      user_id: payer.user_id,
+      email_hash: payer.email == null ? null : hashes.email(payer.email),
+      phone_hash: payer.phone == null ? null : hashes.phone(payer.phone),
+      account_age_days: payer.account_age_days ?? null,
+      country: payer.country ?? null,
+    },
+    payee: {
+      merchant_id: payee?.merchant_id ?? null,
+      merchant_category: payee?.merchant_category ?? null,
+      merchant_country: payee?.merchant_country ?? null,
+    },
+    payment_instrument: {
+      type: instrument?.type ?? null,
+      card_hash: instrument?.card_hash ?? null,
+      issuer_bank: instrument?.issuer_bank ?? null,
+      bin_country: instrument?.bin_country ?? null,
+    },
+    device: {
+      fingerprint_id: device?.fingerprint_id ?? null,
+      ip_address: device?.ip_address ?? null,
+      user_agent: device?.user_agent ?? null,
+      lat: device?.geo_location?.lat ?? null,
+      lng: device?.geo_location?.lng ?? null,
+    },
+    session: {
+      session_id: session?.session_id ?? null,
+      login_method: session?.login_method ?? null,
+      time_since_login_sec: session?.time_since_login_sec ?? null,
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+import { txnScored } from '../../../schemas/fraud/topics.ts'
+import type { TxnScored } from '../../../schemas/fraud/types.ts'
+import type { SpoolingFacts } from '../../kit/spool/spooling-publisher.ts'
+
+/** How long an answer waits for its event to be in the spool. A disk that hangs must not stop scoring. */
+export const LOG_MS = 20
+
+/** Kafka need not take an event before the caller gets the answer. */
+const WITHOUT_WAITING_MS = 0
+
+/** Records scored transactions. */
+export interface ScoreLog {
+  /**
+   * Returns true when the event is in Kafka or in the spool, from which it is sent even if this process is killed.
+   * Returns false if it may be lost. Never throws.
+   */
+  record(scored: TxnScored): Promise<boolean>
+}
+
+export interface ScoreLogDeps {
+  readonly facts: Pick<SpoolingFacts, 'publishOrSpool'>
+  /** Called with the reason for each event that may be lost. */
+  onLoss(reason: string): void
+  setTimer(ms: number, callback: () => void): CancelTimer
+}
+
+export function scoreLog({ facts, onLoss, setTimer }: ScoreLogDeps): ScoreLog {
+  return {
+    record(scored) {
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      const cancel = setTimer(LOG_MS, () => lost(`the spool did not take an event within ${LOG_MS} ms`))
+      let isSettled = false
+
+      function settle(isKept: boolean): void {
+        if (isSettled) return
+        isSettled = true
+        cancel()
+        resolve(isKept)
+      }
+
+      function lost(reason: string): void {
+        if (!isSettled) onLoss(reason)
+        settle(false)
+      }
+
+      facts.publishOrSpool(txnScored, scored.request.payer.user_id, scored, { withinMs: WITHOUT_WAITING_MS, isDurable: false }).then(
+        () => settle(true),
+        (error: Error) => lost(error.message),
+      )
+      return promise
+    },
+  }
+}

@@ -1,0 +1,227 @@
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+import { areProbabilities, type DecisionInput, decide } from '../../../schemas/fraud/decision/decide.ts'
+import type { ModelScores, Policy } from '../../../schemas/fraud/decision/policy.ts'
+import { featuresOf } from '../../../schemas/fraud/features/features.ts'
+import { unitsOf, usdOf } from '../../../schemas/fraud/money.ts'
+import { evaluateRules } from '../../../schemas/fraud/rules/evaluate.ts'
+import { factsOfTransaction } from '../../../schemas/fraud/rules/read-facts.ts'
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { FraudFeatures, FraudIpFacts, FraudMlScores, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import type { BlocklistInForce, ModelInput, ModelOutcome, ModelScorer, SettingsInForce } from '../in-force.ts'
+import type { EntityProfiles } from '../profiles/entity-profiles.ts'
+import { riskFactors } from './factors.ts'
+import type { Claimed, KeptAnswers } from './kept-answers.ts'
+import { NO_FEATURES } from './no-features.ts'
+import type { ScoreLog } from './score-log.ts'
+import type { ObserveStage, Stage } from './stages.ts'
+
+/** The time that models may take. The scorer of models keeps it as well; this limit holds even if it does not. */
+export const MODELS_MS = 30
+
+/** What was unavailable, in the order of `degraded`. */
+const PARTS = ['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'] as const
+export type DegradedPart = (typeof PARTS)[number]
+
+const NOT_EVALUATED: FraudMlScores = { evaluated: false, account_takeover: 0, payment_fraud: 0, money_laundering: 0 }
+const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
+
+export interface ScorerDeps {
+  readonly settings: SettingsInForce
+  readonly blocklist: BlocklistInForce
+  readonly models: ModelScorer
+  readonly profiles: EntityProfiles
+  readonly answers: KeptAnswers
+  readonly log: ScoreLog
+  ipFactsOf(address: string | null): FraudIpFacts
+  readonly observe: ObserveStage
+  /** Epoch ms. */
+  now(): number
+  monotonic(): number
+  setTimer(ms: number, callback: () => void): CancelTimer
+}
+
+export interface Scored {
+  readonly scored: TxnScored
+  /** Whether the request was answered before. */
+  readonly isRepeat: boolean
+}
+
+/** Scores a transaction. Whatever is away, it gives an answer. Throws ApiError `idempotency_conflict` only. */
+export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
+
+export function scorer(deps: ScorerDeps): Scorer {
+  const { settings, blocklist, models, profiles, answers, log, ipFactsOf, observe, now, monotonic, setTimer } = deps
+
+  /** Measures a stage. */
+  async function timed<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
+    const start = monotonic()
+    const result = await work()
+    observe(stage, monotonic() - start)
+    return result
+  }
+
+  async function score(request: FraudRequest, requestId: string): Promise<Scored> {
+    const start = monotonic()
+    const hit = blocklist.find(request)
+    observe('blocklist', monotonic() - start)
+    if (hit !== undefined) return await record(blocked(request, requestId), new Set())
+    const claimed = await timed('claim', () => answers.claim(request))
+    if (claimed.state === 'conflict') throw conflict()
+    if (claimed.state === 'answered') return await repeated(claimed.scored)
+    const away = new Set<DegradedPart>()
+    if (claimed.state === 'away') away.add('answers')
+    return await record(await evaluate(request, requestId, away), away)
+  }
+
+  /** The event goes to the log again, because the process that answered first may have been killed before. */
+  async function repeated(scored: TxnScored): Promise<Scored> {
+    return { scored: await logged(scored), isRepeat: true }
+  }
+
+  async function evaluate(request: FraudRequest, requestId: string, away: Set<DegradedPart>): Promise<TxnScored> {
+    const enrichments = await timed('enrichment', () => profiles.enrich(request))
+    // Rules, lists and policy must be those of one moment, although settings change at any time.
+    const { ruleSet, tallies, lists, snoozes, policy } = settings
+    const ip = ipFactsOf(request.device.ip_address)
+    const { features, failed } = featuresOf(request, ip, enrichments)
+    const modelsStart = monotonic()
+    const modelling = modelsInTime({ request, ip, features })
+    const at = now()
+    const rulesStart = monotonic()
+    const { winner, matched, shadow } = evaluateRules(
+      ruleSet,
+      { facts: factsOfTransaction({ request, ip, features }), lists, snoozes, at },
+      tallies,
+      monotonic,
+    )
+    observe('rules', monotonic() - rulesStart)
+    const outcome = await modelling
+    observe('models', monotonic() - modelsStart)
+    const decisionStart = monotonic()
+    if (failed.length > 0) away.add('profiles')
+    if (outcome === undefined) away.add('models')
+    const scored = scoredOf({
+      request,
+      requestId,
+      at,
+      ip,
+      features,
+      policy,
+      rulesetVersion: ruleSet.version,
+      decisionInput: {
+        isBlocklisted: false,
+        action: winner?.action,
+        scores: outcome?.scores,
+        isDefaultProfile: failed.includes('user'),
+        amountUsd: features.amount_usd,
+      },
+      matched,
+      shadow,
+      outcome,
+    })
+    observe('decision', monotonic() - decisionStart)
+    return scored
+  }
+
+  function blocked(request: FraudRequest, requestId: string): TxnScored {
+    const { ruleSet, policy } = settings
+    const amountUsd = usdOf(unitsOf(request.amount, request.currency))
+    return scoredOf({
+      request,
+      requestId,
+      at: now(),
+      ip: NO_IP_FACTS,
+      features: { ...NO_FEATURES, amount_usd: amountUsd },
+      policy,
+      rulesetVersion: ruleSet.version,
+      decisionInput: { isBlocklisted: true, action: undefined, scores: undefined, isDefaultProfile: false, amountUsd },
+      matched: [],
+      shadow: [],
+      outcome: undefined,
+    })
+  }
+
+  /** Scores that are no probabilities are as good as none. */
+  function modelsInTime(input: ModelInput): Promise<ModelOutcome | undefined> {
+    const { promise, resolve } = Promise.withResolvers<ModelOutcome | undefined>()
+    const cancel = setTimer(MODELS_MS, () => resolve(undefined))
+    models.score(input).then(
+      (outcome) => resolve(outcome !== undefined && areProbabilities(outcome.scores) ? outcome : undefined),
+      () => resolve(undefined),
+    )
+    return promise.finally(cancel)
+  }
+
+  /** Keeps the answer, then logs the event. */
+  async function record(scored: TxnScored, away: Set<DegradedPart>): Promise<Scored> {
+    if (blocklist.isStale) away.add('blocklist')
+    if (settings.isStale) away.add('rules')
+    const named = { ...scored, degraded: inOrder(away) }
+    const kept: Claimed = await timed('persist', () => answers.keep(named))
+    if (kept.state === 'answered') return await repeated(kept.scored)
+    // An entity on the blocklist is blocked, even if the id belongs to another request.
+    if (kept.state === 'conflict' && scored.reason !== 'blocklist_hit') throw conflict()
+    if (kept.state === 'away') away.add('answers')
+    return { scored: await logged({ ...scored, degraded: inOrder(away) }), isRepeat: false }
+  }
+
+  async function logged(scored: TxnScored): Promise<TxnScored> {
+    if (await timed('log', () => log.record(scored))) return scored
+    return { ...scored, degraded: inOrder(new Set([...(scored.degraded as DegradedPart[]), 'log'])) }
+  }
+
+  return score
+}
+
+interface ScoredParts {
+  readonly request: FraudRequest
+  readonly requestId: string
+  /** Epoch ms. */
+  readonly at: number
+  readonly ip: FraudIpFacts
+  readonly features: FraudFeatures
+  readonly policy: Policy
+  readonly rulesetVersion: number
+  readonly decisionInput: DecisionInput
+  readonly matched: readonly Rule[]
+  readonly shadow: readonly Rule[]
+  readonly outcome: ModelOutcome | undefined
+}
+
+function scoredOf({ request, requestId, at, ip, features, policy, outcome, matched, ...parts }: ScoredParts): TxnScored {
+  const { decision, risk_score, risk_level, reason, requires_3ds } = decide(policy, parts.decisionInput)
+  return {
+    request,
+    ip,
+    features,
+    decision,
+    risk_score,
+    risk_level,
+    reason,
+    requires_3ds,
+    triggered_rules: matched.map(({ rule_id }) => rule_id),
+    shadow_rules: parts.shadow.map(({ rule_id }) => rule_id),
+    ml_scores: outcome === undefined ? NOT_EVALUATED : evaluated(outcome.scores),
+    challenger_scores: outcome?.challenger === undefined ? null : evaluated(outcome.challenger),
+    risk_factors: riskFactors(policy, matched, outcome?.factors ?? []),
+    degraded: [],
+    ruleset_version: parts.rulesetVersion,
+    policy_version: policy.version,
+    model_versions: (outcome?.versions ?? {}) as Record<string, string>,
+    request_id: requestId,
+    scored_at: at,
+  }
+}
+
+function evaluated({ account_takeover, payment_fraud, money_laundering }: ModelScores): FraudMlScores {
+  return { evaluated: true, account_takeover, payment_fraud, money_laundering }
+}
+
+function inOrder(parts: ReadonlySet<DegradedPart>): DegradedPart[] {
+  return PARTS.filter((part) => parts.has(part))
+}
+
+function conflict(): ApiError {
+  return new ApiError(errors.idempotency_conflict, { message: 'This transaction_id was used for a different request. Use a new one.' })
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { scoredBytes, scoredFromBytes } from '../../../schemas/fraud/scored-bytes.ts'
+import type { FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
+import type { ViewScript } from '../view.ts'
+
+/**
+ * Answers of scored transactions, which only the API writes and reads.
+ *
+ * | key | value |
+ * |---|---|
+ * | `fraud-answer:<transaction_id>` | while the transaction is scored a claim, then the answer |
+ *
+ * A claim is a 0 and 15 bytes of a hash of the request. An answer is a 1 and the scored transaction:
+ * schemas/fraud/scored-bytes.ts
+ */
+const CLAIM = 0
+const ANSWER = 1
+const KIND_BYTES = 1
+const CLAIM_HASH_BYTES = 15
+const CLAIM_BYTES = KIND_BYTES + CLAIM_HASH_BYTES
+
+export function answerKey(transactionId: string): string {
+  return `fraud-answer:${transactionId}`
+}
+
+/** Stores ARGV 1 for ARGV 2 ms unless there is a value already. Returns that value, or nil. KEYS: 1 the answer. */
+export const CLAIM_ANSWER: ViewScript = {
+  name: 'claim-answer',
+  returnsBytes: true,
+  source: `return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX', 'GET')`,
+}
+
+/**
+ * Stores ARGV 1 for ARGV 2 ms unless there is an answer already, or the one that begins with ARGV 3. Returns the answer
+ * that stays instead, or nil. KEYS: 1 the answer.
+ */
+export const KEEP_ANSWER: ViewScript = {
+  name: 'keep-answer',
+  returnsBytes: true,
+  source: `
+local held = redis.call('GET', KEYS[1])
+if held and string.byte(held) == ${ANSWER} and held ~= ARGV[3] then return held end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return false
+`,
+}
+
+export const READ_ANSWER: ViewScript = { name: 'read-answer', returnsBytes: true, source: `return redis.call('GET', KEYS[1])` }
+
+export function claimBytes(request: FraudRequest): Buffer {
+  return Buffer.concat([Buffer.of(CLAIM), requestHash(request)])
+}
+
+export function answerBytes(scored: TxnScored): Buffer {
+  return Buffer.concat([Buffer.of(ANSWER), scoredBytes(scored)])
+}
+
+/** @returns undefined for anything but an answer of this version */
+export function answerFromBytes(bytes: Buffer): TxnScored | undefined {
+  return bytes[0] === ANSWER ? scoredFromBytes(bytes.subarray(KIND_BYTES)) : undefined
+}
+
+/** Returns whether a request has made a claim. */
+export function isClaimOf(bytes: Buffer, request: FraudRequest): boolean {
+  return bytes.length === CLAIM_BYTES && bytes.equals(claimBytes(request))
+}
+
+export function isClaim(bytes: Buffer): boolean {
+  return bytes[0] === CLAIM && bytes.length === CLAIM_BYTES
+}
+
+/** Returns whether two requests say the same. All requests have their fields in the same order. */
+export function isSameRequest(one: FraudRequest, other: FraudRequest): boolean {
+  return requestHash(one).equals(requestHash(other))
+}
+
+function requestHash(request: FraudRequest): Buffer {
+  return createHash('sha256').update(JSON.stringify(request)).digest().subarray(0, CLAIM_HASH_BYTES)
+}
