@@ -17,6 +17,7 @@ import type { ReadinessProbe } from './kit/readiness.ts'
 import type { FrontHandler } from './kit/server.ts'
 import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { ValueReader } from './kit/shared-reads.ts'
+import type { OpenSmallTable } from './kit/small-table/open.ts'
 
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
@@ -30,6 +31,8 @@ export interface ServiceKit {
   readonly commands: Commands
   /** Opens tables in memory for millions of small entries. The service closes them. */
   readonly packedTables: OpenPackedTable
+  /** Opens tables in memory for a few objects, which also keep a snapshot. The service closes them. */
+  readonly smallTables: OpenSmallTable
   readonly trusted: TrustedProxies
   /** Base of absolute URLs. */
   readonly publicUrl: string

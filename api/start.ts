@@ -22,6 +22,7 @@ import { packedTableOpener } from './kit/packed/open.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
+import { smallTableOpener } from './kit/small-table/open.ts'
 import { diskFiles } from './kit/spool/files.ts'
 import { measureSpool, spoolProbe } from './kit/spool/observe.ts'
 import { Spool } from './kit/spool/spool.ts'
@@ -73,6 +74,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(() => guard?.close())
 
   const { reader: views, shared: sharedViews } = redis
+  const tableOptions = { transport, registry, folder: config.tablesFolder, metrics: metrics.registry, log, now, monotonic }
   const kit: ServiceKit = {
     ...common,
     views,
@@ -80,7 +82,8 @@ export async function startApi(config: ApiConfig, log: Logger) {
     scripts: redis.scripts,
     tables: tables.reader,
     commands,
-    packedTables: packedTableOpener({ transport, registry, folder: config.tablesFolder, metrics: metrics.registry, log, now, monotonic }),
+    packedTables: packedTableOpener(tableOptions),
+    smallTables: smallTableOpener(tableOptions),
     publicUrl,
     surroundings,
     metrics,

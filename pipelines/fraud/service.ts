@@ -2,6 +2,8 @@ import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { PipelineService } from '../service.ts'
 import { fraudProfilesTopology } from './profiles/topology.ts'
 import { fraudBulkSinks } from './sinks.ts'
+import { settingsRecordSinks, settingsSinks } from './settings/sinks.ts'
+import { fraudSettingsTopology } from './settings/topology.ts'
 
 export const fraudServices: readonly PipelineService[] = [
   {
@@ -11,4 +13,6 @@ export const fraudServices: readonly PipelineService[] = [
     topologies: () => [fraudProfilesTopology],
     sinks: fraudBulkSinks,
   },
+  { name: 'fraud-settings', role: 'deciding', settings: NO_SETTINGS, topologies: () => [fraudSettingsTopology], sinks: settingsSinks },
+  { name: 'fraud-records', role: 'bulk', settings: NO_SETTINGS, topologies: () => [], sinks: settingsRecordSinks },
 ]

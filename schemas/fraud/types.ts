@@ -286,6 +286,8 @@ export interface FraudSettingsCommand {
   rule: null | FraudRule
   /** roll_back_rules: the version to restore */
   version: null | number
+  /** actions about one list: its name */
+  list: null | string
   /** create_list, replace_list */
   values: null | string[]
   /** snooze_rule; its times are set by the decision */

@@ -46,6 +46,7 @@ test('every topology has its repartition topics and changelogs', () => {
   const known = [
     'clicks',
     'fraud-profiles',
+    'fraud-settings',
     'limits',
     'links',
     'match-pairs',

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { packedTableMetrics } from '../../../../api/kit/packed/observe.ts'
-import { snapshotPath } from '../../../../api/kit/packed/snapshot.ts'
+import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000

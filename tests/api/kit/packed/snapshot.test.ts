@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { PackedMap } from '../../../../api/kit/packed/packed-map.ts'
-import { readSnapshot, type SnapshotForm, snapshotPath, writeSnapshot } from '../../../../api/kit/packed/snapshot.ts'
+import { readSnapshot, type SnapshotForm, writeSnapshot } from '../../../../api/kit/packed/snapshot.ts'
+import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { diskFiles, type SpoolFile, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
 import { packing, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 

@@ -1,0 +1,30 @@
+import type { FraudList, FraudSetting } from '../../schemas/fraud/types.ts'
+import type { Holding } from '../kit/small-table/holding.ts'
+
+/** A list whose values can be looked up. */
+export interface HeldList extends Omit<FraudList, 'values'> {
+  readonly values: ReadonlySet<string>
+}
+
+/** A setting as an API process holds it. The field that its key names is set, and the others are null. */
+export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
+  readonly list: HeldList | null
+}
+
+/** Increases when an older snapshot can no longer be read. */
+const VERSION = 1
+
+/** How a process holds settings. @param onChange called after every change */
+export function settingsHolding(onChange: () => void): Holding<FraudSetting, HeldSetting> {
+  return {
+    version: VERSION,
+    hold: held,
+    save: ({ list, ...setting }): FraudSetting => ({ ...setting, list: list && { ...list, values: [...list.values] } }),
+    load: (saved) => held(saved as FraudSetting),
+    onChange,
+  }
+}
+
+function held({ list, ...setting }: FraudSetting): HeldSetting {
+  return { ...setting, list: list && { ...list, values: new Set(list.values) } }
+}

@@ -1,0 +1,12 @@
+/** How a table holds the values of a topic. */
+export interface Holding<V, H> {
+  /** Increases when the meaning of the JSON changes, so that older snapshots are ignored. */
+  readonly version: number
+  /** Returns the form of a value in memory. Throws CodecError for a value that is to be skipped. */
+  hold(value: V): H
+  /** Returns what the snapshot contains, as a value for JSON. */
+  save(held: H): unknown
+  load(saved: unknown): H
+  /** Called after every change, and when the table serves other contents. */
+  onChange?(): void
+}

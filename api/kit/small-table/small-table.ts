@@ -1,0 +1,93 @@
+import type { Transport } from '../../../kafka/transport.ts'
+import type { Codec } from '../../../schemas/codec.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import type { Logger } from '../logging.ts'
+import { recordApplier, recordValue } from '../record-values.ts'
+import { notLoaded, type SnapshotOptions, snapshotTable, type TableState } from '../snapshots/snapshot-table.ts'
+import type { Holding } from './holding.ts'
+import { type Entries, readEntries, writeEntries } from './snapshot.ts'
+
+/**
+ * Keeps a small compacted topic in memory as objects. Unlike a global table, it also keeps a snapshot on the disk, with
+ * which a process that starts while Kafka is away answers with the last contents that it knew.
+ */
+export interface SmallTable<H> extends TableState {
+  /** Returns all entries by key. Throws ApiError `not_ready` until the table is read, or its snapshot counts. */
+  entries(): ReadonlyMap<string, H>
+  readonly size: number
+}
+
+export interface SmallTableOptions<V, H> {
+  readonly transport: Transport
+  readonly topic: Topic<string, V>
+  readonly values: Codec<V>
+  readonly holding: Holding<V, H>
+  /** Loads the schema with which a value was written, after UnknownSchemaError. */
+  loadSchema(schemaId: number): Promise<unknown>
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+  /** Default interval: 5 s. */
+  readonly snapshots: SnapshotOptions
+}
+
+/** A small table is written within milliseconds, so changes reach the disk soon. */
+const SNAPSHOT_INTERVAL_MS = 5_000
+
+/** Reads the snapshot, then the topic, and continues until it is closed. */
+export async function smallTable<V, H>(options: SmallTableOptions<V, H>): Promise<SmallTable<H>> {
+  const { topic, holding, log, now, monotonic } = options
+  const { folder, files, intervalMs = SNAPSHOT_INTERVAL_MS } = options.snapshots
+
+  const table = await snapshotTable<Entries<H>>({
+    topic: topic.name,
+    transport: options.transport,
+    create: () => new Map(),
+    sizeOf: ({ size }) => size,
+    applier: (filling) =>
+      recordApplier<readonly [string, H | undefined]>({
+        topic: topic.name,
+        log,
+        loadSchema: options.loadSchema,
+        decode(chunk, index) {
+          const value = recordValue(options.values, chunk, index)
+          const key = topic.key.decode(chunk.buffer, chunk.keyStart[index], chunk.keyEnd[index])
+          return [key, value === undefined ? undefined : holding.hold(value)]
+        },
+        apply([key, held]) {
+          if (held === undefined) filling().delete(key)
+          else filling().set(key, held)
+        },
+      }),
+    read: () => readEntries(files, folder, topic.name, holding),
+    write: (saved) => writeEntries(files, folder, topic.name, holding, saved),
+    onChange: () => holding.onChange?.(),
+    log,
+    now,
+    monotonic,
+    intervalMs,
+  })
+
+  return {
+    entries() {
+      if (table.serving === undefined) throw notLoaded(topic.name)
+      return table.serving
+    },
+    get size() {
+      return (table.serving ?? table.filling).size
+    },
+    get isFromSnapshot() {
+      return table.isFromSnapshot
+    },
+    get staleMs() {
+      return table.staleMs
+    },
+    get isStale() {
+      return table.isStale
+    },
+    probes: table.probes,
+    close: table.close,
+  }
+}

@@ -1,0 +1,155 @@
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { crc32c } from '../../../kafka/record-batch/checksum.ts'
+import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
+
+/** Thrown for a file that is damaged, or that belongs to another form of the table. */
+export class SnapshotError extends Error {
+  override readonly name = 'SnapshotError'
+}
+
+/** Length (u32) and CRC-32C (u32) of the bytes that follow, both little-endian. */
+const PREFIX_BYTES = 8
+/** Small blocks are written together up to about this size. */
+const WRITE_BYTES = 1_048_576
+
+/** Returns the path of a table's snapshot. All processes of a machine share it, because each file is complete. */
+export function snapshotPath(folder: string, topic: string): string {
+  return join(folder, `${topic}.snapshot`)
+}
+
+/** What a file contains behind its first bytes: a header as JSON, and blocks of bytes, none of which is empty. */
+export interface CheckedContent {
+  readonly header: object
+  readonly blocks: Iterable<Buffer>
+}
+
+/**
+ * Replaces a file. It is complete on the disk before it gets its name, so that a crash leaves the old one. The blocks
+ * are taken one by one while the file is written.
+ * @param magic the first bytes, which name the format and its version
+ */
+export async function writeCheckedFile(
+  files: SpoolFiles,
+  folder: string,
+  path: string,
+  magic: Buffer,
+  content: CheckedContent,
+): Promise<void> {
+  // Containers that share the folder have equal process ids, but names of their own.
+  const draft = `${path}.${hostname()}.${process.pid}.draft`
+  await files.makeFolder(folder)
+  // An earlier process with this id may have left one.
+  await files.remove(draft)
+  const file = await files.create(draft)
+  try {
+    try {
+      await writeAll(file, magic, content)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await files.rename(draft, path)
+    await files.syncFolder(folder)
+  } catch (error) {
+    await files.remove(draft).catch(() => undefined)
+    throw error
+  }
+}
+
+async function writeAll(file: SpoolFile, magic: Buffer, { header, blocks }: CheckedContent): Promise<void> {
+  let at = 0
+  async function append(bytes: Buffer): Promise<void> {
+    await file.write(bytes, at)
+    at += bytes.length
+  }
+  await append(Buffer.concat([magic, framed(Buffer.from(JSON.stringify(header)))]))
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  for (const block of blocks) {
+    waiting.push(framed(block))
+    waitingBytes += block.length
+    if (waitingBytes < WRITE_BYTES) continue
+    await append(Buffer.concat(waiting))
+    waiting = []
+    waitingBytes = 0
+  }
+  // The empty block at the end shows that nothing is missing.
+  await append(Buffer.concat([...waiting, framed(Buffer.alloc(0))]))
+}
+
+function framed(body: Buffer): Buffer {
+  const prefix = Buffer.allocUnsafe(PREFIX_BYTES)
+  prefix.writeUInt32LE(body.length, 0)
+  prefix.writeUInt32LE(crc32c(body), 4)
+  return Buffer.concat([prefix, body])
+}
+
+/** One block, and where it begins, for messages. */
+export interface CheckedBlock {
+  readonly body: Buffer
+  readonly at: number
+}
+
+/** A file that is being read. */
+export interface CheckedReader {
+  /** The parsed header. */
+  readonly header: unknown
+  /** Reads one block after the other. Throws SnapshotError where the file is damaged. */
+  readonly blocks: AsyncIterable<CheckedBlock>
+}
+
+/**
+ * Reads a file.
+ * @param read uses the file, which is closed afterwards
+ * @returns what `read` returns; undefined if there is no file
+ * @throws SnapshotError if it is damaged
+ */
+export async function readCheckedFile<T>(
+  files: SpoolFiles,
+  path: string,
+  magic: Buffer,
+  read: (reader: CheckedReader) => Promise<T>,
+): Promise<T | undefined> {
+  const file = await opened(files, path)
+  if (file === undefined) return undefined
+  try {
+    const found = Buffer.alloc(magic.length)
+    if ((await file.read(found, 0)) < magic.length || !found.equals(magic)) throw new SnapshotError('the file does not begin as a snapshot')
+    const size = await file.size()
+    const first = await readFrame(file, magic.length, size)
+    return await read({ header: JSON.parse(first.body.toString()), blocks: readBlocks(file, first.next, size) })
+  } finally {
+    await file.close()
+  }
+}
+
+async function* readBlocks(file: SpoolFile, start: number, size: number): AsyncGenerator<CheckedBlock> {
+  let at = start
+  for (;;) {
+    const { body, next } = await readFrame(file, at, size)
+    if (body.length === 0) return
+    yield { body, at }
+    at = next
+  }
+}
+
+async function opened(files: SpoolFiles, path: string): Promise<SpoolFile | undefined> {
+  try {
+    return await files.open(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function readFrame(file: SpoolFile, at: number, size: number): Promise<{ body: Buffer; next: number }> {
+  const prefix = Buffer.alloc(PREFIX_BYTES)
+  if ((await file.read(prefix, at)) < PREFIX_BYTES) throw new SnapshotError(`the file ends at ${at}`)
+  const length = prefix.readUInt32LE(0)
+  if (at + PREFIX_BYTES + length > size) throw new SnapshotError(`the block at ${at} is longer than the file`)
+  const body = Buffer.alloc(length)
+  if ((await file.read(body, at + PREFIX_BYTES)) < length) throw new SnapshotError(`the file ends in the block at ${at}`)
+  if (crc32c(body) !== prefix.readUInt32LE(4)) throw new SnapshotError(`the checksum of the block at ${at} does not match`)
+  return { body, next: at + PREFIX_BYTES + length }
+}

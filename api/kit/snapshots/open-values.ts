@@ -1,0 +1,30 @@
+import type { Registry } from 'prom-client'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import type { Logger } from '../logging.ts'
+
+/** What the tables of a process share. */
+export interface SnapshotTablesOptions {
+  /** The transport of the process. Kafka need not be reachable yet. */
+  readonly transport: Transport
+  readonly registry: SchemaRegistry
+  /** The folder of the snapshots. */
+  readonly folder: string
+  readonly metrics: Registry
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+/** An id that no schema has, so that each value is resolved from the schema with which it was written. */
+const READ_ONLY_SCHEMA = -1
+
+/** Returns what reads the values of a topic. Neither Kafka nor the registry need be reachable. */
+export async function openValues<K, V>({ registry }: Pick<SnapshotTablesOptions, 'registry'>, topic: Topic<K, V>) {
+  const { schemas } = await openSerdes(registry, [])
+  return { values: topic.value.open(READ_ONLY_SCHEMA, schemas), loadSchema: schemas.load }
+}

@@ -1,0 +1,260 @@
+import type { RecordChunk, Transport } from '../../../kafka/transport.ts'
+import { ApiError, errors } from '../errors.ts'
+import type { Logger } from '../logging.ts'
+import type { ReadinessProbe } from '../readiness.ts'
+import type { SpoolFiles } from '../spool/files.ts'
+import { followTopic, type TopicFollower } from '../topic-follower.ts'
+import { SnapshotError } from './checked-file.ts'
+
+/** The contents of a table at some time. */
+export interface Saved<C> {
+  readonly contents: C
+  /** The offset of the next record to read, by partition. The contents may include later changes. */
+  readonly positions: ReadonlyMap<number, number>
+  /** Epoch ms at which the table had been read to these positions. */
+  readonly savedAt: number
+}
+
+/** How a kind of table keeps what it reads, in memory and on the disk. */
+export interface SnapshotTableOptions<C> {
+  readonly topic: string
+  readonly transport: Transport
+  /** Creates empty contents. */
+  create(): C
+  /** Number of entries. */
+  sizeOf(contents: C): number
+  /** Creates the function that applies a record that has a key to the contents that `filling` returns. */
+  applier(filling: () => C): (chunk: RecordChunk, index: number) => void | Promise<void>
+  /** Reads the snapshot; undefined if there is none. Throws SnapshotError if it cannot be used. */
+  read(): Promise<Saved<C> | undefined>
+  /** Replaces the snapshot. The contents may change meanwhile. */
+  write(saved: Saved<C>): Promise<void>
+  /** Called when callers get other contents than before, or the contents that they get have changed. */
+  onChange?(): void
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+  /** How often a snapshot is written, if anything has changed. */
+  readonly intervalMs: number
+}
+
+/** What tables of all kinds have in common. */
+export interface TableState {
+  /** Whether the contents are those of a snapshot, because Kafka has been away since the start. */
+  readonly isFromSnapshot: boolean
+  /**
+   * For how long the table may lack changes, in ms: the age of a snapshot in use, else the time since Kafka was heard
+   * of. At most a few seconds while all is well; Infinity while the table is not ready.
+   */
+  readonly staleMs: number
+  /** Whether the table lacks changes of more than a few seconds, as when Kafka is away. */
+  readonly isStale: boolean
+  /** The first one reports a table that is not ready, and the second one, which is optional, a stale one. */
+  readonly probes: readonly ReadinessProbe[]
+  /** Writes a last snapshot. */
+  close(): Promise<void>
+}
+
+/** Where a table keeps its snapshot. */
+export interface SnapshotOptions {
+  readonly folder: string
+  readonly files: SpoolFiles
+  /** How often a snapshot is written, if anything has changed. The kind of table has a default. */
+  readonly intervalMs?: number
+}
+
+/**
+ * Keeps a compacted topic in memory, and a snapshot of it on the disk, with which a process that starts while Kafka is
+ * away answers with the last contents that it knew.
+ */
+export interface SnapshotTable<C> extends TableState {
+  /** The contents for callers; undefined until the topic is read, or the snapshot counts because Kafka is away. */
+  readonly serving: C | undefined
+  /** The contents that the topic is applied to, which are not complete while they are not served. */
+  readonly filling: C
+}
+
+/** The longest wait for records, and how often a silent topic gives news. */
+const POLL_MS = 1_000
+/** Applying that many bytes takes a few milliseconds, for which requests wait. */
+const MAX_POLL_BYTES = 262_144
+/** After this time without news from Kafka, the table is stale, and a table that is not read yet takes its snapshot. */
+const STALE_AFTER_MS = 5_000
+const CHECK_INTERVAL_MS = 250
+/** How often the snapshot of an unchanged table is written, so that it stays young enough to be continued. */
+const UNCHANGED_INTERVAL_MS = 3_600_000
+/**
+ * A snapshot of this age is not continued. Kafka removes deletions after `delete.retention.ms` (by default 24 hours),
+ * so that a reader that continues later would keep deleted entries for ever.
+ */
+const MAX_CONTINUED_MS = 12 * 3_600_000
+const MS_PER_SECOND = 1_000
+
+/** Reads the snapshot, then the topic, and continues until it is closed. */
+export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promise<SnapshotTable<C>> {
+  const { topic, log, now, monotonic } = options
+  const startedAt = monotonic()
+  const loaded = await loadSnapshot()
+  const isContinued = loaded !== undefined && now() - loaded.savedAt < MAX_CONTINUED_MS && loaded.savedAt <= now()
+  let filling = isContinued ? loaded.contents : options.create()
+  let serving: C | undefined
+  /** The snapshot in use, whose age is that of the contents; undefined once the topic is read. */
+  let snapshot = loaded
+  /** The last monotonic ms at which the topic was still applied to `serving`; undefined if it still is. */
+  let frozenAt: number | undefined
+  /** The monotonic ms at which Kafka was last heard of. */
+  let heardAt = startedAt
+  let isWriting: Promise<void> | undefined
+  let isChanged = false
+  /** Epoch ms of the last snapshot that was written. */
+  let savedAt: number | undefined
+  const apply = options.applier(() => filling)
+
+  const follower: TopicFollower = followTopic({
+    transport: options.transport,
+    topic,
+    log,
+    monotonic,
+    pollMs: POLL_MS,
+    maxPollBytes: MAX_POLL_BYTES,
+    from: isContinued ? loaded.positions : undefined,
+    apply(chunk, index) {
+      const waiting = apply(chunk, index)
+      if (waiting !== undefined) return waiting.then(changed)
+      changed()
+    },
+    maxGapMs: MAX_CONTINUED_MS,
+    onStartOver(reason) {
+      log.warn({ topic, reason }, 'table_starts_over')
+      filling = options.create()
+      // Until the topic is read again, callers get the contents so far, which no longer change.
+      if (serving !== undefined) frozenAt ??= monotonic() - silentMs()
+    },
+    onCaughtUp() {
+      serving = filling
+      snapshot = undefined
+      frozenAt = undefined
+      log.info({ topic, entries: options.sizeOf(filling), took_ms: Math.round(monotonic() - startedAt) }, 'table_ready')
+      options.onChange?.()
+    },
+  })
+
+  const checking = setInterval(useSnapshot, CHECK_INTERVAL_MS)
+  const saving = setInterval(() => void save(), options.intervalMs)
+  checking.unref()
+  saving.unref()
+
+  function changed(): void {
+    isChanged = true
+    if (serving === filling) options.onChange?.()
+  }
+
+  async function loadSnapshot(): Promise<Saved<C> | undefined> {
+    try {
+      return await options.read()
+    } catch (error) {
+      const event = error instanceof SnapshotError ? 'table_snapshot_ignored' : 'table_snapshot_not_read'
+      log.warn({ topic, reason: (error as Error).message }, event)
+      return undefined
+    }
+  }
+
+  /** Answers from the snapshot once Kafka has been away for too long. */
+  function useSnapshot(): void {
+    if (serving !== undefined) clearInterval(checking)
+    if (serving !== undefined || snapshot === undefined || silentMs() < STALE_AFTER_MS) return
+    serving = snapshot.contents
+    const saved_at = new Date(snapshot.savedAt).toISOString()
+    log.warn({ topic, entries: options.sizeOf(serving), saved_at }, 'table_snapshot_in_use')
+    options.onChange?.()
+  }
+
+  /** Writes a snapshot if the table is current. A failure leaves the older one, and the next interval tries again. */
+  function save(): Promise<void> {
+    const isCurrent = serving === filling && snapshot === undefined && !isStale()
+    const isDue = isChanged || savedAt === undefined || now() - savedAt >= UNCHANGED_INTERVAL_MS
+    if (isCurrent && isDue)
+      isWriting ??= write().finally(() => {
+        isWriting = undefined
+      })
+    return isWriting ?? Promise.resolve()
+  }
+
+  async function write(): Promise<void> {
+    // The positions come first, because changes during the write may already be in the file.
+    const saved = { contents: filling, positions: new Map(follower.positions), savedAt: now() - silentMs() }
+    isChanged = false
+    try {
+      await options.write(saved)
+      savedAt = saved.savedAt
+    } catch (error) {
+      isChanged = true
+      log.error({ topic, reason: (error as Error).message }, 'table_snapshot_not_written')
+    }
+  }
+
+  /** Returns the ms since Kafka was last heard of. */
+  function silentMs(): number {
+    heardAt = follower.heardAt ?? heardAt
+    return monotonic() - heardAt
+  }
+
+  function staleMs(): number {
+    if (serving === undefined) return Number.POSITIVE_INFINITY
+    const frozenMs = frozenAt === undefined ? 0 : monotonic() - frozenAt
+    const snapshotMs = snapshot === undefined ? 0 : now() - snapshot.savedAt
+    return Math.max(silentMs(), frozenMs, snapshotMs)
+  }
+
+  function isStale(): boolean {
+    return staleMs() >= STALE_AFTER_MS
+  }
+
+  async function missing(): Promise<string | undefined> {
+    return serving === undefined ? (follower.missing ?? 'starting') : undefined
+  }
+
+  async function stale(): Promise<string | undefined> {
+    if (serving === undefined || !isStale()) return undefined
+    const since = Math.floor(staleMs() / MS_PER_SECOND)
+    const source = snapshot === undefined ? `topic ${topic} has given no news` : `a snapshot of ${topic} is in use, unchanged`
+    const reason = follower.failure === undefined ? '' : `: ${follower.failure.reason}`
+    return `${source} for ${since} s${reason}`
+  }
+
+  return {
+    get serving() {
+      return serving
+    },
+    get filling() {
+      return filling
+    },
+    get isFromSnapshot() {
+      return serving !== undefined && snapshot !== undefined
+    },
+    get staleMs() {
+      return staleMs()
+    },
+    get isStale() {
+      return isStale()
+    },
+    probes: [
+      { name: `table ${topic}`, check: missing },
+      { name: `news of table ${topic}`, optional: true, check: stale },
+    ],
+    async close() {
+      clearInterval(checking)
+      clearInterval(saving)
+      await isWriting
+      if (isChanged) await save()
+      await follower.close()
+    },
+  }
+}
+
+/** Returns the error for callers of a table that serves no contents yet. */
+export function notLoaded(topic: string): ApiError {
+  return new ApiError(errors.not_ready, { message: `The table of ${topic} is still being loaded.` })
+}

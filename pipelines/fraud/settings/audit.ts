@@ -1,0 +1,58 @@
+import { initialModels, initialRuleSet } from '../../../schemas/fraud/settings/initial.ts'
+import { MODELS_KEY, RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
+import type { FraudRule, FraudRuleSet, FraudSetting, FraudSettingsChange } from '../../../schemas/fraud/types.ts'
+
+/** Who changes a setting, and how. */
+export interface Author {
+  readonly actor: string
+  readonly action: string
+}
+
+/** Returns the audit of a change. @param now epoch ms */
+export function auditOf(
+  key: string,
+  before: FraudSetting | undefined,
+  after: FraudSetting | undefined,
+  { actor, action }: Author,
+  now: number,
+): FraudSettingsChange {
+  const change = { subject: key, action, actor, at: now, version: null }
+  if (key === RULES_KEY) return { ...change, ...rulesChange(before?.rules ?? initialRuleSet(), after!.rules!) }
+  if (key === MODELS_KEY) {
+    const [was, is] = [before?.models ?? initialModels(), after!.models!]
+    return { ...change, version: is.champion.policy.version, before: text(shownModels(was)), after: text(shownModels(is)) }
+  }
+  return { ...change, before: text(shown(before)), after: text(shown(after)) }
+}
+
+/** Names what differs between two versions: one rule, or the rules that a roll-back has changed. */
+function rulesChange(
+  before: FraudRuleSet,
+  after: FraudRuleSet,
+): Pick<FraudSettingsChange, 'version' | 'before' | 'after'> & { subject: string } {
+  const { version } = after
+  const ruleId = after.history[0].rule_id
+  const [was, is] = [differing(before.rules, after.rules), differing(after.rules, before.rules)]
+  if (ruleId !== null) return { subject: `rule:${ruleId}`, version, before: text(was[0]), after: text(is[0]) }
+  const of = (set: FraudRuleSet, rules: readonly FraudRule[]) => text({ version: set.version, rules })
+  return { subject: RULES_KEY, version, before: of(before, was), after: of(after, is) }
+}
+
+/** Returns the rules that the other set lacks, or has with other contents. */
+function differing(rules: readonly FraudRule[], others: readonly FraudRule[]): FraudRule[] {
+  const known = new Map(others.map((rule) => [rule.rule_id, JSON.stringify(rule)]))
+  return rules.filter((rule) => known.get(rule.rule_id) !== JSON.stringify(rule))
+}
+
+function shown(setting: FraudSetting | undefined): unknown {
+  return setting?.list ?? setting?.snooze ?? undefined
+}
+
+/** The earlier champions have audits of their own. */
+function shownModels({ champion, challenger }: NonNullable<FraudSetting['models']>): unknown {
+  return { champion, challenger }
+}
+
+function text(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}

@@ -1,0 +1,99 @@
+import { isActive, MAX_ACTIVE_RULES } from '../../../schemas/fraud/rules/rule.ts'
+import type { FraudSettingsAnswer } from '../../../schemas/fraud/settings/flow.ts'
+import { initialRuleSet } from '../../../schemas/fraud/settings/initial.ts'
+import { jsonBytes, KEPT_VERSIONS, MAX_RULE_SET_BYTES, MAX_RULES } from '../../../schemas/fraud/settings/limits.ts'
+import type { FraudRule, FraudRuleSet, FraudSettingsCommand } from '../../../schemas/fraud/types.ts'
+
+/** A new version of the rule set, or the reason why there is none. */
+export type RulesDecision =
+  | { readonly next: FraudRuleSet; readonly rule: FraudRule | null }
+  /** The rule is already as the command wants it. */
+  | { readonly unchanged: FraudRuleSet; readonly rule: FraudRule | null }
+  | { readonly refused: FraudSettingsAnswer }
+
+/**
+ * Decides a command about the rules.
+ * @param stored undefined until the first change; the seeded rules count then
+ * @param restorable returns a version of the last ones
+ */
+export function decideRules(
+  stored: FraudRuleSet | undefined,
+  command: FraudSettingsCommand,
+  now: number,
+  restorable: (version: number) => FraudRuleSet | undefined,
+): RulesDecision {
+  const current = stored ?? initialRuleSet()
+  const ruleId = command.rule_id
+  const known = current.rules.find(({ rule_id }) => rule_id === ruleId)
+
+  function replaced(rule: FraudRule): RulesDecision {
+    return nextVersion(current, current.rules.map((one) => (one === known ? rule : one)), rule, command, now) // biome-ignore format: one call
+  }
+
+  switch (command.action) {
+    case 'create_rule': {
+      if (known !== undefined) return { refused: { outcome: 'exists' } }
+      const rule = { ...command.rule!, created_at: now, updated_at: now }
+      return nextVersion(current, [...current.rules, rule], rule, command, now)
+    }
+    case 'replace_rule': {
+      if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
+      const given = command.rule!
+      // An author who is not named again stays.
+      const created_by = given.created_by === '' ? known.created_by : given.created_by
+      return replaced({ ...given, created_by, created_at: known.created_at, updated_at: now })
+    }
+    case 'disable_rule':
+      if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
+      if (!known.enabled) return { unchanged: current, rule: known }
+      return replaced({ ...known, enabled: false, updated_at: now })
+    case 'shadow_rule':
+      if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
+      if (known.mode === 'shadow') return { unchanged: current, rule: known }
+      return replaced({ ...known, mode: 'shadow', updated_at: now })
+    case 'remove_rule': {
+      if (known === undefined) return { refused: { outcome: 'rule_not_found' } }
+      const others = current.rules.filter((one) => one !== known)
+      return nextVersion(current, others, known, command, now)
+    }
+    case 'roll_back_rules': {
+      const version = command.version!
+      const isKept = current.history.some((one) => one.version === version)
+      const target = isKept ? restorable(version) : undefined
+      if (target === undefined) return { refused: { outcome: 'version_not_found' } }
+      return nextVersion(current, target.rules, null, command, now)
+    }
+    default:
+      throw new Error(`${command.action} is no command about rules`)
+  }
+}
+
+function nextVersion(
+  current: FraudRuleSet,
+  rules: FraudRule[],
+  rule: FraudRule | null,
+  { actor, action }: FraudSettingsCommand,
+  now: number,
+): RulesDecision {
+  const limit = exceededLimit(current, rules, now)
+  if (limit !== undefined) return { refused: { outcome: 'limit', limit } }
+  const version = current.version + 1
+  const entry = { version, changed_by: actor, at: now, action, rule_id: rule?.rule_id ?? null, rules: rules.length }
+  return { next: { version, rules, history: [entry, ...current.history].slice(0, KEPT_VERSIONS) }, rule }
+}
+
+/** Returns the limit that a change would exceed. A change that makes a set smaller is always allowed. */
+function exceededLimit(current: FraudRuleSet, rules: readonly FraudRule[], now: number): string | undefined {
+  const active = activeCount(rules, now)
+  if (active > MAX_ACTIVE_RULES && active > activeCount(current.rules, now)) return `At most ${MAX_ACTIVE_RULES} rules may be active.`
+  if (rules.length > MAX_RULES && rules.length > current.rules.length)
+    return `There may be at most ${MAX_RULES} rules. Remove some that are disabled.`
+  const bytes = jsonBytes(rules)
+  if (bytes > MAX_RULE_SET_BYTES && bytes > jsonBytes(current.rules))
+    return `All rules together may have at most ${MAX_RULE_SET_BYTES} bytes.`
+  return undefined
+}
+
+function activeCount(rules: readonly FraudRule[], now: number): number {
+  return rules.filter((rule) => isActive(rule, now)).length
+}

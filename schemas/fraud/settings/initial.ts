@@ -1,0 +1,18 @@
+import { DEFAULT_POLICY } from '../decision/policy.ts'
+import { SEEDED_RULES } from '../rules/seeded.ts'
+import type { FraudModels, FraudRuleSet } from '../types.ts'
+import { policyRecord } from './policy.ts'
+
+const SEEDED_BY = 'millrace'
+
+/** Returns the rule set of an installation whose rules nobody has changed. It exists without a record. */
+export function initialRuleSet(): FraudRuleSet {
+  const rules = SEEDED_RULES.map((rule) => ({ ...rule }))
+  return { version: 0, rules, history: [{ version: 0, changed_by: SEEDED_BY, at: 0, action: 'seed', rule_id: null, rules: rules.length }] }
+}
+
+/** Returns the models of an installation that has assigned none: the shipped ones, with the default policy. */
+export function initialModels(): FraudModels {
+  const champion = { versions: {}, policy: policyRecord(DEFAULT_POLICY), since: 0, set_by: SEEDED_BY }
+  return { champion, challenger: null, previous: [], policies: DEFAULT_POLICY.version }
+}
