@@ -1,5 +1,10 @@
+import { fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { NO_SETTINGS } from '../../settings/fragment.ts'
+import { fraudBlocklistView } from '../../state/views/fraud/blocklist.ts'
+import { decisionView } from '../../state/views/results.ts'
 import type { PipelineService } from '../service.ts'
+import { viewSink } from '../sinks.ts'
+import { fraudBlocklistTopology } from './blocklist/topology.ts'
 import { fraudProfilesTopology } from './profiles/topology.ts'
 import { fraudBulkSinks } from './sinks.ts'
 
@@ -10,5 +15,12 @@ export const fraudServices: readonly PipelineService[] = [
     settings: NO_SETTINGS,
     topologies: () => [fraudProfilesTopology],
     sinks: fraudBulkSinks,
+  },
+  {
+    name: 'fraud-blocklist',
+    role: 'deciding',
+    settings: NO_SETTINGS,
+    topologies: () => [fraudBlocklistTopology],
+    sinks: [viewSink('fraud-blocklist-view', decisionView(fraudBlocklistView), [fraudBlocklistDecisions])],
   },
 ]
