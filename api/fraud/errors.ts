@@ -17,4 +17,14 @@ export const fraudErrors = defineErrors({
     when: 'no such transaction was scored, or it is older than 90 days',
     message: 'There is no such transaction.',
   },
+  blocklist_entry_exists: {
+    status: 409,
+    when: 'the entity is on the blocklist with another reason, analyst or lifetime; `entry_id` names the entry',
+    message: 'The entity is already on the blocklist with other attributes. Delete its entry first.',
+  },
+  blocklist_entry_not_found: {
+    status: 404,
+    when: 'no such entry is on the blocklist, or it has expired',
+    message: 'There is no such entry on the blocklist.',
+  },
 })

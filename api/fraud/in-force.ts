@@ -3,7 +3,7 @@ import type { Lists } from '../../schemas/fraud/rules/facts.ts'
 import type { RuleSet } from '../../schemas/fraud/rules/rule-set.ts'
 import type { Snoozes } from '../../schemas/fraud/rules/snoozes.ts'
 import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
-import type { FraudFeatures, FraudIpFacts, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
+import type { FraudBlocklistType, FraudFeatures, FraudIpFacts, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
 /** What analysts and operators have set, as this process knows it now. */
@@ -34,15 +34,17 @@ export interface ModelAssignment {
 
 /** The blocklist, as this process knows it now. */
 export interface BlocklistInForce {
-  /** Returns the type of the first entity of a transaction that is on the list; undefined if none is. */
-  find(request: FraudRequest): BlocklistEntityType | undefined
+  /**
+   * Returns the type of the first entity of a transaction that is on the list; undefined if none is.
+   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
+   * Throws ApiError `not_ready` until the list is read, or until its snapshot counts.
+   */
+  find(request: FraudRequest): FraudBlocklistType | undefined
   /** Whether it may lack changes: the answers of such a process name `blocklist` in `degraded`. */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }
-
-export type BlocklistEntityType = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL'
 
 /** What models read. */
 export interface ModelInput {

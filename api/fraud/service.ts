@@ -1,3 +1,4 @@
+import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
@@ -6,7 +7,7 @@ import { type FraudSettings, fraudSettings } from './settings.ts'
 export const fraudService: ApiService<FraudSettings> = {
   name: 'fraud',
   settings: fraudSettings,
-  topics: [txnScored, fraudFeedback, fraudProfiles],
+  topics: [txnScored, fraudFeedback, fraudProfiles, fraudBlocklistCommands, fraudBlocklistDecisions, fraudBlocklist],
   limitedPaths: ['/api/v1/*'],
   examples: () => [],
   async open(kit, settings) {

@@ -4,6 +4,7 @@ import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
+import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from './blocklist/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
 /** Replays after a bad week. */
@@ -78,5 +79,16 @@ export const fraudAudit: Topic<string, FraudSettingsChange> = {
 }
 
 export const fraudSchemas: ServiceSchemas = {
-  topics: [txnScored, fraudFeedback, fraudProfiles, fraudSettingsCommands, fraudSettingsDecisions, fraudRulesets, fraudAudit],
+  topics: [
+    txnScored,
+    fraudFeedback,
+    fraudProfiles,
+    fraudSettingsCommands,
+    fraudSettingsDecisions,
+    fraudRulesets,
+    fraudAudit,
+    fraudBlocklistCommands,
+    fraudBlocklistDecisions,
+    fraudBlocklist,
+  ],
 }

@@ -1,5 +1,47 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
+/** A change of one entry of the blocklist. Body of topic fraud-blocklist-commands, key: entry_id. */
+export interface FraudBlocklistCommand {
+  action: FraudBlocklistAction
+  /** the subject of the caller's token */
+  actor: string
+  /** block */
+  request: null | FraudBlocklistRequest
+}
+
+export type FraudBlocklistAction = 'block' | 'unblock'
+
+export interface FraudBlocklistRequest {
+  entity_type: FraudBlocklistType
+  /** canonical; EMAIL: a hash keyed by FRAUD_HASH_KEY */
+  entity_value: string
+  /** EMAIL: what analysts see */
+  masked_value: null | string
+  reason: string
+  blocked_by: string
+  /** null: permanent */
+  ttl_hours: null | number
+}
+
+export type FraudBlocklistType = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL'
+
+/** An entity whose transactions are blocked. Topic fraud-blocklist, key: <entity_type>:<entity_value>. */
+export interface FraudBlocklistEntry {
+  /** follows from type and value */
+  entry_id: string
+  entity_type: FraudBlocklistType
+  /** canonical; EMAIL: a hash keyed by FRAUD_HASH_KEY */
+  entity_value: string
+  /** EMAIL: what analysts see */
+  masked_value: null | string
+  reason: string
+  blocked_by: string
+  /** null: permanent */
+  ttl_hours: null | number
+  created_at: number
+  expires_at: null | number
+}
+
 /** Transactions and verdicts of one entity, folded per commit. Repartition topic by-entity of fraud-profiles, key: <kind>:<id>. */
 export interface FraudEntityChanges {
   events: FraudEvent[]
@@ -262,7 +304,7 @@ export interface FraudSettingsCounts {
 
 /** Audit: a change of a setting of fraud scoring. Topic fraud-audit, key: subject. */
 export interface FraudSettingsChange {
-  /** rule:<rule_id>, rules, list:<name>, snooze:<snooze_id> or models */
+  /** rule:<rule_id>, rules, list:<name>, snooze:<snooze_id>, models or blocklist:<entry_id> */
   subject: string
   action: string
   actor: string
@@ -501,6 +543,8 @@ export interface FraudRiskFactor {
 
 declare module '../load.ts' {
   interface RecordTypes {
+    'fraud/FraudBlocklistCommand': FraudBlocklistCommand
+    'fraud/FraudBlocklistEntry': FraudBlocklistEntry
     'fraud/FraudEntityChanges': FraudEntityChanges
     'fraud/FraudFeedback': FraudFeedback
     'fraud/FraudProfile': FraudProfile

@@ -21,8 +21,5 @@ const FILES = [
  */
 export function pageRoutes() {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })
-  return [
-    bind(matchPageRoute, () => files.page('page.html')),
-    bind(matchPageFileRoute, ({ params: { file } }) => files.file(file)),
-  ]
+  return [bind(matchPageRoute, () => files.page('page.html')), bind(matchPageFileRoute, ({ params: { file } }) => files.file(file))]
 }

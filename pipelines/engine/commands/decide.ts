@@ -37,7 +37,7 @@ export interface DecidingOptions<C, S, V, A> {
   /** Returns the part of a state that clients read; null for nothing. */
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the resulting records. */
-  readonly changed?: (change: Change<S>, ctx: Context) => void
+  readonly changed?: (change: Change<S, C>, ctx: Context) => void
   /**
    * The topics that `changed` emits to, and the stores that `changed` and the stream's ticks use. Naming a store here
    * declares it.
@@ -46,8 +46,10 @@ export interface DecidingOptions<C, S, V, A> {
   readonly stores?: readonly EngineStore[]
 }
 
-export interface Change<S> {
+export interface Change<S, C = unknown> {
   readonly key: string
+  /** The command that caused the change; undefined if a tick caused it. */
+  readonly command: C | undefined
   readonly before: S | undefined
   /** The new state; undefined when it was deleted. */
   readonly after: S | undefined
@@ -99,14 +101,14 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
   let forgetBefore = 0
   const forgetting = sweep(decided, { keysPerRun: SWEPT_PER_TICK, isExpired: (_id, command) => command.decided_at < forgetBefore })
 
-  function change(key: string, state: S | null, ctx: Context): void {
+  function change(key: string, state: S | null, ctx: Context, command?: C): void {
     const before = store.get(key)
     if (state === null) store.delete(key)
     else store.put(key, state)
     const shown = state === null ? null : view(state, key)
     const value: Decision<V> | null = shown === null ? null : { view: shown, result: null }
     ctx.emit(flow.decisions, key, value, { partition: ctx.partition, timestamp: ctx.now })
-    changed?.({ key, before, after: state ?? undefined }, ctx)
+    changed?.({ key, command, before, after: state ?? undefined }, ctx)
   }
 
   function reply(command: Command<C>, outcome: CommandOutcome, first: DecidedCommand, ctx: Context): void {
@@ -127,7 +129,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     }
     if (ctx.now > deadline) return drop('command_deadline')
     const { answer, state } = decide(store.get(ctx.key), body, { key: ctx.key, now: ctx.now, commandId: command_id })
-    if (state !== undefined) change(ctx.key, state, ctx)
+    if (state !== undefined) change(ctx.key, state, ctx, body)
     const kept: DecidedCommand = { request_hash, decided_at: ctx.now, answer: JSON.stringify(answer) }
     decided.put(command_id, kept)
     return reply(command, 'decided', kept, ctx)
@@ -145,5 +147,5 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
       forgetBefore = now - REMEMBERED_MS
       forgetting.run(Math.floor(now / WALK_EVERY_MS))
     })
-  return { stream, change, stores, emits }
+  return { stream, change: (key, state, ctx) => change(key, state, ctx), stores, emits }
 }

@@ -42,7 +42,14 @@ export class RequestFailed extends Error {
 export function failureOf(error) {
   if (error instanceof RequestFailed) return error.failure
   console.error(error)
-  return { status: 0, code: 'page_failed', message: 'The page failed. Reload it.', details: [], retryAfterS: DEFAULT_RETRY_S, requestId: '' }
+  return {
+    status: 0,
+    code: 'page_failed',
+    message: 'The page failed. Reload it.',
+    details: [],
+    retryAfterS: DEFAULT_RETRY_S,
+    requestId: '',
+  }
 }
 
 /** The token itself is in a cookie that scripts cannot read. */

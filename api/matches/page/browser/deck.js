@@ -1,9 +1,10 @@
 // @ts-check
 /** @import { Candidate } from './card.js' */
 /** @import { Failure } from './client.js' */
+
+import { button, make, part } from '../../../kit/page/browser/elements.js'
 import { cardOf } from './card.js'
 import { ask, RequestFailed } from './client.js'
-import { button, make, part } from '../../../kit/page/browser/elements.js'
 import { seconds } from './messages.js'
 
 /** @typedef {'LEFT' | 'RIGHT' | 'SUPER_LIKE'} Direction */

@@ -1,9 +1,10 @@
 // @ts-check
 /** @import { Failure } from './client.js' */
-import { ask } from './client.js'
-import { failureOf } from './deck.js'
+
 import { input } from '../../../kit/page/browser/elements.js'
 import { onSubmit as lockedWhileSending } from '../../../kit/page/browser/form.js'
+import { ask } from './client.js'
+import { failureOf } from './deck.js'
 
 /**
  * Calls `send` when a form is submitted.

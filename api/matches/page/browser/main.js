@@ -1,8 +1,9 @@
 // @ts-check
 /** @import { Failure } from './client.js' */
+
+import { button, input, part } from '../../../kit/page/browser/elements.js'
 import { claimsOf, session } from './client.js'
 import { deck } from './deck.js'
-import { button, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit, savePlace, saveProfile } from './forms.js'
 import { matchList } from './matches.js'
 import { problemOf } from './messages.js'

@@ -1,9 +1,10 @@
 // @ts-check
 /** @import { Person } from './card.js' */
+
+import { isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { portraitOf } from './card.js'
 import { ask } from './client.js'
 import { failureOf } from './deck.js'
-import { isolated, make, part } from '../../../kit/page/browser/elements.js'
 
 /** @typedef {Person & { match_id: string, matched_at: string }} Match */
 

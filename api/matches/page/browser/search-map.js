@@ -1,8 +1,9 @@
 // @ts-check
 /** @import { Failure } from './client.js' */
+
+import { input, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from './client.js'
 import { failureOf } from './deck.js'
-import { input, make, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from './forms.js'
 import { drawMap } from './map-drawing.js'
 import { reasonText } from './messages.js'

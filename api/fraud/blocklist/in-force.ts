@@ -1,0 +1,54 @@
+import { BLOCKLIST_TYPES, blocklistKey } from '../../../schemas/fraud/blocklist/entity.ts'
+import { fraudBlocklist } from '../../../schemas/fraud/blocklist/topics.ts'
+import type { FraudBlocklistEntry, FraudBlocklistType, FraudRequest } from '../../../schemas/fraud/types.ts'
+import type { Packing } from '../../kit/packed/packed-table.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { BlocklistInForce } from '../in-force.ts'
+
+/** The blocklist in this process's memory. */
+export interface OpenBlocklist extends BlocklistInForce {
+  /** Returns whether an entity is blocked. Throws ApiError `not_ready` like `find`. */
+  has(entity: Pick<FraudBlocklistEntry, 'entity_type' | 'entity_value'>): boolean
+}
+
+/** Only the presence of an entry and its end matter to scoring. */
+const PRESENCE: Packing<FraudBlocklistEntry, true> = {
+  version: 1,
+  bytes: 0,
+  pack() {},
+  unpack: () => true,
+  expiresAt: ({ expires_at }) => expires_at ?? undefined,
+}
+
+/** Returns the value by which a request names an entity of each type. */
+const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => string | null>> = {
+  USER: ({ payer }) => payer.user_id,
+  DEVICE: ({ device }) => device.fingerprint_id,
+  IP: ({ device }) => device.ip_address,
+  CARD_HASH: ({ payment_instrument }) => payment_instrument.card_hash,
+  EMAIL: ({ payer }) => payer.email_hash,
+}
+
+/** Reads the blocklist into memory and follows it until it is closed. */
+export async function openBlocklist({ packedTables }: Pick<ServiceKit, 'packedTables'>): Promise<OpenBlocklist> {
+  const table = await packedTables(fraudBlocklist, PRESENCE)
+
+  function has(entity: Pick<FraudBlocklistEntry, 'entity_type' | 'entity_value'>): boolean {
+    return table.get(blocklistKey(entity)) === true
+  }
+
+  return {
+    has,
+    find(request) {
+      return BLOCKLIST_TYPES.find((entity_type) => {
+        const entity_value = VALUE_OF[entity_type](request)
+        return entity_value !== null && has({ entity_type, entity_value })
+      })
+    },
+    get isStale() {
+      return table.isStale
+    },
+    probes: table.probes,
+    close: table.close,
+  }
+}

@@ -1,0 +1,113 @@
+import { z } from '@hono/zod-openapi'
+import { BLOCKLIST_TYPES } from '../../../schemas/fraud/blocklist/entity.ts'
+import type { FraudBlocklistEntry } from '../../../schemas/fraud/types.ts'
+import { isBlocklistPlace } from '../../../state/views/fraud/blocklist.ts'
+import { pageLimitParameter } from '../../kit/parameters.ts'
+
+/** All lengths are in code points. */
+const MAX_VALUE = 320
+const MAX_REASON = 500
+const MAX_NAME = 200
+/** Ten years. An entry for longer is permanent. */
+const MAX_TTL_HOURS = 87_600
+export const MAX_BULK_ENTRIES = 1_000
+
+function text(maximum: number) {
+  return z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .refine((value) => [...value].length <= maximum, `must have at most ${maximum} characters`)
+    .openapi({ minLength: 1, maxLength: maximum })
+}
+
+const entityType = z.enum(BLOCKLIST_TYPES)
+
+export const NewEntryBody = z
+  .strictObject({
+    entity_type: entityType.openapi({ example: 'DEVICE' }),
+    entity_value: text(MAX_VALUE).openapi({
+      description: 'The value as scoring requests have it. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
+      example: 'd1',
+    }),
+    reason: text(MAX_REASON).openapi({ example: 'chargebacks' }),
+    blocked_by: text(MAX_NAME).optional().openapi({ description: "Default: the token's subject." }),
+    ttl_hours: z
+      .int()
+      .min(1)
+      .max(MAX_TTL_HOURS)
+      .nullable()
+      .default(null)
+      .openapi({ description: 'Hours after which the entry expires; null for a permanent one.', example: 24 }),
+  })
+  .openapi('NewBlocklistEntry')
+export type NewEntry = z.output<typeof NewEntryBody>
+
+/** Entries are checked one by one, so that a wrong one does not prevent the others. */
+export const BulkBody = z
+  .strictObject({
+    entries: z
+      .array(z.unknown().openapi({ description: 'As in the body of `POST /api/v1/blocklist`.' }))
+      .min(1)
+      .max(MAX_BULK_ENTRIES),
+  })
+  .openapi('BlocklistBulk')
+
+export const EntrySchema = z
+  .object({
+    entry_id: z.string(),
+    entity_type: entityType,
+    entity_value: z.string().openapi({ description: 'In canonical form. Of an e-mail address only the first character and the domain.' }),
+    reason: z.string(),
+    blocked_by: z.string(),
+    ttl_hours: z.int().nullable(),
+    created_at: z.string(),
+    expires_at: z.string().nullable(),
+  })
+  .openapi('BlocklistEntry')
+
+export const EntryListSchema = z
+  .object({
+    entries: z.array(EntrySchema),
+    next: z.string().nullable().openapi({ description: 'The `after` of the next page; null if there is none.' }),
+  })
+  .openapi('BlocklistEntries')
+
+export const BulkSchema = z
+  .object({
+    results: z.array(
+      z.object({
+        status: z.enum(['created', 'exists', 'conflict', 'invalid']).openapi({
+          description:
+            '`exists`: the entity has an equal entry. `conflict`: it has an entry with other attributes, which stays. `invalid`: see `details`.',
+        }),
+        entry_id: z.string().nullable().openapi({ description: 'null if the entry is invalid.' }),
+        details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+      }),
+    ),
+  })
+  .openapi('BlocklistBulkResults')
+
+export const listQuery = z.object({
+  entity_type: entityType.optional().openapi({ description: 'Default: all types.' }),
+  after: z
+    .string()
+    .refine(isBlocklistPlace, 'must be the `next` of an earlier page')
+    .optional()
+    .openapi({ description: 'The `next` of the page before.' }),
+  limit: pageLimitParameter('entries'),
+})
+
+export function entryJson(entry: FraudBlocklistEntry) {
+  const { entry_id, entity_type, entity_value, masked_value, reason, blocked_by, ttl_hours, created_at, expires_at } = entry
+  return {
+    entry_id,
+    entity_type,
+    entity_value: masked_value ?? entity_value,
+    reason,
+    blocked_by,
+    ttl_hours,
+    created_at: new Date(created_at).toISOString(),
+    expires_at: expires_at === null ? null : new Date(expires_at).toISOString(),
+  }
+}

@@ -1,0 +1,146 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type BlockedEntity, blockedEntity, entryIdOf, isEntryId } from '../../../schemas/fraud/blocklist/entity.ts'
+import { type BlocklistAnswer, blocklistFlow } from '../../../schemas/fraud/blocklist/flow.ts'
+import { fraudBlocklistDecisions } from '../../../schemas/fraud/blocklist/topics.ts'
+import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
+import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../../../schemas/fraud/types.ts'
+import { FRAUD_BLOCKLIST_VIEW, readBlocklist, readBlocklistEntry } from '../../../state/views/fraud/blocklist.ts'
+import { jsonAnswer, noContent } from '../../kit/answer.ts'
+import type { CommandRequest, OpenCommand } from '../../kit/commands/commands.ts'
+import { ApiError, type ErrorDetail, errors } from '../../kit/errors.ts'
+import type { Facts } from '../../kit/facts.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { check } from '../../kit/input.ts'
+import { caughtUp, viewProbe } from '../../kit/readiness.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { fraudErrors } from '../errors.ts'
+import type { FraudPart } from '../part.ts'
+import type { OpenBlocklist } from './in-force.ts'
+import { entryJson, type NewEntry, NewEntryBody } from './model.ts'
+import { blockAllRoute, blockRoute, listBlocklistRoute, readEntryRoute, unblockRoute } from './routes.ts'
+
+export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | 'now' | 'monotonic'> {
+  readonly facts: Facts
+  readonly blocklist: OpenBlocklist
+  readonly hashes: PersonalHashes
+}
+
+/** How long to wait until this instance has read a change, which normally takes a few milliseconds after its commit. */
+const READABLE_WITHIN_MS = 1_000
+const LOOK_EVERY_MS = 5
+
+/** An entry that can be sent. */
+interface Checked {
+  readonly entity: BlockedEntity
+  readonly attributes: Pick<NewEntry, 'reason' | 'blocked_by' | 'ttl_hours'>
+}
+
+/** Creates the routes with which analysts change and read the blocklist. */
+export function blocklistPart({ blocklist, hashes, views, facts, commands, now, monotonic }: BlocklistDeps): FraudPart {
+  function checkedEntry({ entity_type, entity_value, ...attributes }: NewEntry, place: string): Checked | readonly ErrorDetail[] {
+    const entity = blockedEntity(entity_type, entity_value, hashes)
+    if (entity === undefined) return [{ path: `${place}.entity_value`, message: WRONG_VALUE[entity_type] }]
+    return { entity, attributes }
+  }
+
+  async function block(open: OpenCommand, { entity, attributes }: Checked, actor: string, step?: string): Promise<Blocked> {
+    const { reason, ttl_hours, blocked_by = actor } = attributes
+    const command: FraudBlocklistCommand = { action: 'block', actor, request: { ...entity, reason, blocked_by, ttl_hours } }
+    return (await open.run(blocklistFlow, entryIdOf(entity), command, step)) as Blocked
+  }
+
+  /** Waits until this instance has read the changes, so that the caller sees them here. */
+  async function untilSeen(changed: readonly FraudBlocklistEntry[], isBlocked: boolean): Promise<void> {
+    const until = monotonic() + READABLE_WITHIN_MS
+    while (!changed.every((entry) => isSeen(entry, isBlocked)) && monotonic() < until) await delay(LOOK_EVERY_MS)
+  }
+
+  function isSeen(entry: FraudBlocklistEntry, isBlocked: boolean): boolean {
+    try {
+      return blocklist.has(entry) === isBlocked
+    } catch {
+      // The decision is made, even if this instance cannot read the list at the moment.
+      return false
+    }
+  }
+
+  async function blockAll(from: CommandRequest, items: readonly unknown[]) {
+    const checked = items.map((item, index) => {
+      const place = `body.entries[${index}]`
+      const { value, details } = check(NewEntryBody, item, place)
+      return details.length > 0 ? details : checkedEntry(value as NewEntry, place)
+    })
+    // E-mail addresses are only in it as keyed hashes, because Redis keeps a hash of it.
+    const open = await commands.open(from, ['blockEntities', checked])
+    const actor = from.caller!.subject
+    const results = await Promise.all(
+      checked.map(async (entry, index) => (isWrong(entry) ? entry : await block(open, entry, actor, `entry-${index}`))),
+    )
+    await untilSeen(
+      results.flatMap((result) => (isWrong(result) ? [] : [result.entry])),
+      true,
+    )
+    return results.map((result) =>
+      isWrong(result)
+        ? { status: 'invalid', entry_id: null, details: result }
+        : { status: result.outcome, entry_id: result.entry.entry_id },
+    )
+  }
+
+  return {
+    probes: [viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions)],
+    routes: [
+      bind(blockRoute, async (input) => {
+        const checked = checkedEntry(input.body, 'body')
+        if (isWrong(checked)) throw new ApiError(errors.invalid_request, { details: checked })
+        const open = await commands.open(input, ['blockEntity', checked])
+        const { outcome, entry } = await block(open, checked, input.caller!.subject)
+        if (outcome === 'conflict') throw new ApiError(fraudErrors.blocklist_entry_exists, { fields: { entry_id: entry.entry_id } })
+        await untilSeen([entry], true)
+        return jsonAnswer(outcome === 'created' ? 201 : 200, entryJson(entry), PRIVATE)
+      }),
+      bind(listBlocklistRoute, async ({ query: { entity_type: type, after, limit } }) => {
+        const { entries, next } = caughtUp(await readBlocklist(views, facts.partitionsOf(fraudBlocklistDecisions), { type, after, limit }))
+        return jsonAnswer(200, { entries: entries.filter(isActive).map(entryJson), next: next ?? null }, PRIVATE)
+      }),
+      bind(readEntryRoute, async ({ params: { entry_id } }) => {
+        if (!isEntryId(entry_id)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
+        const partition = facts.partitionOf(fraudBlocklistDecisions, entry_id)
+        const entry = caughtUp(await readBlocklistEntry(views, partition, entry_id))
+        if (entry === undefined || !isActive(entry)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
+        return jsonAnswer(200, entryJson(entry), PRIVATE)
+      }),
+      bind(unblockRoute, async (input) => {
+        const { entry_id } = input.params
+        if (!isEntryId(entry_id)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
+        const open = await commands.open(input, ['unblockEntity', entry_id])
+        const command: FraudBlocklistCommand = { action: 'unblock', actor: input.caller!.subject, request: null }
+        const answer = await open.run(blocklistFlow, entry_id, command)
+        if (answer.outcome === 'not_found') throw new ApiError(fraudErrors.blocklist_entry_not_found)
+        await untilSeen([answer.entry], false)
+        return noContent()
+      }),
+      bind(blockAllRoute, async (input) => jsonAnswer(200, { results: await blockAll(input, input.body.entries) }, PRIVATE)),
+    ],
+  }
+
+  function isActive({ expires_at }: FraudBlocklistEntry): boolean {
+    return expires_at === null || expires_at > now()
+  }
+}
+
+type Blocked = Exclude<BlocklistAnswer, { readonly outcome: 'not_found' }>
+
+/** What a value of each type must be, for callers whose value is not. */
+const WRONG_VALUE = {
+  USER: 'must not be empty',
+  DEVICE: 'must not be empty',
+  IP: 'must be an IP address; a network needs a rule',
+  CARD_HASH: 'must not be empty',
+  EMAIL: 'must be an e-mail address',
+} as const
+
+function isWrong<T extends object>(result: T | readonly ErrorDetail[]): result is readonly ErrorDetail[] {
+  return Array.isArray(result)
+}

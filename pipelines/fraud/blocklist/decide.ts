@@ -1,0 +1,36 @@
+import type { BlocklistAnswer } from '../../../schemas/fraud/blocklist/flow.ts'
+import type { FraudBlocklistCommand, FraudBlocklistEntry, FraudBlocklistRequest } from '../../../schemas/fraud/types.ts'
+import type { CommandFacts, Decided } from '../../engine/index.ts'
+
+type BlocklistDecision = Decided<FraudBlocklistEntry, BlocklistAnswer>
+
+const HOUR_MS = 3_600_000
+
+/** Decides every command about the entry of one entity. An entry that has expired is like none. */
+export function decideBlocklist(
+  stored: FraudBlocklistEntry | undefined,
+  command: FraudBlocklistCommand,
+  { key, now }: CommandFacts,
+): BlocklistDecision {
+  const active = stored !== undefined && !hasExpired(stored, now) ? stored : undefined
+  switch (command.action) {
+    case 'block': {
+      const request = command.request!
+      if (active !== undefined) return { answer: { outcome: isEqual(active, request) ? 'exists' : 'conflict', entry: active } }
+      const expires_at = request.ttl_hours === null ? null : now + request.ttl_hours * HOUR_MS
+      const entry = { entry_id: key, ...request, created_at: now, expires_at }
+      return { answer: { outcome: 'created', entry }, state: entry }
+    }
+    case 'unblock':
+      return active === undefined ? { answer: { outcome: 'not_found' } } : { answer: { outcome: 'removed', entry: active }, state: null }
+  }
+}
+
+export function hasExpired({ expires_at }: FraudBlocklistEntry, now: number): boolean {
+  return expires_at !== null && expires_at <= now
+}
+
+/** Both are about the same entity, because their keys are equal. */
+function isEqual(entry: FraudBlocklistEntry, { reason, blocked_by, ttl_hours }: FraudBlocklistRequest): boolean {
+  return entry.reason === reason && entry.blocked_by === blocked_by && entry.ttl_hours === ttl_hours
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { canonicalEmail, canonicalId, canonicalIp } from '../canonical.ts'
+import type { PersonalHashes } from '../personal-hash.ts'
+import type { FraudBlocklistType } from '../types.ts'
+
+/** The types of entities that can be blocked, in the order in which a transaction is checked. */
+export const BLOCKLIST_TYPES = ['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL'] as const satisfies readonly FraudBlocklistType[]
+
+/** What the blocklist stores of an entity. */
+export interface BlockedEntity {
+  readonly entity_type: FraudBlocklistType
+  /** Canonical; a keyed hash for EMAIL. */
+  readonly entity_value: string
+  /** What analysts see of an e-mail address; null for the other types, whose value they see. */
+  readonly masked_value: string | null
+}
+
+/** 128 bits in hexadecimal digits. */
+const ENTRY_ID_CHARACTERS = 32
+const ENTRY_ID = /^[0-9a-f]{32}$/
+
+/** @returns undefined if the value cannot be one of the type */
+export function blockedEntity(type: FraudBlocklistType, value: string, hashes: Pick<PersonalHashes, 'email'>): BlockedEntity | undefined {
+  if (type === 'EMAIL') {
+    const address = canonicalEmail(value)
+    const masked_value = maskedEmail(address)
+    return masked_value === undefined ? undefined : { entity_type: type, entity_value: hashes.email(address), masked_value }
+  }
+  const canonical = type === 'IP' ? canonicalIp(value) : canonicalId(value)
+  return canonical === undefined || canonical === '' ? undefined : { entity_type: type, entity_value: canonical, masked_value: null }
+}
+
+/** Returns the key of an entry in `fraud-blocklist`. A type has no colon, a value may have several. */
+export function blocklistKey({ entity_type, entity_value }: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
+  return `${entity_type}:${entity_value}`
+}
+
+/** Returns the id of an entity's entry, which contains no personal data, because it stands in paths. */
+export function entryIdOf(entity: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
+  return createHash('sha256').update(blocklistKey(entity)).digest('hex').slice(0, ENTRY_ID_CHARACTERS)
+}
+
+export function isEntryId(text: string): boolean {
+  return ENTRY_ID.test(text)
+}
+
+/** Shows the first character and the domain: `a***@example.com`. @returns undefined if the text is not an address */
+function maskedEmail(address: string): string | undefined {
+  const at = address.lastIndexOf('@')
+  if (at < 1 || at === address.length - 1 || /\s/.test(address)) return undefined
+  const [first] = address
+  return `${first}***${address.slice(at)}`
+}

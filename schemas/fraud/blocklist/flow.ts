@@ -1,0 +1,17 @@
+import type { CommandFlow } from '../../commands/topics.ts'
+import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../types.ts'
+import { fraudBlocklistCommands, fraudBlocklistDecisions } from './topics.ts'
+
+/**
+ * The answer to a command about an entry. `exists`: the entity already has an equal entry. `conflict`: it has another
+ * one. `not_found`: it has none.
+ */
+export type BlocklistAnswer =
+  | { readonly outcome: 'created' | 'exists' | 'conflict' | 'removed'; readonly entry: FraudBlocklistEntry }
+  | { readonly outcome: 'not_found' }
+
+export const blocklistFlow: CommandFlow<FraudBlocklistCommand, FraudBlocklistEntry, BlocklistAnswer> = {
+  name: 'fraud-blocklist',
+  commands: fraudBlocklistCommands,
+  decisions: fraudBlocklistDecisions,
+}
