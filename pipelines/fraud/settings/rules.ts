@@ -59,7 +59,7 @@ export function decideRules(
     case 'roll_back_rules': {
       const version = command.version!
       const isKept = current.history.some((one) => one.version === version)
-      const target = isKept ? restorable(version) : undefined
+      const target = version === current.version ? current : isKept ? restorable(version) : undefined
       if (target === undefined) return { refused: { outcome: 'version_not_found' } }
       return nextVersion(current, target.rules, null, command, now)
     }
