@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type BlockedEntity, blockedEntity, entryIdOf, isEntryId } from '../../../schemas/fraud/blocklist/entity.ts'
+import { entryIdOf, isEntryId } from '../../../schemas/fraud/blocklist/entity.ts'
 import { type BlocklistAnswer, blocklistFlow } from '../../../schemas/fraud/blocklist/flow.ts'
 import { fraudBlocklistDecisions } from '../../../schemas/fraud/blocklist/topics.ts'
 import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
@@ -16,6 +16,7 @@ import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import { fraudErrors } from '../errors.ts'
 import type { FraudPart } from '../part.ts'
+import { type CheckedEntry, checkedEntry } from './checked-entry.ts'
 import type { OpenBlocklist } from './in-force.ts'
 import { entryJson, type NewEntry, NewEntryBody } from './model.ts'
 import { blockAllRoute, blockRoute, listBlocklistRoute, readEntryRoute, unblockRoute } from './routes.ts'
@@ -30,21 +31,9 @@ export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | '
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
-/** An entry that can be sent. */
-interface Checked {
-  readonly entity: BlockedEntity
-  readonly attributes: Pick<NewEntry, 'reason' | 'blocked_by' | 'ttl_hours'>
-}
-
 /** Creates the routes with which analysts change and read the blocklist. */
 export function blocklistPart({ blocklist, hashes, views, facts, commands, now, monotonic }: BlocklistDeps): FraudPart {
-  function checkedEntry({ entity_type, entity_value, ...attributes }: NewEntry, place: string): Checked | readonly ErrorDetail[] {
-    const entity = blockedEntity(entity_type, entity_value, hashes)
-    if (entity === undefined) return [{ path: `${place}.entity_value`, message: WRONG_VALUE[entity_type] }]
-    return { entity, attributes }
-  }
-
-  async function block(open: OpenCommand, { entity, attributes }: Checked, actor: string, step?: string): Promise<Blocked> {
+  async function block(open: OpenCommand, { entity, attributes }: CheckedEntry, actor: string, step?: string): Promise<Blocked> {
     const { reason, ttl_hours, blocked_by = actor } = attributes
     const command: FraudBlocklistCommand = { action: 'block', actor, request: { ...entity, reason, blocked_by, ttl_hours } }
     return (await open.run(blocklistFlow, entryIdOf(entity), command, step)) as Blocked
@@ -66,11 +55,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
   }
 
   async function blockAll(from: CommandRequest, items: readonly unknown[]) {
-    const checked = items.map((item, index) => {
-      const place = `body.entries[${index}]`
-      const { value, details } = check(NewEntryBody, item, place)
-      return details.length > 0 ? details : checkedEntry(value as NewEntry, place)
-    })
+    const checked = items.map((item, index) => checkItem(item, `body.entries[${index}]`, hashes))
     // E-mail addresses are only in it as keyed hashes, because Redis keeps a hash of it.
     const open = await commands.open(from, ['blockEntities', checked])
     const actor = from.caller!.subject
@@ -92,8 +77,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
     probes: [viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions)],
     routes: [
       bind(blockRoute, async (input) => {
-        const checked = checkedEntry(input.body, 'body')
-        if (isWrong(checked)) throw new ApiError(errors.invalid_request, { details: checked })
+        const checked = assertValid(input.body, hashes)
         const open = await commands.open(input, ['blockEntity', checked])
         const { outcome, entry } = await block(open, checked, input.caller!.subject)
         if (outcome === 'conflict') throw new ApiError(fraudErrors.blocklist_entry_exists, { fields: { entry_id: entry.entry_id } })
@@ -132,14 +116,21 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
 
 type Blocked = Exclude<BlocklistAnswer, { readonly outcome: 'not_found' }>
 
-/** What a value of each type must be, for callers whose value is not. */
-const WRONG_VALUE = {
-  USER: 'must not be empty',
-  DEVICE: 'must not be empty',
-  IP: 'must be an IP address; a network needs a rule',
-  CARD_HASH: 'must not be empty',
-  EMAIL: 'must be an e-mail address',
-} as const
+/** @throws ApiError `raw_card_number`, `invalid_request` */
+function assertValid(body: NewEntry, hashes: PersonalHashes): CheckedEntry {
+  const result = checkedEntry(body, hashes)
+  if (result.fault === 'none') return result.checked
+  const definition = result.fault === 'raw_card_number' ? fraudErrors.raw_card_number : errors.invalid_request
+  throw new ApiError(definition, { details: [{ path: 'body.entity_value', message: result.message }] })
+}
+
+/** Checks one entry of a bulk. @param place its path in the body */
+function checkItem(item: unknown, place: string, hashes: PersonalHashes): CheckedEntry | readonly ErrorDetail[] {
+  const { value, details } = check(NewEntryBody, item, place)
+  if (details.length > 0) return details
+  const result = checkedEntry(value as NewEntry, hashes)
+  return result.fault === 'none' ? result.checked : [{ path: `${place}.entity_value`, message: result.message }]
+}
 
 function isWrong<T extends object>(result: T | readonly ErrorDetail[]): result is readonly ErrorDetail[] {
   return Array.isArray(result)

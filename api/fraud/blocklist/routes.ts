@@ -24,7 +24,7 @@ export const blockRoute = defineRoute({
     200: { description: 'The entity already had an equal entry, which is unchanged.', schema: EntrySchema },
     201: { description: 'The new entry.', schema: EntrySchema },
   },
-  errors: [fraudErrors.blocklist_entry_exists, errors.not_ready],
+  errors: [fraudErrors.raw_card_number, fraudErrors.blocklist_entry_exists, errors.not_ready],
 })
 
 export const listBlocklistRoute = defineRoute({

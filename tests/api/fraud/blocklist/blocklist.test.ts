@@ -156,7 +156,9 @@ test('a bulk has 1 to 1,000 entries', async () => {
 test.each([
   [{ ...DEVICE, entity_type: 'PHONE' }, 'body.entity_type'],
   [{ ...DEVICE, entity_value: ' ' }, 'body.entity_value'],
-  [{ ...DEVICE, entity_value: 'x'.repeat(321) }, 'body.entity_value'],
+  [{ ...DEVICE, entity_value: 'x'.repeat(129) }, 'body.entity_value'],
+  [{ ...DEVICE, entity_type: 'USER', entity_value: 'x'.repeat(51) }, 'body.entity_value'],
+  [{ ...DEVICE, entity_type: 'EMAIL', entity_value: `${'x'.repeat(320)}@example.com` }, 'body.entity_value'],
   [{ ...DEVICE, entity_type: 'IP' }, 'body.entity_value'],
   [{ ...DEVICE, entity_type: 'EMAIL' }, 'body.entity_value'],
   [{ ...DEVICE, reason: '' }, 'body.reason'],
@@ -167,6 +169,17 @@ test.each([
 ])('the entry %j is refused because of %s', async (body, path) => {
   const { send } = await blocklistApi()
   expect(await send('POST', '', { body })).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
+})
+
+test('the number of a payment card is neither stored nor repeated', async () => {
+  const { send, published, lines } = await blocklistApi()
+  const NUMBER = '4111 1111 1111 1111'
+  const card = { entity_type: 'CARD_HASH', entity_value: NUMBER, reason: 'r' }
+  const single = await send('POST', '', { body: card })
+  expect(single).toMatchObject({ status: 400, body: { error: 'raw_card_number', details: [{ path: 'body.entity_value' }] } })
+  const bulk = await send('POST', '/bulk', { body: { entries: [card] } })
+  expect(bulk.body.results).toMatchObject([{ status: 'invalid', details: [{ path: 'body.entries[0].entity_value' }] }])
+  expect(JSON.stringify([single, bulk, published, lines])).not.toContain('1111')
 })
 
 test('only analysts and administrators may read or change the list', async () => {

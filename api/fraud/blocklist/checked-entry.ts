@@ -1,0 +1,35 @@
+import { type BlockedEntity, blockedEntity } from '../../../schemas/fraud/blocklist/entity.ts'
+import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
+import type { FraudBlocklistType } from '../../../schemas/fraud/types.ts'
+import { hasCardNumber } from '../score/card-number.ts'
+import type { NewEntry } from './model.ts'
+
+/** An entry that can be sent. */
+export interface CheckedEntry {
+  readonly entity: BlockedEntity
+  readonly attributes: Pick<NewEntry, 'reason' | 'blocked_by' | 'ttl_hours'>
+}
+
+/** Why a value cannot be blocked. `raw_card_number`: it must not be stored. */
+export type EntryFault =
+  | { readonly fault: 'wrong_value' | 'raw_card_number'; readonly message: string }
+  | { readonly fault: 'none'; readonly checked: CheckedEntry }
+
+/** The lengths in code points up to which a scoring request takes these values. A longer one would never match. */
+const LONGEST: Readonly<Record<FraudBlocklistType, number>> = { USER: 50, DEVICE: 128, IP: 320, CARD_HASH: 128, EMAIL: 320 }
+
+export function checkedEntry({ entity_type, entity_value, ...attributes }: NewEntry, hashes: PersonalHashes): EntryFault {
+  if (entity_type === 'CARD_HASH' && hasCardNumber(entity_value)) {
+    return { fault: 'raw_card_number', message: 'contains the number of a payment card; block the token of the card instead' }
+  }
+  const longest = LONGEST[entity_type]
+  if ([...entity_value].length > longest) return wrong(`must have at most ${longest} characters`)
+  const entity = blockedEntity(entity_type, entity_value, hashes)
+  if (entity !== undefined) return { fault: 'none', checked: { entity, attributes } }
+  if (entity_type === 'IP') return wrong('must be an IP address; a network needs a rule')
+  return wrong(entity_type === 'EMAIL' ? 'must be an e-mail address' : 'must not be empty')
+}
+
+function wrong(message: string): EntryFault {
+  return { fault: 'wrong_value', message }
+}
