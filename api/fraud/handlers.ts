@@ -1,6 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
+import { readTransaction } from '../../state/tables/fraud/read-transaction.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
+import { casesPart } from './cases/part.ts'
 import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
 import type { FraudPart } from './part.ts'
@@ -12,13 +15,16 @@ export interface FraudDeps extends ServiceKit, FraudSettings {}
 export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const hashes = openPersonalHashes(deps, deps.surroundings)
   const blocklist = await openBlocklist(deps)
-  const parts: readonly FraudPart[] = [blocklistPart({ ...deps, blocklist, hashes })]
+  const parts: readonly FraudPart[] = [
+    blocklistPart({ ...deps, blocklist, hashes }),
+    casesPart({ ...deps, pause: setTimeout, findTransaction: (id) => readTransaction(deps.tables, id) }),
+  ]
   return {
     name: 'fraud',
     description: 'Scores payments, and manages the rules, the blocklist and the cases of analysts.',
     isUserId: () => true,
     errors: Object.values(fraudErrors),
-    probes: [...blocklist.probes, ...parts.flatMap(({ probes = [] }) => probes)],
+    probes: [...blocklist.probes, ...parts.flatMap(({ probes = [] }) => probes), deps.commands.probe],
     routes: parts.flatMap(({ routes }) => routes),
     async close() {
       await Promise.all(parts.map((part) => part.close?.()))
