@@ -27,4 +27,15 @@ export const fraudErrors = defineErrors({
     when: 'no such entry is on the blocklist, or it has expired',
     message: 'There is no such entry on the blocklist.',
   },
+  case_not_found: { status: 404, when: 'no such case exists', message: 'There is no such case.' },
+  case_transition: {
+    status: 409,
+    when: 'the status cannot follow that of the case, which `case` shows',
+    message: 'This status cannot follow that of the case.',
+  },
+  version_conflict: {
+    status: 409,
+    when: 'somebody else has changed the case since the given `version`; `case` shows it as it is now',
+    message: 'The case has another version. Read it again.',
+  },
 })

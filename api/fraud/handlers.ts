@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { systemRuntime } from '../../runtime/system.ts'
 import { fraudProfiles } from '../../schemas/fraud/topics.ts'
 import { FRAUD_PROFILES_VIEW } from '../../state/views/fraud/profiles.ts'
@@ -6,6 +7,7 @@ import { viewProbe } from '../kit/readiness.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
+import { casesPart } from './cases/part.ts'
 import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
 import { openIpFacts } from './ip/ip-facts.ts'
@@ -57,6 +59,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     transactionsPart(findTransaction),
     profilesPart({ profiles, ipFactsOf, now }),
     blocklistPart({ ...deps, blocklist, hashes }),
+    casesPart({ ...deps, pause: setTimeout, findTransaction }),
   ]
   return {
     name: 'fraud',
@@ -68,6 +71,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
       { ...viewProbe(views, facts, FRAUD_PROFILES_VIEW, fraudProfiles), optional: true },
       ...inForce.flatMap(({ probes }) => probes),
       ...parts.flatMap(({ probes = [] }) => probes),
+      deps.commands.probe,
     ],
     routes: parts.flatMap(({ routes }) => routes),
     async close() {

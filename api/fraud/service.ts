@@ -1,4 +1,5 @@
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
+import { fraudCaseCommands, fraudCases } from '../../schemas/fraud/cases/topics.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
@@ -7,7 +8,16 @@ import { type FraudSettings, fraudSettings } from './settings.ts'
 export const fraudService: ApiService<FraudSettings> = {
   name: 'fraud',
   settings: fraudSettings,
-  topics: [txnScored, fraudFeedback, fraudProfiles, fraudBlocklistCommands, fraudBlocklistDecisions, fraudBlocklist],
+  topics: [
+    txnScored,
+    fraudFeedback,
+    fraudProfiles,
+    fraudCaseCommands,
+    fraudCases,
+    fraudBlocklistCommands,
+    fraudBlocklistDecisions,
+    fraudBlocklist,
+  ],
   limitedPaths: ['/api/v1/*'],
   examples: () => [],
   async open(kit, settings) {

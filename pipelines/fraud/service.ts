@@ -5,10 +5,11 @@ import { decisionView } from '../../state/views/results.ts'
 import type { PipelineService } from '../service.ts'
 import { viewSink } from '../sinks.ts'
 import { fraudBlocklistTopology } from './blocklist/topology.ts'
+import { fraudCasesTopology } from './cases/topology.ts'
 import { fraudProfilesTopology } from './profiles/topology.ts'
 import { settingsRecordSinks, settingsSinks } from './settings/sinks.ts'
 import { fraudSettingsTopology } from './settings/topology.ts'
-import { fraudBulkSinks } from './sinks.ts'
+import { fraudBulkSinks, fraudCasesSinks } from './sinks.ts'
 
 export const fraudServices: readonly PipelineService[] = [
   {
@@ -26,5 +27,12 @@ export const fraudServices: readonly PipelineService[] = [
     settings: NO_SETTINGS,
     topologies: () => [fraudBlocklistTopology],
     sinks: [viewSink('fraud-blocklist-view', decisionView(fraudBlocklistView), [fraudBlocklistDecisions])],
+  },
+  {
+    name: 'fraud-cases',
+    role: 'deciding',
+    settings: NO_SETTINGS,
+    topologies: () => [fraudCasesTopology],
+    sinks: fraudCasesSinks,
   },
 ]

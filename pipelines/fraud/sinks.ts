@@ -1,9 +1,16 @@
+import { fraudCases } from '../../schemas/fraud/cases/topics.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
+import { fraudCasesTable } from '../../state/tables/fraud/cases.ts'
 import { fraudFeaturesTable } from '../../state/tables/fraud/features.ts'
 import { fraudFeedbackTable } from '../../state/tables/fraud/feedback.ts'
 import { fraudTransactionsTable } from '../../state/tables/fraud/transactions.ts'
+import { fraudCasesView } from '../../state/views/fraud/cases.ts'
 import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
+import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
+
+/** The sink of cases, which a request waits for. */
+export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
 /** Sinks that no request waits for. */
 export const fraudBulkSinks: readonly SinkDeclaration[] = [
@@ -11,4 +18,5 @@ export const fraudBulkSinks: readonly SinkDeclaration[] = [
   tableSink('fraud-transactions-table', fraudTransactionsTable, txnScored),
   tableSink('fraud-features-table', fraudFeaturesTable, txnScored),
   tableSink('fraud-feedback-table', fraudFeedbackTable, fraudFeedback),
+  tableSink('fraud-cases-table', fraudCasesTable, fraudCases),
 ]

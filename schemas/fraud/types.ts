@@ -42,6 +42,110 @@ export interface FraudBlocklistEntry {
   expires_at: null | number
 }
 
+/** What analysts know of a transaction. Store cases of fraud-cases and topic fraud-cases, key: transaction_id. */
+export interface FraudCase {
+  /** decimal; schemas/fraud/cases/case-id.ts */
+  case_id: string
+  /** grows with every change */
+  version: number
+  transaction: FraudReview
+  status: FraudCaseStatus
+  assigned_to: null | string
+  fraud_type: null | string
+  /** the newest */
+  notes: string
+  /** the newest */
+  verdict: null | FraudVerdict
+  verdict_at: null | number
+  created_at: number
+  updated_at: number
+  /** of a case with a final verdict */
+  resolved_at: null | number
+  /** true: the case leaves the state and the view, and remains in the table */
+  is_archived: boolean
+  /** oldest first; the newest changes */
+  history: FraudCaseEntry[]
+}
+
+/** What a case shows of a scored transaction. Topic fraud-reviews, key: transaction_id, for those with decision REVIEW. */
+export interface FraudReview {
+  transaction_id: string
+  user_id: string
+  /** fingerprint_id */
+  device: null | string
+  ip: null | string
+  /** card_hash */
+  card: null | string
+  /** merchant_id */
+  merchant: null | string
+  amount: number
+  currency: string
+  decision: FraudDecision
+  risk_score: number
+  triggered_rules: string[]
+  risk_factors: FraudRiskFactor[]
+  scored_at: number
+}
+
+export type FraudDecision = 'APPROVE' | 'REVIEW' | 'BLOCK'
+
+export interface FraudRiskFactor {
+  factor: string
+  contribution: number
+}
+
+export type FraudCaseStatus = 'OPEN' | 'IN_REVIEW' | 'ESCALATED' | 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE'
+
+export type FraudVerdict = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
+
+/** A change of a case, with the values after it. */
+export interface FraudCaseEntry {
+  at: number
+  /** null: nobody, the decision opened the case */
+  actor: null | string
+  action: FraudCaseAction
+  status: FraudCaseStatus
+  assigned_to: null | string
+  /** given with this change */
+  verdict: null | FraudVerdict
+  /** the one that this corrects */
+  previous_verdict: null | FraudVerdict
+  previous_at: null | number
+  fraud_type: null | string
+  /** given with this change; empty: none */
+  notes: string
+  evidence: string[]
+}
+
+export type FraudCaseAction = 'OPENED' | 'CHANGED' | 'VERDICT'
+
+/** A request of an analyst about the case of a transaction. Body of topic fraud-case-commands, key: transaction_id. */
+export interface FraudCaseCommand {
+  /** who asks */
+  actor: string
+  verdict: null | FraudVerdict
+  /** a final one is a verdict */
+  status: null | FraudCaseStatus
+  /** null: unchanged */
+  assigned_to: null | FraudNewText
+  /** null: unchanged */
+  fraud_type: null | FraudNewText
+  /** null: unchanged */
+  notes: null | string
+  evidence: string[]
+  /** refused if the case has another one */
+  version: null | number
+  /** opens a case if there is none */
+  transaction: null | FraudReview
+  /** JSON of the FraudCase, if it has left the state */
+  archived: null | string
+}
+
+/** A new value; null clears the old one. */
+export interface FraudNewText {
+  text: null | string
+}
+
 /** Transactions and verdicts of one entity, folded per commit. Repartition topic by-entity of fraud-profiles, key: <kind>:<id>. */
 export interface FraudEntityChanges {
   events: FraudEvent[]
@@ -105,8 +209,6 @@ export interface FraudFeedback {
   /** merchant_id */
   merchant: null | string
 }
-
-export type FraudVerdict = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
 
 /** The profile of a user, device, IP, card or merchant. Store profiles of fraud-profiles and topic fraud-profiles, key: <kind>:<id>. Columns of bytes hold rows of fixed size: schemas/fraud/profile/columns.ts. */
 export interface FraudProfile {
@@ -524,8 +626,6 @@ export interface FraudFeatures {
   session_risk_score: null | number
 }
 
-export type FraudDecision = 'APPROVE' | 'REVIEW' | 'BLOCK'
-
 export type FraudRiskLevel = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
 
 export interface FraudMlScores {
@@ -536,18 +636,16 @@ export interface FraudMlScores {
   money_laundering: number
 }
 
-export interface FraudRiskFactor {
-  factor: string
-  contribution: number
-}
-
 declare module '../load.ts' {
   interface RecordTypes {
     'fraud/FraudBlocklistCommand': FraudBlocklistCommand
     'fraud/FraudBlocklistEntry': FraudBlocklistEntry
+    'fraud/FraudCase': FraudCase
+    'fraud/FraudCaseCommand': FraudCaseCommand
     'fraud/FraudEntityChanges': FraudEntityChanges
     'fraud/FraudFeedback': FraudFeedback
     'fraud/FraudProfile': FraudProfile
+    'fraud/FraudReview': FraudReview
     'fraud/FraudSetting': FraudSetting
     'fraud/FraudSettingsChange': FraudSettingsChange
     'fraud/FraudSettingsCommand': FraudSettingsCommand

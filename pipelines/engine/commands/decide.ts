@@ -27,7 +27,12 @@ export interface CommandFacts {
   readonly commandId: string
 }
 
-export type Decide<C, S, A> = (state: S | undefined, command: C, facts: CommandFacts) => Decided<S, A>
+/** The facts of a command, and where it is decided. */
+interface PlacedFacts extends CommandFacts {
+  readonly partition: number
+}
+
+export type Decide<C, S, A> = (state: S | undefined, command: C, facts: PlacedFacts) => Decided<S, A>
 
 export interface DecidingOptions<C, S, V, A> {
   readonly flow: CommandFlow<C, V, A>
@@ -128,7 +133,12 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
       return reply(command, isSame ? 'decided' : 'conflict', first, ctx)
     }
     if (ctx.now > deadline) return drop('command_deadline')
-    const { answer, state } = decide(store.get(ctx.key), body, { key: ctx.key, now: ctx.now, commandId: command_id })
+    const { answer, state } = decide(store.get(ctx.key), body, {
+      key: ctx.key,
+      now: ctx.now,
+      commandId: command_id,
+      partition: ctx.partition,
+    })
     if (state !== undefined) change(ctx.key, state, ctx, body)
     const kept: DecidedCommand = { request_hash, decided_at: ctx.now, answer: JSON.stringify(answer) }
     decided.put(command_id, kept)

@@ -1,3 +1,5 @@
+import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
+import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { ENTITY_KINDS, type EntityKind, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { eventsOf, judgedEntities } from '../../../schemas/fraud/events.ts'
 import { packEvents } from '../../../schemas/fraud/profile/events.ts'
@@ -49,7 +51,11 @@ export const fraudProfilesTopology = topology(
       let countedSince = 0
       const forgetting = sweep(counted, { keysPerRun: COUNTED_PER_TICK, isExpired: (_id, at) => at <= countedSince })
 
-      function spread({ request }: TxnScored, ctx: RecordContext<string>) {
+      function spread(scored: TxnScored, ctx: RecordContext<string>) {
+        const { request } = scored
+        // Only few transactions have a case. They are picked here, so that the workers that decide about cases need not
+        // read all the others. Every event of a transaction counts, because only one of two answers may be REVIEW.
+        if (scored.decision === 'REVIEW') ctx.emit(fraudReviews, request.transaction_id, reviewOf(scored))
         const reason = whyNotCountable(request, ctx.now)
         if (reason !== undefined) return deadLetter('not_countable', reason)
         const id = request.transaction_id
@@ -66,7 +72,7 @@ export const fraudProfilesTopology = topology(
       t.source(txnScored, { onError: SKIPPED })
         .process(
           'spread',
-          { reads: ({ request }) => counted.prefetch(request.transaction_id), stores: [counted], emits: [byEntity] },
+          { reads: ({ request }) => counted.prefetch(request.transaction_id), stores: [counted], emits: [byEntity, fraudReviews] },
           spread,
         )
         .tick('forget-counted', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [counted] }, function forgetCounted(now) {

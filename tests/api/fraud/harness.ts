@@ -1,4 +1,5 @@
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
+import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
@@ -8,7 +9,14 @@ import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 import { testApp } from '../kit/harness.ts'
 
 /** The definitions of all routes, one line per file. */
-const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [scoreRoutes, transactionRoutes, profileRoutes, blocklistRoutes]
+// biome-ignore format: one line per file
+const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
+  scoreRoutes,
+  transactionRoutes,
+  profileRoutes,
+  blocklistRoutes,
+  casesRoutes,
+]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */
 export async function fraudApi() {

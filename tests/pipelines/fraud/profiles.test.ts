@@ -8,11 +8,12 @@ import {
   testDriver,
 } from '../../../pipelines/engine/testing.ts'
 import { fraudProfilesTopology } from '../../../pipelines/fraud/profiles/topology.ts'
+import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { entityKey, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 import { unpackEvents } from '../../../schemas/fraud/profile/events.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../../schemas/fraud/topics.ts'
-import type { FraudFeedback, FraudProfile, FraudRequest } from '../../../schemas/fraud/types.ts'
+import type { FraudFeedback, FraudProfile, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { DAY, HOUR, MINUTE, NOON, type Payment, pay, profileOf } from '../../schemas/fraud/payments.ts'
 import { scored } from './scored.ts'
@@ -73,7 +74,7 @@ test('the topology has two repartitioned inputs and one fold', () => {
     "topology fraud-profiles
       sub-topology 0: 1 partitions
         source txn.scored
-          process spread (stores counted) → fraud-profiles-by-entity-repartition
+          process spread (stores counted) → fraud-profiles-by-entity-repartition, fraud-reviews
           tick forget-counted (every 1000 ms of wall time; stores counted)
           before-commit emit-events → fraud-profiles-by-entity-repartition
         store counted (changelog fraud-profiles-counted-changelog)
@@ -250,4 +251,25 @@ test.each([false, true])('profiles equal a fold of all transactions after crashe
     expect(value).toMatchObject({ txn_count: exact.txn_count, newest_at: exact.newest_at })
     expect(new Set(included.get(key)).size).toBe(kind === 'merchant' ? 0 : exact.txn_count)
   }
+})
+
+test('transactions to review go to the cases, repeated ones, too', () => {
+  const { driver } = profilesDriver()
+  const approved = scored(pay({ ...FULL, id: 't1' }))
+  const event: TxnScored = { ...approved, decision: 'REVIEW', risk_score: 612, triggered_rules: ['r'] }
+  for (const one of [approved, event, event, { ...event, decision: 'BLOCK' as const }]) driver.pipe(txnScored, 'u1', one)
+  const expected = {
+    transaction_id: 't1',
+    user_id: 'u1',
+    device: 'd1',
+    ip: '192.0.2.1',
+    card: 'c1',
+    merchant: 'm1',
+    decision: 'REVIEW',
+    risk_score: 612,
+  }
+  expect(driver.read(fraudReviews).map(({ key, value }) => [key, value])).toMatchObject([
+    ['t1', expected],
+    ['t1', expected],
+  ])
 })

@@ -1,0 +1,9 @@
+import type { StoredTransaction } from '../../../state/tables/fraud/read-transaction.ts'
+import type { ServiceKit } from '../../service.ts'
+
+export interface CasesDeps extends Pick<ServiceKit, 'views' | 'tables' | 'commands' | 'log' | 'now' | 'monotonic'> {
+  readonly facts: Pick<ServiceKit['facts'], 'partitionOf' | 'partitionsOf'>
+  /** Looks a scored transaction up wherever it may be. Throws ApiError `unavailable`, `not_ready`. */
+  findTransaction(id: string): Promise<Pick<StoredTransaction, 'scored'> | undefined>
+  pause(ms: number): Promise<unknown>
+}

@@ -1,0 +1,58 @@
+import type { CaseAnswer } from '../../../schemas/fraud/cases/flow.ts'
+import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
+import { fraudCases } from '../../../schemas/fraud/cases/topics.ts'
+import type { FraudCaseCommand } from '../../../schemas/fraud/types.ts'
+import { readTableCaseOf } from '../../../state/tables/fraud/cases.ts'
+import { hasCase } from '../../../state/views/fraud/cases.ts'
+import { ApiError } from '../../kit/errors.ts'
+import { caughtUp } from '../../kit/readiness.ts'
+import { fraudErrors } from '../errors.ts'
+import type { CasesDeps } from './deps.ts'
+
+/** The event of a transaction that was just scored may be on its way to ClickHouse. */
+const LOOK_UP_MS = 2_000
+const LOOK_AGAIN_MS = 200
+/** Younger transactions cannot have a case that has left the state. A day is for clocks and time zones of retentions. */
+const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
+
+type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>
+
+/** Where the case of a transaction, or the transaction itself, stands. */
+type Background = Pick<FraudCaseCommand, 'transaction' | 'archived'>
+
+const HAS_CASE: Background = { transaction: null, archived: null }
+
+/**
+ * Records a verdict about any transaction of the last 90 days. Without a case the command brings along what the case
+ * needs, because the topology knows reviewed transactions only.
+ * Throws ApiError: `transaction_not_found`, `not_ready`, `unavailable`.
+ */
+export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
+  const background = await backgroundOf(deps, id)
+  const answer = await run({ ...command, ...background })
+  // The case left the state between the look-up and the decision.
+  if (answer.outcome !== 'not_found') return answer
+  return await run({ ...command, ...(await lookedUp(deps, id)) }, 'archived')
+}
+
+async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
+  const { views, facts, monotonic, pause } = deps
+  const partition = facts.partitionOf(fraudCases, id)
+  const until = monotonic() + LOOK_UP_MS
+  for (;;) {
+    if (caughtUp(await hasCase(views, partition, id))) return HAS_CASE
+    const found = await lookedUp(deps, id)
+    if (found !== undefined) return found
+    if (monotonic() >= until) throw new ApiError(fraudErrors.transaction_not_found)
+    await pause(LOOK_AGAIN_MS)
+  }
+}
+
+async function lookedUp({ findTransaction, tables, now }: CasesDeps, id: string): Promise<Background | undefined> {
+  const found = await findTransaction(id)
+  if (found === undefined) return undefined
+  const { scored } = found
+  const mayBeArchived = now() - scored.scored_at >= ARCHIVED_AFTER_MS
+  const archived = mayBeArchived ? await readTableCaseOf(tables, id) : undefined
+  return { transaction: reviewOf(scored), archived: archived ?? null }
+}

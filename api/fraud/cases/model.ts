@@ -1,0 +1,155 @@
+import { z } from '@hono/zod-openapi'
+import type { AnsweredCase } from '../../../schemas/fraud/cases/flow.ts'
+import { CASE_STATUSES } from '../../../schemas/fraud/cases/transitions.ts'
+import type { FraudCase, FraudCaseEntry } from '../../../schemas/fraud/types.ts'
+
+/** Limits of texts, in code points: docs/services/fraud.md#cases */
+const MAX_NAME = 200
+const MAX_FRAUD_TYPE = 50
+const MAX_NOTES = 4_000
+const MAX_EVIDENCE = 20
+const MAX_EVIDENCE_LENGTH = 500
+const MAX_TRANSACTION_ID = 50
+const MAX_VERSION = 2_147_483_647
+
+/** Greatest number of cases up to the end of a page, because each partition has to give as many. */
+export const MAX_LISTED = 10_000
+
+export const VERDICTS = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS'] as const
+
+function text(most: number, least = 0) {
+  const message = `must have ${least} to ${most} characters`
+  return z
+    .string()
+    .refine((value) => [...value].length <= most && [...value].length >= least, message)
+    .openapi({ minLength: least, maxLength: most })
+}
+
+export const transactionId = text(MAX_TRANSACTION_ID, 1).openapi({ description: 'The id of a scored transaction.', example: 't7' })
+export const caseId = z.string().openapi({ description: 'A 64-bit integer in decimal.', example: '918273645546372819' })
+export const caseStatus = z.enum(CASE_STATUSES)
+export const analyst = text(MAX_NAME, 1)
+
+const fraudType = text(MAX_FRAUD_TYPE, 1).nullable().openapi({ description: 'The kind of fraud, in words of your own.' })
+const notes = text(MAX_NOTES).openapi({ description: 'The newest notes. The history keeps earlier ones.' })
+
+export const CasePatchBody = z
+  .strictObject({
+    assigned_to: analyst.nullable().optional().openapi({ description: 'Who works on the case; null: nobody.' }),
+    status: caseStatus.optional().openapi({ description: 'CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
+    notes: notes.optional(),
+    fraud_type: fraudType.optional(),
+    version: z.int().min(1).max(MAX_VERSION).optional().openapi({ description: 'Refuses the change if the case has another version.' }),
+  })
+  .refine(({ version: _version, ...changes }) => Object.values(changes).some((value) => value !== undefined), 'must change something')
+  .openapi('FraudCasePatch')
+
+export const FeedbackBody = z
+  .strictObject({
+    reporter: analyst.optional().openapi({ description: "Who gives the verdict; default: the token's subject." }),
+    verdict: z.enum(VERDICTS),
+    fraud_type: fraudType.optional(),
+    notes: notes.optional(),
+    evidence: z
+      .array(text(MAX_EVIDENCE_LENGTH, 1))
+      .max(MAX_EVIDENCE)
+      .optional()
+      .openapi({ description: 'Such as addresses of documents.' }),
+  })
+  .openapi('FraudFeedback')
+
+const time = z.string().openapi({ example: '2026-01-15T12:00:00.000Z' })
+
+export const CaseSchema = z
+  .object({
+    case_id: caseId,
+    transaction_id: z.string(),
+    user_id: z.string(),
+    risk_score: z.int(),
+    decision: z.enum(['APPROVE', 'REVIEW', 'BLOCK']),
+    assigned_to: z.string().nullable(),
+    status: caseStatus,
+    fraud_type: z.string().nullable(),
+    notes: z.string(),
+    created_at: time,
+    updated_at: time,
+    resolved_at: time.nullable().openapi({ description: 'When the last verdict closed the case.' }),
+    verdict: z.enum(VERDICTS).nullable(),
+    triggered_rules: z.array(z.string()),
+    risk_factors: z.array(z.object({ factor: z.string(), contribution: z.number() })),
+    amount: z.number(),
+    currency: z.string(),
+    version: z.int().openapi({ description: 'Grows with every change.' }),
+  })
+  .openapi('FraudCase')
+
+export const CaseWithHistorySchema = CaseSchema.extend({
+  history: z
+    .array(
+      z.object({
+        at: time,
+        actor: z.string().nullable().openapi({ description: 'null: the decision about the transaction opened the case.' }),
+        action: z.enum(['opened', 'changed', 'verdict']),
+        status: caseStatus,
+        assigned_to: z.string().nullable(),
+        verdict: z.enum(VERDICTS).nullable(),
+        fraud_type: z.string().nullable(),
+        notes: z.string(),
+        evidence: z.array(z.string()),
+      }),
+    )
+    .openapi({ description: 'The newest changes, oldest first, with the values after each of them.' }),
+}).openapi('FraudCaseWithHistory')
+
+export const CaseListSchema = z
+  .object({
+    cases: z.array(CaseSchema).openapi({ description: 'Newest first.' }),
+    page: z.int(),
+    limit: z.int(),
+    total: z.int(),
+    complete: z
+      .boolean()
+      .openapi({ description: 'false: ClickHouse is away, so cases that were closed more than 30 days ago are missing.' }),
+  })
+  .openapi('FraudCaseList')
+
+export const RecordedSchema = z.object({ status: z.literal('recorded'), case_id: caseId }).openapi('RecordedFeedback')
+
+/** @param found times in epoch ms */
+export function caseJson(found: AnsweredCase): z.output<typeof CaseSchema> {
+  const { user_id, transaction_id, risk_score, decision, triggered_rules, risk_factors, amount, currency } = found.transaction
+  return {
+    case_id: found.case_id,
+    transaction_id,
+    user_id,
+    risk_score,
+    decision,
+    assigned_to: found.assigned_to,
+    status: found.status,
+    fraud_type: found.fraud_type,
+    notes: found.notes,
+    created_at: iso(found.created_at),
+    updated_at: iso(found.updated_at),
+    resolved_at: found.resolved_at === null ? null : iso(found.resolved_at),
+    verdict: found.verdict,
+    triggered_rules,
+    risk_factors,
+    amount,
+    currency,
+    version: found.version,
+  }
+}
+
+export function caseWithHistoryJson(found: FraudCase): z.output<typeof CaseWithHistorySchema> {
+  return { ...caseJson(found), history: found.history.map(entryJson) }
+}
+
+const ACTIONS = { OPENED: 'opened', CHANGED: 'changed', VERDICT: 'verdict' } as const
+
+function entryJson({ at, actor, action, status, assigned_to, verdict, fraud_type, notes, evidence }: FraudCaseEntry) {
+  return { at: iso(at), actor, action: ACTIONS[action], status, assigned_to, verdict, fraud_type, notes, evidence }
+}
+
+function iso(time: number): string {
+  return new Date(time).toISOString()
+}

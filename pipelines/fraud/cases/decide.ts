@@ -1,0 +1,145 @@
+import type { AnsweredCase, CaseAnswer } from '../../../schemas/fraud/cases/flow.ts'
+import { isFinal, mayFollow, statusAfter } from '../../../schemas/fraud/cases/transitions.ts'
+import type { FraudCase, FraudCaseCommand, FraudCaseEntry, FraudReview, FraudVerdict } from '../../../schemas/fraud/types.ts'
+import type { Decided } from '../../engine/index.ts'
+
+/** A case remembers its newest changes. All of them together fit into a record. */
+const MAX_HISTORY = 50
+const MAX_HISTORY_CHARACTERS = 200_000
+
+export interface CaseFacts {
+  /** Time of the decision, epoch ms. */
+  readonly now: number
+  /** Returns the id of a new case. Called at most once. */
+  newId(): string
+}
+
+type CaseDecision = Decided<FraudCase, CaseAnswer>
+
+/** Opens the case of a transaction. */
+export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts): FraudCase {
+  const opened: FraudCaseEntry = {
+    at: now,
+    actor: null,
+    action: 'OPENED',
+    status: 'OPEN',
+    assigned_to: null,
+    verdict: null,
+    previous_verdict: null,
+    previous_at: null,
+    fraud_type: null,
+    notes: '',
+    evidence: [],
+  }
+  return {
+    case_id: newId(),
+    version: 1,
+    transaction,
+    status: 'OPEN',
+    assigned_to: null,
+    fraud_type: null,
+    notes: '',
+    verdict: null,
+    verdict_at: null,
+    created_at: now,
+    updated_at: now,
+    resolved_at: null,
+    is_archived: false,
+    history: [opened],
+  }
+}
+
+/** Decides a request of an analyst. Without a case it makes one, if the request says from which transaction. */
+export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
+  const before = known ?? restoredCase(command) ?? (command.transaction === null ? undefined : openedCase(command.transaction, facts))
+  if (before === undefined) return { answer: { outcome: 'not_found' } }
+  if (command.version !== null && command.version !== before.version) return refused('other_version', before)
+
+  const verdict = command.verdict ?? verdictOf(command)
+  const status = verdict === undefined ? (command.status ?? before.status) : statusAfter(verdict)
+  const corrects = isFinal(before.status) && status !== before.status
+  // A suspicion, which only a verdict can express, may reopen a closed case.
+  if (!mayFollow(before.status, status) && verdict !== 'SUSPICIOUS') return refused('no_transition', before)
+  if (corrects && (command.notes ?? '').trim() === '') return refused('needs_note', before)
+
+  const after = changed(before, command, { status, verdict, now: facts.now })
+  const answer: CaseAnswer = { outcome: 'done', found: answered(after) }
+  return after === before ? { answer } : { answer, state: after }
+}
+
+/** A final status in a request is a verdict. */
+function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
+  return status !== null && isFinal(status) ? status : undefined
+}
+
+/** A closed case leaves the state after a while. The request then brings it along. */
+function restoredCase({ archived }: FraudCaseCommand): FraudCase | undefined {
+  return archived === null ? undefined : { ...(JSON.parse(archived) as FraudCase), is_archived: false }
+}
+
+interface Outcome {
+  readonly status: FraudCase['status']
+  readonly verdict: FraudVerdict | undefined
+  readonly now: number
+}
+
+/** @returns the same case if the request changes nothing */
+function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict, now }: Outcome): FraudCase {
+  const values = {
+    status,
+    assigned_to: command.assigned_to === null ? before.assigned_to : command.assigned_to.text,
+    fraud_type: command.fraud_type === null ? before.fraud_type : command.fraud_type.text,
+    notes: command.notes ?? before.notes,
+  }
+  // The kind of a confirmed fraud belongs to its label, so a change of it repeats the verdict.
+  const relabels = before.verdict !== null && values.fraud_type !== before.fraud_type
+  const given = verdict ?? (relabels ? before.verdict : null)
+  const isSame = Object.entries(values).every(([name, value]) => before[name as keyof typeof values] === value)
+  if (given === null && isSame) return before
+  const entry: FraudCaseEntry = {
+    at: now,
+    actor: command.actor,
+    action: given === null ? 'CHANGED' : 'VERDICT',
+    status,
+    assigned_to: values.assigned_to,
+    verdict: given,
+    previous_verdict: given === null ? null : before.verdict,
+    previous_at: given === null ? null : before.verdict_at,
+    fraud_type: values.fraud_type,
+    notes: command.notes ?? '',
+    evidence: command.evidence,
+  }
+  const isClosed = isFinal(status)
+  return {
+    ...before,
+    ...values,
+    version: before.version + 1,
+    verdict: given ?? before.verdict,
+    verdict_at: given === null ? before.verdict_at : now,
+    updated_at: now,
+    resolved_at: isClosed ? (given === null ? before.resolved_at : now) : null,
+    history: newest([...before.history, entry]),
+  }
+}
+
+/** Keeps the newest changes, and at least the last one. */
+function newest(history: readonly FraudCaseEntry[]): FraudCaseEntry[] {
+  let characters = 0
+  let from = history.length
+  while (from > 0 && history.length - from < MAX_HISTORY) {
+    const { notes, evidence } = history[from - 1]
+    characters += notes.length + evidence.reduce((sum, item) => sum + item.length, 0)
+    if (characters > MAX_HISTORY_CHARACTERS && from < history.length) break
+    from--
+  }
+  return history.slice(from)
+}
+
+function refused(outcome: 'no_transition' | 'needs_note' | 'other_version', before: FraudCase): CaseDecision {
+  return { answer: { outcome, found: answered(before) } }
+}
+
+/** The answer is kept for repetitions, so it does without the history. */
+function answered({ history: _history, ...rest }: FraudCase): AnsweredCase {
+  return rest
+}

@@ -1,0 +1,12 @@
+import type { FraudCase, FraudFeedback } from '../../../schemas/fraud/types.ts'
+
+/** Returns the feedback that the last change of a case gave; undefined if it gave no verdict. */
+export function feedbackOf({ case_id, transaction, history }: FraudCase): FraudFeedback | undefined {
+  const last = history.at(-1)
+  if (last === undefined || last.verdict === null) return undefined
+  const { transaction_id, user_id, device, ip, card, merchant } = transaction
+  const { verdict, previous_verdict, previous_at, fraud_type, notes, evidence, at } = last
+  const reporter = last.actor ?? ''
+  const entities = { user_id, device, ip, card, merchant }
+  return { transaction_id, case_id, verdict, previous_verdict, previous_at, fraud_type, notes, evidence, reporter, at, ...entities }
+}

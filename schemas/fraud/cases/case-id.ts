@@ -1,0 +1,50 @@
+/**
+ * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that made the id, and 12 bits that count the
+ * ids of a millisecond. They are unique, have the order of creation within a partition, and name the partition of the
+ * view that has the case. They exceed 2^53, so they are bigints inside and decimal strings in JSON.
+ */
+const EPOCH_MS = Date.UTC(2020, 0, 1)
+const PARTITION_BITS = 10n
+const SEQUENCE_BITS = 12n
+const MAX_PARTITIONS = 1 << Number(PARTITION_BITS)
+const SEQUENCES = 1n << SEQUENCE_BITS
+const MAX_ID = (1n << 63n) - 1n
+
+/**
+ * Returns a new id, greater than the last one of the partition, even if the clock goes back.
+ * @param last the newest id of this partition; undefined if there is none
+ * @param now epoch ms
+ * @throws RangeError for a partition that does not fit
+ */
+export function nextCaseId(last: string | undefined, now: number, partition: number): string {
+  if (partition >= MAX_PARTITIONS) throw new RangeError(`cases can have at most ${MAX_PARTITIONS} partitions`)
+  const clock = BigInt(now - EPOCH_MS)
+  const before = last === undefined ? undefined : partsOf(BigInt(last))
+  if (before === undefined || clock > before.time) return idOf(clock, partition, 0n)
+  const isFull = before.sequence === SEQUENCES - 1n
+  return isFull ? idOf(before.time + 1n, partition, 0n) : idOf(before.time, partition, before.sequence + 1n)
+}
+
+/** Returns the partition of a case; undefined if the text is no id of a case. */
+export function partitionOfCase(text: string): number | undefined {
+  if (!/^[1-9]\d{0,18}$/.test(text)) return undefined
+  const id = BigInt(text)
+  return id > MAX_ID ? undefined : partsOf(id).partition
+}
+
+/** Compares two ids by age, newest first. */
+export function newestFirst(a: string, b: string): number {
+  return Number(BigInt(b) > BigInt(a)) - Number(BigInt(b) < BigInt(a))
+}
+
+function idOf(time: bigint, partition: number, sequence: bigint): string {
+  return String((((time << PARTITION_BITS) | BigInt(partition)) << SEQUENCE_BITS) | sequence)
+}
+
+function partsOf(id: bigint): { readonly time: bigint; readonly partition: number; readonly sequence: bigint } {
+  return {
+    time: id >> (PARTITION_BITS + SEQUENCE_BITS),
+    partition: Number((id >> SEQUENCE_BITS) & ((1n << PARTITION_BITS) - 1n)),
+    sequence: id & (SEQUENCES - 1n),
+  }
+}

@@ -1,0 +1,25 @@
+import type { CommandFlow } from '../../commands/topics.ts'
+import type { FraudCase, FraudCaseCommand } from '../types.ts'
+import { fraudCaseCommands, fraudCases } from './topics.ts'
+
+/** A case as the answer to a command has it. */
+export type AnsweredCase = Omit<FraudCase, 'history'>
+
+/**
+ * The answer to a command about a case.
+ * - `done`: the case after it
+ * - `not_found`: there is no case, and the command does not say from which transaction to make one
+ * - `no_transition`: the status may not follow that of the case
+ * - `needs_note`: a correction of a verdict has no note
+ * - `other_version`: the case has another version than the command names
+ */
+export type CaseAnswer =
+  | { readonly outcome: 'done'; readonly found: AnsweredCase }
+  | { readonly outcome: 'not_found' }
+  | { readonly outcome: 'no_transition' | 'needs_note' | 'other_version'; readonly found: AnsweredCase }
+
+export const caseFlow: CommandFlow<FraudCaseCommand, FraudCase, CaseAnswer> = {
+  name: 'fraud-cases',
+  commands: fraudCaseCommands,
+  decisions: fraudCases,
+}

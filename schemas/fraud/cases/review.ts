@@ -1,0 +1,12 @@
+import { entitiesOf } from '../events.ts'
+import type { FraudReview, TxnScored } from '../types.ts'
+
+/** What a case needs to know of a scored transaction. */
+export type ReviewedTransaction = Omit<TxnScored, 'features' | 'ip'>
+
+export function reviewOf({ request, decision, risk_score, triggered_rules, risk_factors, scored_at }: ReviewedTransaction): FraudReview {
+  const { transaction_id, amount, currency } = request
+  const { user: _user, ...entities } = entitiesOf(request)
+  const user_id = request.payer.user_id
+  return { transaction_id, user_id, ...entities, amount, currency, decision, risk_score, triggered_rules, risk_factors, scored_at }
+}

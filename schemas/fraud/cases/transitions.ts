@@ -1,0 +1,28 @@
+import type { FraudCaseStatus, FraudVerdict } from '../types.ts'
+
+type FinalVerdict = Exclude<FraudVerdict, 'SUSPICIOUS'>
+
+/** Which statuses may follow which. A final one may only be corrected, with a note. */
+const NEXT: Readonly<Record<FraudCaseStatus, readonly FraudCaseStatus[]>> = {
+  OPEN: ['IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
+  IN_REVIEW: ['ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
+  ESCALATED: ['IN_REVIEW', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
+  CONFIRMED_FRAUD: ['FALSE_POSITIVE'],
+  FALSE_POSITIVE: ['CONFIRMED_FRAUD'],
+}
+
+export const CASE_STATUSES = Object.keys(NEXT) as FraudCaseStatus[]
+
+export function mayFollow(before: FraudCaseStatus, after: FraudCaseStatus): boolean {
+  return before === after || NEXT[before].includes(after)
+}
+
+/** Returns whether the status is a verdict, and the case is closed. */
+export function isFinal(status: FraudCaseStatus): status is FinalVerdict {
+  return status === 'CONFIRMED_FRAUD' || status === 'FALSE_POSITIVE'
+}
+
+/** A suspicion is no label, so somebody else has to look at the case, even if it was closed. */
+export function statusAfter(verdict: FraudVerdict): FraudCaseStatus {
+  return verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict
+}

@@ -1,0 +1,128 @@
+import { newestFirst, partitionOfCase } from '../../../schemas/fraud/cases/case-id.ts'
+import type { FraudCase, FraudCaseStatus } from '../../../schemas/fraud/types.ts'
+import {
+  caughtUpKey,
+  type ListReader,
+  NOT_CAUGHT_UP,
+  type View,
+  type ViewContext,
+  type ViewOperation,
+  type ViewReader,
+  viewTag,
+  withCaughtUp,
+} from '../view.ts'
+
+/**
+ * Cases of analysts. Fed by `fraud-cases` and partitioned like it. The partition also holds results of commands: see
+ * results.ts. Cases that were closed long ago are in ClickHouse only.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{fraud-cases:<p>}:case:<case_id>` | JSON of a FraudCase |
+ * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, by which the case leaves its lists |
+ * | `{fraud-cases:<p>}:status:<status>` | sorted set: ids of the cases with this status by creation time |
+ * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: those of them that are assigned to the analyst |
+ */
+export const FRAUD_CASES_VIEW = 'fraud-cases'
+
+/** In which lists a case is. */
+interface Place {
+  readonly case_id: string
+  readonly status: FraudCaseStatus
+  readonly assigned_to: string | null
+}
+
+export const fraudCasesView: View<string, FraudCase> = {
+  name: FRAUD_CASES_VIEW,
+  operationsFor(partition, transactionId, found, context) {
+    const operations = leaving(partition, context)
+    const key = transactionKey(partition, transactionId)
+    if (found === null || found.is_archived) return [...operations, { op: 'del', key }]
+    const { case_id, status, assigned_to } = found
+    const place: Place = { case_id, status, assigned_to }
+    const lists = listsOf(partition, place).map(
+      (list): ViewOperation => ({ op: 'zadd', key: list, score: found.created_at, member: case_id }),
+    )
+    return [
+      ...operations,
+      { op: 'set', key, value: JSON.stringify(place) },
+      { op: 'set', key: caseKey(partition, case_id), value: JSON.stringify(found) },
+      ...lists,
+    ]
+  },
+  heldKey: transactionKey,
+}
+
+/** Removes what the view has of a case. */
+function leaving(partition: number, context: ViewContext | undefined): ViewOperation[] {
+  if (context === undefined || context.held === null) return []
+  const place = JSON.parse(context.held) as Place
+  const lists = listsOf(partition, place).map((list): ViewOperation => ({ op: 'zrem', key: list, member: place.case_id }))
+  return [...lists, { op: 'del', key: caseKey(partition, place.case_id) }]
+}
+
+function listsOf(partition: number, { status, assigned_to }: Place): string[] {
+  const lists = [listKey(partition, status, undefined)]
+  return assigned_to === null ? lists : [...lists, listKey(partition, status, assigned_to)]
+}
+
+/** Reads a case by its id. The id names its partition. */
+export async function readCase(
+  reader: ViewReader,
+  partition: number,
+  caseId: string,
+): Promise<FraudCase | undefined | typeof NOT_CAUGHT_UP> {
+  const text = await withCaughtUp(reader, FRAUD_CASES_VIEW, partition, reader.get(caseKey(partition, caseId)))
+  return typeof text === 'string' ? (JSON.parse(text) as FraudCase) : text === null ? undefined : text
+}
+
+/** Returns whether a transaction has a case. @param partition that of the transaction's id */
+export async function hasCase(reader: ViewReader, partition: number, transactionId: string): Promise<boolean | typeof NOT_CAUGHT_UP> {
+  const text = await withCaughtUp(reader, FRAUD_CASES_VIEW, partition, reader.get(transactionKey(partition, transactionId)))
+  return text === NOT_CAUGHT_UP ? text : text !== null
+}
+
+export interface CaseListQuery {
+  readonly statuses: readonly FraudCaseStatus[]
+  /** Undefined: whoever they are assigned to. */
+  readonly assignedTo: string | undefined
+  /** How many of the newest. */
+  readonly count: number
+}
+
+/** Returns the ids of the newest cases with one of the statuses, newest first, and how many there are in all. */
+export async function listCases(
+  reader: ViewReader & ListReader,
+  partitions: number,
+  { statuses, assignedTo, count }: CaseListQuery,
+): Promise<{ readonly total: number; readonly ids: readonly string[] } | typeof NOT_CAUGHT_UP> {
+  const places = Array.from({ length: partitions }, (_, partition) => partition)
+  const keys = places.flatMap((partition) => statuses.map((status) => listKey(partition, status, assignedTo)))
+  const [lists, ...flags] = await Promise.all([
+    Promise.all(keys.map(async (key) => ({ total: await reader.zcard(key), ids: await reader.zrevrange(key, 0, count - 1) }))),
+    // Requested last: if Redis is emptied in between, the flags are gone, too.
+    ...places.map((partition) => reader.get(caughtUpKey(FRAUD_CASES_VIEW, partition))),
+  ])
+  if (flags.includes(null)) return NOT_CAUGHT_UP
+  const ids = lists.flatMap((list) => list.ids).sort(newestFirst)
+  return { total: lists.reduce((sum, list) => sum + list.total, 0), ids: ids.slice(0, count) }
+}
+
+/** Returns those of the cases that still exist, in the given order. */
+export async function readCases(reader: ViewReader, ids: readonly string[]): Promise<FraudCase[]> {
+  const texts = await Promise.all(ids.map((id) => reader.get(caseKey(partitionOfCase(id) ?? 0, id))))
+  return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as FraudCase]))
+}
+
+function caseKey(partition: number, caseId: string): string {
+  return `${viewTag(FRAUD_CASES_VIEW, partition)}:case:${caseId}`
+}
+
+function transactionKey(partition: number, transactionId: string): string {
+  return `${viewTag(FRAUD_CASES_VIEW, partition)}:txn:${transactionId}`
+}
+
+function listKey(partition: number, status: FraudCaseStatus, assignedTo: string | undefined): string {
+  const tag = viewTag(FRAUD_CASES_VIEW, partition)
+  return assignedTo === undefined ? `${tag}:status:${status}` : `${tag}:assigned:${status}:${assignedTo}`
+}

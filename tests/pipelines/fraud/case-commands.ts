@@ -1,0 +1,26 @@
+import { reviewOf } from '../../../schemas/fraud/cases/review.ts'
+import type { FraudCaseCommand, FraudReview } from '../../../schemas/fraud/types.ts'
+import { type Payment, pay } from '../../schemas/fraud/payments.ts'
+import { scored } from './scored.ts'
+
+/** Returns what a case shows of a transaction with decision REVIEW. */
+export function review(payment: Payment = {}): FraudReview {
+  return reviewOf({ ...scored(pay(payment)), decision: 'REVIEW', risk_score: 612, triggered_rules: ['r1'] })
+}
+
+/** Returns a request of an analyst that asks for nothing else. */
+export function caseCommand(asked: Partial<FraudCaseCommand>): FraudCaseCommand {
+  return {
+    actor: 'ann',
+    verdict: null,
+    status: null,
+    assigned_to: null,
+    fraud_type: null,
+    notes: null,
+    evidence: [],
+    version: null,
+    transaction: null,
+    archived: null,
+    ...asked,
+  }
+}

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { newestFirst, nextCaseId, partitionOfCase } from '../../../schemas/fraud/cases/case-id.ts'
+import { NOON } from './payments.ts'
+
+test('ids grow, whatever the clock does, and name their partition', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: -5, max: 2 }), { maxLength: 200 }), fc.integer({ min: 0, max: 1_023 }), (steps, partition) => {
+      let now = NOON
+      let last: string | undefined
+      for (const step of steps) {
+        now += step
+        const id = nextCaseId(last, now, partition)
+        if (last !== undefined) expect(BigInt(id) > BigInt(last)).toBe(true)
+        expect(partitionOfCase(id)).toBe(partition)
+        last = id
+      }
+    }),
+  )
+})
+
+test('ids of a full millisecond go on in the next one', () => {
+  const ids = new Set<string>()
+  let last: string | undefined
+  for (let made = 0; made < 10_000; made++) {
+    last = nextCaseId(last, NOON, 3)
+    ids.add(last)
+  }
+  expect(ids.size).toBe(10_000)
+  expect(partitionOfCase(last!)).toBe(3)
+})
+
+test('ids of different partitions differ, exceed 2^53 and have the order of time', () => {
+  const ids = [nextCaseId(undefined, NOON, 0), nextCaseId(undefined, NOON, 1), nextCaseId(undefined, NOON + 1, 0)]
+  expect(new Set(ids).size).toBe(3)
+  for (const id of ids) expect(BigInt(id) > 2n ** 53n).toBe(true)
+  expect([ids[1], ids[2], ids[0]].sort(newestFirst)).toEqual([ids[2], ids[1], ids[0]])
+  expect(() => nextCaseId(undefined, NOON, 1_024)).toThrow(RangeError)
+})
+
+test.each(['', '0', '-1', '01', '1.5', 'x', '9223372036854775808', '1e3'])('%j is no id of a case', (text) => {
+  expect(partitionOfCase(text)).toBeUndefined()
+})
