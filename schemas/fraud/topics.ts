@@ -5,6 +5,7 @@ import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from './blocklist/topics.ts'
+import { fraudRuleTallies } from './rule-stats/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
 /** Replays after a bad week. */
@@ -83,6 +84,7 @@ export const fraudSchemas: ServiceSchemas = {
     txnScored,
     fraudFeedback,
     fraudProfiles,
+    fraudRuleTallies,
     fraudSettingsCommands,
     fraudSettingsDecisions,
     fraudRulesets,
