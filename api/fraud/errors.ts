@@ -27,4 +27,5 @@ export const fraudErrors = defineErrors({
     when: 'no such entry is on the blocklist, or it has expired',
     message: 'There is no such entry on the blocklist.',
   },
+  rule_not_found: { status: 404, when: 'no rule has this id', message: 'There is no such rule.' },
 })

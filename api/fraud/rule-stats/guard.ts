@@ -36,7 +36,6 @@ const MAX_BLOCKED_SHARE = 0.01
 const MIN_TRANSACTIONS = 1_000
 /** The longest list in messages. */
 const MAX_NAMED = 10
-const RULE_PREFIX = 'rule:'
 const PERCENT = 100
 
 export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow }: BlockGuardDeps): BlockGuard {
@@ -44,8 +43,12 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let blocked = new Map<string, number>()
   let recent: BlockCounts = { scored: 0, blocked: new Map() }
   let alert: string | undefined
-  gauge(registry, 'fraud_blocked_ratio', 'Share of transactions of all API processes that were blocked in five minutes', () => shareOf(recent))
-  gauge(registry, 'fraud_blocks_alert', '1 while more transactions are blocked than only a wrong rule explains', () => Number(alert !== undefined))
+  gauge(registry, 'fraud_blocked_ratio', 'Share of transactions of all API processes that were blocked in five minutes', () =>
+    shareOf(recent),
+  )
+  gauge(registry, 'fraud_blocks_alert', '1 while more transactions are blocked than only a wrong rule explains', () =>
+    Number(alert !== undefined),
+  )
   const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow')
 
   /** Returns what this process has counted since the last call. */
@@ -72,12 +75,14 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
 
   /** The blocklist and the models do not become better without a rule, so only what rules blocked counts here. */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
-    const byRules = [...recent.blocked].filter(([cause]) => cause.startsWith(RULE_PREFIX))
-    const sum = byRules.reduce((total, [, count]) => total + count, 0)
-    if (sum / recent.scored <= MAX_BLOCKED_SHARE) return
-    const newest = newestOf(ruleSet(), new Set(byRules.map(([cause]) => cause.slice(RULE_PREFIX.length))))
+    const blocking = ruleSet()
+      .live.map(({ rule }) => rule)
+      .filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
+    const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
+    if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
+    const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
     // Until its blocks have left the window, they say nothing about the rules that remain.
-    if (newest === undefined || !(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
+    if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
       moved.inc()
@@ -92,7 +97,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     scored({ winner, verdict: { decision, reason } }) {
       scored++
       if (decision !== 'BLOCK') return
-      const cause = reason === 'rule' && winner !== undefined ? RULE_PREFIX + winner.rule_id : reason
+      const cause = reason === 'rule' && winner !== undefined ? causeOf(winner) : reason
       blocked.set(cause, (blocked.get(cause) ?? 0) + 1)
     },
     async tick() {
@@ -113,19 +118,25 @@ function shareOf({ scored, blocked }: BlockCounts): number {
   return scored === 0 ? 0 : sum / scored
 }
 
+/** What an earlier form of a rule has blocked says nothing about the rule as it is now, so the form is named as well. */
+function causeOf({ rule_id, updated_at }: Rule): string {
+  return `rule:${updated_at}:${rule_id}`
+}
+
+/** Returns a cause as people read it: `rule <rule_id>`, or another name. */
+function nameOf(cause: string): string {
+  return cause.replace(/^rule:\d+:/, 'rule ')
+}
+
 /** Returns the causes with most blocks. */
-function strongest({ blocked }: BlockCounts): [cause: string, count: number][] {
-  return [...blocked].sort(([, one], [, other]) => other - one).slice(0, MAX_NAMED)
+function strongest({ blocked }: BlockCounts): [name: string, count: number][] {
+  const byName = new Map<string, number>()
+  for (const [cause, count] of blocked) byName.set(nameOf(cause), (byName.get(nameOf(cause)) ?? 0) + count)
+  return [...byName].sort(([, one], [, other]) => other - one).slice(0, MAX_NAMED)
 }
 
 function describe(counts: BlockCounts): string {
-  const causes = strongest(counts).map(([cause, count]) => `${cause} (${count})`)
+  const causes = strongest(counts).map(([name, count]) => `${name} (${count})`)
   const percent = (shareOf(counts) * PERCENT).toFixed(1)
   return `${percent} % of ${counts.scored} transactions were blocked in five minutes, by ${causes.join(', ')}`
-}
-
-/** Returns the rule in force that was changed last, of those that block and have blocked. */
-function newestOf({ live }: RuleSet, blocking: ReadonlySet<string>): Rule | undefined {
-  const rules = live.map(({ rule }) => rule).filter(({ rule_id, action }) => action === 'BLOCK' && blocking.has(rule_id))
-  return rules.reduce<Rule | undefined>((newest, rule) => (newest === undefined || rule.updated_at > newest.updated_at ? rule : newest), undefined)
 }

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { type RuleHour } from '../../../state/tables/fraud/rule-tallies.ts'
+import type { RuleHour } from '../../../state/tables/fraud/rule-tallies.ts'
 
 const DAY_MS = 86_400_000
 /** How far the series goes back. */

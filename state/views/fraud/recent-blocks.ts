@@ -6,7 +6,7 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  *
  * | key | value |
  * |---|---|
- * | `{fraud-blocks}:slot:<number>` | hash: `scored`, and blocks by cause: `rule:<rule_id>` or another name; 15 s of one clock |
+ * | `{fraud-blocks}:slot:<number>` | hash of 15 s: `scored`, and the number of blocks by cause |
  * | `{fraud-blocks}:acted` | present for a while after the guard has acted: the rule |
  */
 const TAG = '{fraud-blocks}'
