@@ -1,4 +1,5 @@
-import { fraudFeedback, fraudProfiles, fraudRuleTallies, txnScored } from '../../schemas/fraud/topics.ts'
+import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
+import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
 import { fraudFeaturesTable } from '../../state/tables/fraud/features.ts'
 import { fraudFeedbackTable } from '../../state/tables/fraud/feedback.ts'
 import { fraudRuleTalliesTable } from '../../state/tables/fraud/rule-tallies.ts'

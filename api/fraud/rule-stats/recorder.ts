@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Registry } from 'prom-client'
-import { fraudRuleTallies } from '../../../schemas/fraud/topics.ts'
+import { fraudRuleTallies } from '../../../schemas/fraud/rule-stats/topics.ts'
 import type { FraudRuleTallies } from '../../../schemas/fraud/types.ts'
 import { factBuffer } from '../../kit/fact-buffer.ts'
 import type { KafkaFacts } from '../../kit/facts.ts'
