@@ -1,28 +1,78 @@
+import { systemRuntime } from '../../runtime/system.ts'
+import { fraudProfiles } from '../../schemas/fraud/topics.ts'
+import { FRAUD_PROFILES_VIEW } from '../../state/views/fraud/profiles.ts'
+import { addressRanges } from '../kit/client-address.ts'
+import { viewProbe } from '../kit/readiness.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
 import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
+import { openIpFacts } from './ip/ip-facts.ts'
+import { NO_MODELS } from './no-models.ts'
 import type { FraudPart } from './part.ts'
+import { entityProfiles } from './profiles/entity-profiles.ts'
+import { profilesPart } from './profiles/part.ts'
+import { keptAnswers } from './score/kept-answers.ts'
+import { scoreMeasures } from './score/measures.ts'
+import { scorePart } from './score/part.ts'
+import { scoreLog } from './score/score-log.ts'
+import { scorer } from './score/scorer.ts'
+import { stageTimes } from './score/stages.ts'
 import type { FraudSettings } from './settings.ts'
+import { openSettingsInForce } from './settings-in-force.ts'
+import { transactionFinder } from './transactions/find-transaction.ts'
+import { transactionsPart } from './transactions/part.ts'
 
 export interface FraudDeps extends ServiceKit, FraudSettings {}
 
 /** Creates the handlers of fraud scoring: docs/services/fraud.md */
 export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
+  const { facts, log, metrics, now, scripts, tables, views } = deps
   const hashes = openPersonalHashes(deps, deps.surroundings)
-  const blocklist = await openBlocklist(deps)
-  const parts: readonly FraudPart[] = [blocklistPart({ ...deps, blocklist, hashes })]
+  const ipFactsOf = openIpFacts(deps.ipSources)
+  const measures = scoreMeasures(metrics.registry, log)
+  const [settings, blocklist] = await Promise.all([openSettingsInForce(deps), openBlocklist(deps)])
+  const models = NO_MODELS
+  const inForce = [settings, blocklist, models]
+
+  const profiles = entityProfiles({
+    scripts,
+    partitionOf: (entity) => facts.partitionOf(fraudProfiles, entity),
+    onFailure: measures.onProfilesAway,
+    now,
+  })
+  const answers = keptAnswers({ scripts, keptMs: deps.answersKeptMs, onFailure: measures.onAnswersAway })
+  const findTransaction = transactionFinder({ answers, tables })
+
+  function openScoring(): FraudPart {
+    const { setTimer } = systemRuntime(log)
+    const scoring = { ...deps, ...measures, setTimer, ipFactsOf, observe: stageTimes(metrics.registry) }
+    const score = scorer({ ...scoring, settings, blocklist, models, profiles, answers, log: scoreLog(scoring) })
+    return scorePart({ ...scoring, score, hashes, gateways: deps.gateways && addressRanges(deps.gateways) })
+  }
+
+  const parts: readonly FraudPart[] = [
+    openScoring(),
+    transactionsPart(findTransaction),
+    profilesPart({ profiles, ipFactsOf, now }),
+    blocklistPart({ ...deps, blocklist, hashes }),
+  ]
   return {
     name: 'fraud',
     description: 'Scores payments, and manages the rules, the blocklist and the cases of analysts.',
     isUserId: () => true,
     errors: Object.values(fraudErrors),
-    probes: [...blocklist.probes, ...parts.flatMap(({ probes = [] }) => probes)],
+    probes: [
+      // Scoring goes on without profiles.
+      { ...viewProbe(views, facts, FRAUD_PROFILES_VIEW, fraudProfiles), optional: true },
+      ...inForce.flatMap(({ probes }) => probes),
+      ...parts.flatMap(({ probes = [] }) => probes),
+    ],
     routes: parts.flatMap(({ routes }) => routes),
     async close() {
       await Promise.all(parts.map((part) => part.close?.()))
-      await blocklist.close()
+      await Promise.all(inForce.map((one) => one.close()))
     },
   }
 }

@@ -1,9 +1,17 @@
 import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
-import { documented } from '../../settings/variables.ts'
+import { documented, wholeNumber } from '../../settings/variables.ts'
+import { addressList } from '../kit/address-list.ts'
 
 /** Minimum length of the key, which is 128 bits as text. */
 const MIN_HASH_KEY_CHARACTERS = 22
+const HOUR_MS = 3_600_000
+/** A week: older timestamps are refused. */
+const MOST_ANSWER_HOURS = 168
+
+function networks(of: string): string {
+  return `file with an address or CIDR range of ${of} per line; without it, rules see no such fact`
+}
 
 export const fraudSettings = settingsFragment({
   variables: {
@@ -12,6 +20,18 @@ export const fraudSettings = settingsFragment({
       'key for hashing e-mail addresses and phone numbers of payers; production requires one, the same for all APIs',
       'made',
     ),
+    SCORE_GATEWAYS: documented(
+      addressList.optional(),
+      'addresses or CIDR ranges of gateways that may score payments without a token or certificate; compared with the socket, never with a header',
+    ),
+    SCORE_ANSWER_HOURS: documented(
+      wholeNumber(1, MOST_ANSWER_HOURS).prefault('24'),
+      'how long a repeated transaction_id gets its first answer, and Redis holds the transaction',
+    ),
+    FRAUD_COUNTRY_DATABASE: documented(z.string().optional(), 'MaxMind DB file with the countries of IP addresses', 'bundled'),
+    FRAUD_VPN_NETWORKS: documented(z.string().optional(), networks('VPNs')),
+    FRAUD_TOR_NETWORKS: documented(z.string().optional(), networks('Tor exits')),
+    FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.FRAUD_HASH_KEY !== undefined) return
@@ -23,6 +43,15 @@ export const fraudSettings = settingsFragment({
      * those of the blocklist. If undefined, one is created in the home folder on first start.
      */
     hashKey: env.FRAUD_HASH_KEY,
+    /** Undefined: every caller needs a token or a certificate. */
+    gateways: env.SCORE_GATEWAYS,
+    answersKeptMs: env.SCORE_ANSWER_HOURS * HOUR_MS,
+    ipSources: {
+      countries: env.FRAUD_COUNTRY_DATABASE,
+      vpn: env.FRAUD_VPN_NETWORKS,
+      tor: env.FRAUD_TOR_NETWORKS,
+      datacenter: env.FRAUD_DATACENTER_NETWORKS,
+    },
   }),
 })
 

@@ -180,7 +180,15 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
       return
     case 'hdelOrSubtract': {
       const { key, field, counters, amount } = operation
-      args.push('hdelorsub', keyIndex(key), field, keyIndex(counters.key), String(amount), String(counters.fields.length), ...counters.fields)
+      args.push(
+        'hdelorsub',
+        keyIndex(key),
+        field,
+        keyIndex(counters.key),
+        String(amount),
+        String(counters.fields.length),
+        ...counters.fields,
+      )
       return
     }
     case 'zadd':

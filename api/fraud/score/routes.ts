@@ -32,7 +32,7 @@ export const scoreRoute = defineRoute({
   summary: 'Score a transaction',
   description:
     'Decides whether a payment is approved, reviewed or blocked. The answer says in `degraded` what was unavailable; scoring itself is never refused for that. A repeated transaction_id gets its first answer.',
-  auth: { kind: 'scope', scope: 'internal', orCertificate: true },
+  auth: { kind: 'scope', scope: ['internal', 'admin'], orCertificate: true },
   isExemptFromLimits: true,
   streamed,
   maxBodyBytes: MAX_BODY_BYTES,

@@ -54,7 +54,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
   for (const kind of ENTITY_KINDS) {
     const enrichment = ids[kind] === null ? undefined : enrichments[kind]
     if (enrichment === 'failed') failed.push(kind)
-    else profiles[kind] = enrichment && upToDate(kind, enrichment, reading)
+    else profiles[kind] = enrichment && upToDate(kind, enrichment, reading.id)
   }
   const amountUsd = usdOf(unitsOf(request.amount, request.currency))
   const user = userFeatures(profiles.user, { request, ids, amountUsd, reading })
@@ -77,8 +77,11 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
   return { features, failed }
 }
 
-/** Adds the transactions in flight to a profile. Folding leaves out those that the profile still holds one by one. */
-function upToDate(kind: EntityKind, { profile = NEW_PROFILE, inFlight, inFlightSeconds }: Enrichment, { id }: Reading): FraudProfile {
+/**
+ * Adds the transactions in flight to a profile. Folding leaves out those that the profile still holds one by one.
+ * @param id hash of a transaction that is not added
+ */
+export function upToDate(kind: EntityKind, { profile = NEW_PROFILE, inFlight, inFlightSeconds }: Enrichment, id: number): FraudProfile {
   const shape = PROFILE_SHAPES[kind]
   const others = inFlight.filter((event) => event.id !== id)
   return foldSeconds(foldEvents(profile, shape, others), shape, inFlightSeconds)

@@ -1,0 +1,25 @@
+import { readTransaction, readTransactionFeedback, type StoredTransaction } from '../../../state/tables/fraud/read-transaction.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
+import type { KeptAnswers } from '../score/kept-answers.ts'
+
+/**
+ * Looks a transaction up in Redis, which has it for a day, and then in ClickHouse.
+ * @returns undefined if no such transaction was scored in the last 90 days, or ClickHouse does not have it yet
+ * @throws ApiError `unavailable` if Redis does not have it and ClickHouse does not answer
+ */
+export type FindTransaction = (transactionId: string) => Promise<StoredTransaction | undefined>
+
+export interface FindTransactionDeps {
+  readonly answers: Pick<KeptAnswers, 'find'>
+  readonly tables: TableReader
+}
+
+export function transactionFinder({ answers, tables }: FindTransactionDeps): FindTransaction {
+  return async (transactionId) => {
+    const kept = await answers.find(transactionId).catch(() => undefined)
+    if (kept === undefined) return await readTransaction(tables, transactionId)
+    // Without ClickHouse, the rest of the answer is still of use.
+    const feedback = await readTransactionFeedback(tables, transactionId).catch(() => null)
+    return { scored: kept, feedback }
+  }
+}

@@ -1,0 +1,41 @@
+import { z } from '@hono/zod-openapi'
+import type { StoredTransaction } from '../../../state/tables/fraud/read-transaction.ts'
+import { answerOf } from '../score/answer.ts'
+import { ScoreAnswerSchema } from '../score/model.ts'
+
+const value = z.union([z.number(), z.string(), z.boolean(), z.null()])
+
+export const TransactionSchema = z
+  .object({
+    transaction_id: z.string(),
+    request: z.record(z.string(), z.unknown()).openapi({
+      description: 'The request; null: missing. E-mail address and phone number are `email_hash` and `phone_hash`.',
+    }),
+    features: z
+      .record(z.string(), value)
+      .nullable()
+      .openapi({ description: 'The features as scored; null: missing. All are null after 30 days.' }),
+    ip: z.record(z.string(), value).openapi({ description: 'What was known of the IP address.' }),
+    answer: ScoreAnswerSchema,
+    shadow_rules: z.array(z.string()).openapi({ description: 'The rules in shadow that matched.' }),
+    scored_at: z.string(),
+    feedback: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .openapi({ description: 'The newest verdict; null without one, and while ClickHouse is away.' }),
+  })
+  .openapi('ScoredTransaction')
+
+export function transactionJson({ scored, feedback }: StoredTransaction): z.output<typeof TransactionSchema> {
+  const { request, ip, features, shadow_rules, scored_at } = scored
+  return {
+    transaction_id: request.transaction_id,
+    request: { ...request, timestamp: new Date(request.timestamp).toISOString() },
+    features: features && { ...features },
+    ip: { ...ip },
+    answer: answerOf(scored),
+    shadow_rules,
+    scored_at: new Date(scored_at).toISOString(),
+    feedback: feedback && { ...feedback, at: new Date(feedback.at).toISOString() },
+  }
+}
