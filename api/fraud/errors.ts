@@ -38,4 +38,39 @@ export const fraudErrors = defineErrors({
     when: 'somebody else has changed the case since the given `version`; `case` shows it as it is now',
     message: 'The case has another version. Read it again.',
   },
+  invalid_condition: {
+    status: 400,
+    when: 'the condition of a rule cannot be used; `details` has each fault with its position, what was expected, and the nearest name',
+    message: 'The condition cannot be used. See details.',
+  },
+  rule_not_found: {
+    status: 404,
+    when: 'no rule has this rule_id',
+    message: 'No rule has this rule_id.',
+  },
+  ruleset_version_not_found: {
+    status: 404,
+    when: 'the rule set has no such version, or it is not one of the last 50',
+    message: 'There is no such version of the rule set, or it is not one of the last 50.',
+  },
+  settings_limit_reached: {
+    status: 409,
+    when: 'the change would exceed a limit of the rules, lists or snoozes; the message names it',
+    message: 'The change would exceed a limit.',
+  },
+  backtest_not_found: {
+    status: 404,
+    when: 'no such back-test was started in the last 24 hours',
+    message: 'There is no such back-test, or its result is no longer kept.',
+  },
+  backtest_running: {
+    status: 409,
+    when: 'the caller has a back-test running; `job_id` names it',
+    message: 'Your previous back-test is still running. Wait until it has ended.',
+  },
+  backtests_full: {
+    status: 503,
+    when: 'this process runs as many back-tests as it may; `Retry-After` says when to try again',
+    message: 'Too many back-tests are running. Try again shortly.',
+  },
 })

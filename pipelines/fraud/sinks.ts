@@ -1,8 +1,10 @@
 import { fraudCases } from '../../schemas/fraud/cases/topics.ts'
+import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
 import { fraudCasesTable } from '../../state/tables/fraud/cases.ts'
 import { fraudFeaturesTable } from '../../state/tables/fraud/features.ts'
 import { fraudFeedbackTable } from '../../state/tables/fraud/feedback.ts'
+import { fraudRuleTalliesTable } from '../../state/tables/fraud/rule-tallies.ts'
 import { fraudTransactionsTable } from '../../state/tables/fraud/transactions.ts'
 import { fraudCasesView } from '../../state/views/fraud/cases.ts'
 import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
@@ -19,4 +21,5 @@ export const fraudBulkSinks: readonly SinkDeclaration[] = [
   tableSink('fraud-features-table', fraudFeaturesTable, txnScored),
   tableSink('fraud-feedback-table', fraudFeedbackTable, fraudFeedback),
   tableSink('fraud-cases-table', fraudCasesTable, fraudCases),
+  tableSink('fraud-rule-tallies-table', fraudRuleTalliesTable, fraudRuleTallies),
 ]

@@ -6,6 +6,7 @@ import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from './blocklist/topics.ts'
 import { fraudCaseCommands, fraudCases, fraudReviews } from './cases/topics.ts'
+import { fraudRuleTallies } from './rule-stats/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
 /** Replays after a bad week. */
@@ -87,6 +88,7 @@ export const fraudSchemas: ServiceSchemas = {
     fraudReviews,
     fraudCaseCommands,
     fraudCases,
+    fraudRuleTallies,
     fraudSettingsCommands,
     fraudSettingsDecisions,
     fraudRulesets,

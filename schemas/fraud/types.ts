@@ -252,6 +252,37 @@ export interface FraudKnownUser {
 
 export type FraudRiskTier = 'NORMAL' | 'ELEVATED' | 'HIGH'
 
+/** What rules did in one API process since the beginning of an hour. Topic fraud-rule-tallies, key: node. A later record about the same node, hour, rule and mode replaces an earlier one. */
+export interface FraudRuleTallies {
+  /** a new one for every start of a process */
+  node: string
+  /** the hour's beginning */
+  hour: number
+  rules: FraudRuleTally[]
+}
+
+export interface FraudRuleTally {
+  rule_id: string
+  /** live or shadow */
+  mode: string
+  /** failed evaluations included */
+  evaluated: number
+  /** without snoozed matches */
+  matched: number
+  /** matches in which the rule had precedence over all others that matched */
+  decided: number
+  /** matches that a snooze suppressed */
+  snoozed: number
+  /** evaluations that threw */
+  failed: number
+  /** times that a shadow rule was left out for lack of time */
+  skipped: number
+  /** evaluations whose result was missing */
+  missing: number
+  /** how often each value was absent then, by field; list:<name> is a list that does not exist */
+  missing_by: { [key: string]: number }
+}
+
 /** One of the settings of fraud scoring. Topic fraud-rulesets (compacted) and store settings of fraud-settings; key: rules, list:<name>, snooze:<snooze_id>, models or counts. The field that the key names is set, and the others are null. */
 export interface FraudSetting {
   rules: null | FraudRuleSet
@@ -646,6 +677,7 @@ declare module '../load.ts' {
     'fraud/FraudFeedback': FraudFeedback
     'fraud/FraudProfile': FraudProfile
     'fraud/FraudReview': FraudReview
+    'fraud/FraudRuleTallies': FraudRuleTallies
     'fraud/FraudSetting': FraudSetting
     'fraud/FraudSettingsChange': FraudSettingsChange
     'fraud/FraudSettingsCommand': FraudSettingsCommand

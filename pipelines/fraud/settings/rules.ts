@@ -1,7 +1,7 @@
-import { isActive, MAX_ACTIVE_RULES } from '../../../schemas/fraud/rules/rule.ts'
 import type { FraudSettingsAnswer } from '../../../schemas/fraud/settings/flow.ts'
 import { initialRuleSet } from '../../../schemas/fraud/settings/initial.ts'
-import { jsonBytes, KEPT_VERSIONS, MAX_RULE_SET_BYTES, MAX_RULES } from '../../../schemas/fraud/settings/limits.ts'
+import { KEPT_VERSIONS } from '../../../schemas/fraud/settings/limits.ts'
+import { exceededRuleLimit } from '../../../schemas/fraud/settings/rule-limits.ts'
 import type { FraudRule, FraudRuleSet, FraudSettingsCommand } from '../../../schemas/fraud/types.ts'
 
 /** A new version of the rule set, or the reason why there is none. */
@@ -75,25 +75,9 @@ function nextVersion(
   { actor, action }: FraudSettingsCommand,
   now: number,
 ): RulesDecision {
-  const limit = exceededLimit(current, rules, now)
+  const limit = exceededRuleLimit(current.rules, rules, now)
   if (limit !== undefined) return { refused: { outcome: 'limit', limit } }
   const version = current.version + 1
   const entry = { version, changed_by: actor, at: now, action, rule_id: rule?.rule_id ?? null, rules: rules.length }
   return { next: { version, rules, history: [entry, ...current.history].slice(0, KEPT_VERSIONS) }, rule }
-}
-
-/** Returns the limit that a change would exceed. A change that makes a set smaller is always allowed. */
-function exceededLimit(current: FraudRuleSet, rules: readonly FraudRule[], now: number): string | undefined {
-  const active = activeCount(rules, now)
-  if (active > MAX_ACTIVE_RULES && active > activeCount(current.rules, now)) return `At most ${MAX_ACTIVE_RULES} rules may be active.`
-  if (rules.length > MAX_RULES && rules.length > current.rules.length)
-    return `There may be at most ${MAX_RULES} rules. Remove some that are disabled.`
-  const bytes = jsonBytes(rules)
-  if (bytes > MAX_RULE_SET_BYTES && bytes > jsonBytes(current.rules))
-    return `All rules together may have at most ${MAX_RULE_SET_BYTES} bytes.`
-  return undefined
-}
-
-function activeCount(rules: readonly FraudRule[], now: number): number {
-  return rules.filter((rule) => isActive(rule, now)).length
 }

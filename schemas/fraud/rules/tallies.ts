@@ -1,10 +1,12 @@
 import type { Condition } from './compile.ts'
 import type { Facts, Lists } from './facts.ts'
+import type { RuleMode } from './rule.ts'
 import type { CompiledRule, RuleSet } from './rule-set.ts'
 
 /** What a rule did since the counters began. */
 export interface RuleTally {
   readonly rule_id: string
+  readonly mode: RuleMode
   /** Evaluations, failed ones included. */
   readonly evaluated: number
   readonly matched: number
@@ -96,7 +98,7 @@ export class RuleTallies {
       const { causes, ...counts } = this.#counters[index]
       const names = [...condition.needs.map(({ name }) => name), ...condition.lists.map(listCause), ARITHMETIC]
       const missing_by = new Map(names.map((name, position) => [name, causes[position]] as const).filter(([, count]) => count > 0))
-      return { rule_id: rule.rule_id, ...counts, missing_by }
+      return { rule_id: rule.rule_id, mode: rule.mode, ...counts, missing_by }
     })
   }
 }

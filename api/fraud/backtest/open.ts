@@ -1,0 +1,92 @@
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import { readRuleSetVersion } from '../../../state/views/fraud/rule-sets.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import { ApiError, invalidRequest } from '../../kit/errors.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { caughtUp } from '../../kit/readiness.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { fraudErrors } from '../errors.ts'
+import type { SettingsInForce } from '../in-force.ts'
+import type { FraudPart } from '../part.ts'
+import { backtestJobs } from './jobs.ts'
+import { type BacktestReport, type BacktestRequest, jobJson } from './model.ts'
+import { startReplay } from './process/start.ts'
+import { readBacktestRoute, startBacktestRoute } from './routes.ts'
+import { type TestedRules, testedRules } from './tested-rules.ts'
+
+export interface BacktestDeps extends Pick<ServiceKit, 'scripts' | 'views' | 'commands' | 'state' | 'log' | 'now'> {
+  readonly settings: Pick<SettingsInForce, 'ruleSet' | 'lists' | 'snoozes' | 'policy'> & {
+    readonly rules: { readonly version: number; readonly rules: readonly Rule[] }
+  }
+}
+
+const DAY_MS = 86_400_000
+/** Features are kept for 30 days. A period may begin a little earlier, because requests take time. */
+const MAX_AGE_MS = 31 * DAY_MS
+const RETRY_AFTER_SECONDS = 30
+
+/** What a reader of a report must know. */
+const NOTES = [
+  'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
+  'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',
+]
+
+/** Runs rules over logged transactions, in processes of their own. */
+export function openBacktest({ scripts, views, commands, state, log, now, settings }: BacktestDeps): FraudPart {
+  const jobs = backtestJobs({ scripts, log, now })
+
+  function replayOf(request: BacktestRequest, { version, rules, lists: needed }: TestedRules) {
+    const at = now()
+    const { lists, snoozes, policy } = settings
+    const query = { from: Date.parse(request.from), to: Date.parse(request.to), limit: request.sample }
+    const order = { version: version ?? 0, rules, policy, query, clickhouse: state.clickhouse }
+    const read = { lists: new Map([...lists].filter(([name]) => needed.has(name))), snoozes, order }
+    const report = ({ result, available }: Awaited<ReturnType<typeof startReplay>['done']>) => ({
+      from: new Date(query.from).toISOString(),
+      to: new Date(query.to).toISOString(),
+      available,
+      ruleset_version: version,
+      policy_version: policy.version,
+      as_of: new Date(at).toISOString(),
+      notes: NOTES,
+      ...result,
+    })
+    return {
+      run: (onProgress: Parameters<typeof startReplay>[1]) => startReplay(read, onProgress),
+      report: report as (found: unknown) => BacktestReport,
+    }
+  }
+
+  return {
+    routes: [
+      bind(startBacktestRoute, async (input) => {
+        const { body } = input
+        const { subject } = input.caller!
+        checkPeriod(body, now())
+        const known = {
+          current: settings.rules,
+          ruleSet: settings.ruleSet,
+          ofVersion: async (version: number) => caughtUp(await readRuleSetVersion(views, version)),
+        }
+        const tested = await testedRules(body, known, subject, now())
+        const { id } = await commands.open(input, ['startBacktest', body])
+        const started = await jobs.start({ jobId: id, subject }, replayOf(body, tested))
+        if (started.outcome === 'caller_busy') throw new ApiError(fraudErrors.backtest_running, { fields: { job_id: started.jobId } })
+        if (started.outcome === 'full') throw new ApiError(fraudErrors.backtests_full, { retryAfter: RETRY_AFTER_SECONDS })
+        return jsonAnswer(202, { job_id: id }, PRIVATE)
+      }),
+      bind(readBacktestRoute, async ({ params: { job_id } }) => {
+        const found = await jobs.read(job_id)
+        if (found === undefined) throw new ApiError(fraudErrors.backtest_not_found)
+        return jsonAnswer(200, jobJson(job_id, found), PRIVATE)
+      }),
+    ],
+    close: () => jobs.close(),
+  }
+}
+
+function checkPeriod({ from, to }: BacktestRequest, now: number): void {
+  if (Date.parse(from) >= Date.parse(to)) throw invalidRequest('body.to', 'must be later than from')
+  if (Date.parse(from) < now - MAX_AGE_MS) throw invalidRequest('body.from', 'must be within the last 30 days, for which features are kept')
+}

@@ -1,0 +1,98 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Compiled, compileCondition } from '../../../schemas/fraud/rules/compile.ts'
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { RuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
+import { exceededRuleLimit } from '../../../schemas/fraud/settings/rule-limits.ts'
+import { ApiError, invalidRequest } from '../../kit/errors.ts'
+import { fraudErrors } from '../errors.ts'
+import type { BacktestRequest } from './model.ts'
+import type { RuleDraft } from './rule-body.ts'
+
+/** The rules that a back-test evaluates. */
+export interface TestedRules {
+  /** Null for drafts. */
+  readonly version: number | null
+  readonly rules: readonly Rule[]
+  /** Names of the lists that they read. */
+  readonly lists: ReadonlySet<string>
+}
+
+/** What a back-test knows of the rules. */
+export interface KnownRules {
+  /** All rules in force, also those that are disabled, and their version. */
+  readonly current: { readonly version: number; readonly rules: readonly Rule[] }
+  readonly ruleSet: RuleSet
+  /** Returns the rules of a version that can be restored. */
+  ofVersion(version: number): Promise<readonly Rule[] | undefined>
+}
+
+/** Compiling so many conditions takes about a millisecond. Requests are handled in between. */
+const CONDITIONS_PER_TURN = 20
+
+/**
+ * Returns the rules that a request asks for. It refuses what a change of the live rules would refuse.
+ * @param author the subject of the caller's token
+ * @param now epoch ms
+ */
+export async function testedRules(request: BacktestRequest, known: KnownRules, author: string, now: number): Promise<TestedRules> {
+  const { current, ruleSet } = known
+  const { rule, rules, ruleset_version: version } = request
+  const compile = compiler(ruleSet)
+
+  async function listsOf(tested: readonly Rule[]): Promise<ReadonlySet<string>> {
+    const names = new Set<string>()
+    for (const { condition } of tested) {
+      const compiled = await compile(condition)
+      if (compiled.ok) for (const list of compiled.condition.lists) names.add(list)
+    }
+    return names
+  }
+
+  async function ruleOf(draft: RuleDraft, place: string): Promise<Rule> {
+    const compiled = await compile(draft.condition)
+    if (!compiled.ok) {
+      const details = compiled.faults.map((fault) => ({ path: `${place}.condition`, ...fault }))
+      throw new ApiError(fraudErrors.invalid_condition, { details })
+    }
+    return { ...draft, created_by: author, created_at: now, updated_at: now }
+  }
+
+  async function drafted(): Promise<readonly Rule[]> {
+    const drafts: Rule[] = []
+    for (const [index, draft] of (rules ?? [rule!]).entries()) {
+      drafts.push(await ruleOf(draft, rules === undefined ? 'body.rule' : `body.rules[${index}]`))
+    }
+    const ids = new Set(drafts.map(({ rule_id }) => rule_id))
+    if (ids.size < drafts.length) throw invalidRequest('body.rules', 'Each rule_id may occur once.')
+    const tested = rules === undefined ? [...current.rules.filter(({ rule_id }) => !ids.has(rule_id)), ...drafts] : drafts
+    const limit = exceededRuleLimit(rules === undefined ? current.rules : [], tested, now)
+    if (limit !== undefined) throw new ApiError(fraudErrors.settings_limit_reached, { message: limit })
+    return tested
+  }
+
+  async function stored(): Promise<readonly Rule[]> {
+    if (version === undefined || version === current.version) return current.rules
+    const found = await known.ofVersion(version)
+    if (found === undefined) throw new ApiError(fraudErrors.ruleset_version_not_found)
+    return found
+  }
+
+  const isDraft = rule !== undefined || rules !== undefined
+  const tested = isDraft ? await drafted() : await stored()
+  return { version: isDraft ? null : (version ?? current.version), rules: tested, lists: await listsOf(tested) }
+}
+
+/** Returns a function that compiles conditions without delaying other requests. Those in force are compiled already. */
+function compiler(ruleSet: RuleSet): (text: string) => Promise<Compiled> {
+  const known = new Map<string, Compiled>(ruleSet.rules.map(({ rule, condition }) => [rule.condition, { ok: true, condition }]))
+  let compiled = 0
+  return async function compile(text) {
+    let result = known.get(text)
+    if (result === undefined) {
+      if (++compiled % CONDITIONS_PER_TURN === 0) await nextTurn()
+      result = compileCondition(text)
+      known.set(text, result)
+    }
+    return result
+  }
+}

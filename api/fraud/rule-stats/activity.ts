@@ -1,0 +1,17 @@
+import type { Verdict } from '../../../schemas/fraud/decision/decide.ts'
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
+
+/** What scoring reports about one new transaction. */
+export interface ScoredActivity {
+  /** The counters that its evaluation has used. */
+  readonly tallies: RuleTallies
+  /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
+  readonly winner: Rule | undefined
+  readonly verdict: Pick<Verdict, 'decision' | 'reason'>
+}
+
+/** Observes what scoring decides. It must be fast and must not throw, since scoring waits for it. */
+export interface ScoringObserver {
+  scored(activity: ScoredActivity): void
+}

@@ -1,0 +1,142 @@
+import type { Registry } from 'prom-client'
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { RuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
+import { addBlocks, BLOCKS_WINDOW_MS, type BlockCounts, claimGuard, releaseGuard } from '../../../state/views/fraud/recent-blocks.ts'
+import type { ViewScripts } from '../../../state/views/view.ts'
+import type { Logger } from '../../kit/logging.ts'
+import { counter, gauge } from '../../kit/metrics.ts'
+import type { ReadinessProbe } from '../../kit/readiness.ts'
+import type { ScoredActivity } from './activity.ts'
+
+/** Looks for a share of blocked transactions that only a wrong rule explains. */
+export interface BlockGuard {
+  /** Counts a transaction. */
+  scored(activity: Pick<ScoredActivity, 'winner' | 'verdict'>): void
+  /** Publishes the counts of this process, and judges those of all. Never throws. */
+  tick(): Promise<void>
+  /** Names the rules while the alert lasts. */
+  readonly probe: ReadinessProbe
+}
+
+export interface BlockGuardDeps {
+  readonly scripts: ViewScripts
+  readonly registry: Registry
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** The rules in force. */
+  ruleSet(): RuleSet
+  /** Puts a rule into shadow; undefined: the guard only raises the alert. */
+  readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
+}
+
+/** About 0.3 % of transactions are blocked normally, and above this a rule is likely to be wrong. */
+const MAX_BLOCKED_SHARE = 0.01
+/** With fewer transactions in five minutes, a few blocks would already exceed the share. */
+const MIN_TRANSACTIONS = 1_000
+/** The longest list in messages. */
+const MAX_NAMED = 10
+const PERCENT = 100
+
+export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow }: BlockGuardDeps): BlockGuard {
+  let scored = 0
+  let blocked = new Map<string, number>()
+  let recent: BlockCounts = { scored: 0, blocked: new Map() }
+  let alert: string | undefined
+  gauge(registry, 'fraud_blocked_ratio', 'Share of transactions of all API processes that were blocked in five minutes', () =>
+    shareOf(recent),
+  )
+  gauge(registry, 'fraud_blocks_alert', '1 while more transactions are blocked than only a wrong rule explains', () =>
+    Number(alert !== undefined),
+  )
+  const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow')
+
+  /** Returns what this process has counted since the last call. */
+  function take(): BlockCounts {
+    const taken = { scored, blocked }
+    scored = 0
+    blocked = new Map()
+    return taken
+  }
+
+  async function judge(): Promise<void> {
+    const share = shareOf(recent)
+    if (recent.scored < MIN_TRANSACTIONS || share <= MAX_BLOCKED_SHARE) {
+      if (alert !== undefined) log.info({ share, transactions: recent.scored }, 'fraud_blocks_normal')
+      alert = undefined
+      return
+    }
+    if (alert === undefined) {
+      log.error({ share, transactions: recent.scored, blocked: Object.fromEntries(strongest(recent)) }, 'fraud_blocks_too_many')
+    }
+    alert = describe(recent)
+    if (moveToShadow !== undefined) await act(moveToShadow)
+  }
+
+  /** The blocklist and the models do not become better without a rule, so only what rules blocked counts here. */
+  async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
+    const blocking = ruleSet()
+      .live.map(({ rule }) => rule)
+      .filter((rule) => rule.action === 'BLOCK' && recent.blocked.has(causeOf(rule)))
+    const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
+    if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
+    const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
+    // Until its blocks have left the window, they say nothing about the rules that remain.
+    if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
+    try {
+      await move(newest)
+      moved.inc()
+      log.error({ rule: newest.rule_id, share: shareOf(recent) }, 'fraud_guard_moved_rule_to_shadow')
+    } catch (error) {
+      log.error({ rule: newest.rule_id, reason: (error as Error).message }, 'fraud_guard_cannot_act')
+      await releaseGuard(scripts)
+    }
+  }
+
+  return {
+    scored({ winner, verdict: { decision, reason } }) {
+      scored++
+      if (decision !== 'BLOCK') return
+      const cause = reason === 'rule' && winner !== undefined ? causeOf(winner) : reason
+      blocked.set(cause, (blocked.get(cause) ?? 0) + 1)
+    },
+    async tick() {
+      try {
+        recent = await addBlocks(scripts, now(), take())
+        await judge()
+      } catch (error) {
+        // Counts of these seconds are lost, which hardly changes a share.
+        log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
+      }
+    },
+    probe: { name: 'fraud blocks', optional: true, check: async () => alert },
+  }
+}
+
+function shareOf({ scored, blocked }: BlockCounts): number {
+  const sum = [...blocked.values()].reduce((total, count) => total + count, 0)
+  return scored === 0 ? 0 : sum / scored
+}
+
+/** What an earlier form of a rule has blocked says nothing about the rule as it is now, so the form is named as well. */
+function causeOf({ rule_id, updated_at }: Rule): string {
+  return `rule:${updated_at}:${rule_id}`
+}
+
+/** Returns a cause as people read it: `rule <rule_id>`, or another name. */
+function nameOf(cause: string): string {
+  return cause.replace(/^rule:\d+:/, 'rule ')
+}
+
+/** Returns the causes with most blocks. */
+function strongest({ blocked }: BlockCounts): [name: string, count: number][] {
+  const byName = new Map<string, number>()
+  for (const [cause, count] of blocked) byName.set(nameOf(cause), (byName.get(nameOf(cause)) ?? 0) + count)
+  return [...byName].sort(([, one], [, other]) => other - one).slice(0, MAX_NAMED)
+}
+
+function describe(counts: BlockCounts): string {
+  const causes = strongest(counts).map(([name, count]) => `${name} (${count})`)
+  const percent = (shareOf(counts) * PERCENT).toFixed(1)
+  return `${percent} % of ${counts.scored} transactions were blocked in five minutes, by ${causes.join(', ')}`
+}

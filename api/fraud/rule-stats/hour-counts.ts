@@ -1,0 +1,118 @@
+import type { RuleTallies, RuleTally } from '../../../schemas/fraud/rules/tallies.ts'
+import type { FraudRuleTallies, FraudRuleTally } from '../../../schemas/fraud/types.ts'
+
+const HOUR_MS = 3_600_000
+/** A record with so many rules stays far below the limit of Kafka, even if their conditions have a hundred fields. */
+const RULES_PER_RECORD = 100
+
+type Counts = Omit<FraudRuleTally, 'rule_id' | 'mode' | 'missing_by'>
+
+interface Entry {
+  readonly counts: Counts
+  readonly missingBy: Map<string, number>
+  hasChanged: boolean
+}
+
+/** The counts of one rule set at the last look. */
+interface Known {
+  readonly tallies: RuleTallies
+  before: ReadonlyMap<string, RuleTally>
+}
+
+/**
+ * Adds up what the rules of a process did since the beginning of the hour. Counts that are sent again replace those
+ * before, so a record that gets lost, or arrives twice, changes nothing in the end.
+ */
+export class HourCounts {
+  readonly #node: string
+  #hour: number
+  #known: Known | undefined
+  #entries = new Map<string, Entry>()
+
+  constructor(node: string, now: number) {
+    this.#node = node
+    this.#hour = hourOf(now)
+  }
+
+  /** Notes an evaluation. Every rule set has tallies of its own, and those of the previous one are read a last time. */
+  evaluated(tallies: RuleTallies): void {
+    if (this.#known?.tallies === tallies) return
+    this.#look()
+    this.#known = { tallies, before: new Map() }
+  }
+
+  /** Notes that a rule had precedence. */
+  decided(ruleId: string): void {
+    const { counts } = this.#entry(ruleId, 'live')
+    counts.decided++
+  }
+
+  /** Returns whether the hour of these counts is over. */
+  isOver(now: number): boolean {
+    return hourOf(now) !== this.#hour
+  }
+
+  /** Returns the records about all rules that have changed since the last call. */
+  take(now: number): FraudRuleTallies[] {
+    this.#look()
+    const rules: FraudRuleTally[] = []
+    for (const [key, entry] of this.#entries) {
+      if (!entry.hasChanged) continue
+      entry.hasChanged = false
+      const [mode, rule_id] = splitKey(key)
+      rules.push({ rule_id, mode, ...entry.counts, missing_by: Object.fromEntries(entry.missingBy) })
+    }
+    const records: FraudRuleTallies[] = []
+    for (let at = 0; at < rules.length; at += RULES_PER_RECORD) {
+      records.push({ node: this.#node, hour: this.#hour, rules: rules.slice(at, at + RULES_PER_RECORD) })
+    }
+    if (this.isOver(now)) {
+      this.#hour = hourOf(now)
+      this.#entries = new Map()
+    }
+    return records
+  }
+
+  /** Adds what the tallies have counted since the last look. */
+  #look(): void {
+    if (this.#known === undefined) return
+    const { before } = this.#known
+    const after = new Map(this.#known.tallies.read().map((tally) => [tally.rule_id, tally]))
+    for (const [ruleId, tally] of after) this.#add(tally, before.get(ruleId))
+    this.#known.before = after
+  }
+
+  #add(tally: RuleTally, before: RuleTally | undefined): void {
+    if (tally.evaluated === (before?.evaluated ?? 0) && tally.skipped === (before?.skipped ?? 0)) return
+    const { counts, missingBy } = this.#entry(tally.rule_id, tally.mode)
+    for (const name of ['evaluated', 'matched', 'snoozed', 'failed', 'skipped', 'missing'] as const) {
+      counts[name] += tally[name] - (before?.[name] ?? 0)
+    }
+    for (const [cause, count] of tally.missing_by) {
+      const more = count - (before?.missing_by.get(cause) ?? 0)
+      if (more > 0) missingBy.set(cause, (missingBy.get(cause) ?? 0) + more)
+    }
+  }
+
+  /** Returns the entry of a rule that changes. */
+  #entry(ruleId: string, mode: string): Entry {
+    const key = `${mode} ${ruleId}`
+    let entry = this.#entries.get(key)
+    if (entry === undefined) {
+      const counts = { evaluated: 0, matched: 0, decided: 0, snoozed: 0, failed: 0, skipped: 0, missing: 0 }
+      entry = { counts, missingBy: new Map(), hasChanged: true }
+      this.#entries.set(key, entry)
+    }
+    entry.hasChanged = true
+    return entry
+  }
+}
+
+function hourOf(now: number): number {
+  return Math.floor(now / HOUR_MS) * HOUR_MS
+}
+
+function splitKey(key: string): [mode: string, ruleId: string] {
+  const space = key.indexOf(' ')
+  return [key.slice(0, space), key.slice(space + 1)]
+}

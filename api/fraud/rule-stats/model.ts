@@ -1,0 +1,61 @@
+import { z } from '@hono/zod-openapi'
+import type { RuleHour } from '../../../state/tables/fraud/rule-tallies.ts'
+
+const DAY_MS = 86_400_000
+/** How far the series goes back. */
+export const STATS_MS = 7 * DAY_MS
+
+const count = (what: string) => z.int().openapi({ description: what })
+
+const counts = {
+  evaluated: count('evaluations, failed ones included'),
+  matched: count('matches, without those that a snooze suppressed'),
+  decided: count('matches in which the rule had precedence over all others that matched'),
+  snoozed: count('matches that a snooze suppressed'),
+  failed: count('evaluations that failed, which never match'),
+  skipped: count('times that a shadow rule was left out, because the shadow rules of a transaction took too long'),
+  missing: count('evaluations whose result was missing, which never match'),
+  missing_by: z.record(z.string(), z.int()).openapi({
+    description: 'How often each field was absent then. `list:<name>` is a list that does not exist; `arithmetic` a division by zero.',
+    example: { 'payer.account_age_days': 12 },
+  }),
+}
+
+const RuleCountsSchema = z.object(counts).openapi('FraudRuleCounts')
+
+export const RuleStatsSchema = z
+  .object({
+    rule_id: z.string(),
+    since: z.iso.datetime().openapi({ description: 'beginning of the first hour' }),
+    until: z.iso.datetime(),
+    live: RuleCountsSchema.openapi({ description: 'what the rule did while it was live' }),
+    shadow: RuleCountsSchema.openapi({ description: 'what it did in shadow, without effect' }),
+    hourly: z
+      .array(z.object({ hour: z.iso.datetime(), mode: z.enum(['live', 'shadow']), ...counts }).openapi('FraudRuleHour'))
+      .openapi({ description: 'hours with evaluations, oldest first' }),
+  })
+  .openapi('FraudRuleStats')
+
+type RuleCounts = z.output<typeof RuleCountsSchema>
+
+/** Returns the answer about a rule. @param since epoch ms; @param until epoch ms */
+export function statsJson(rule_id: string, hours: readonly RuleHour[], since: number, until: number): z.output<typeof RuleStatsSchema> {
+  return {
+    rule_id,
+    since: new Date(since).toISOString(),
+    until: new Date(until).toISOString(),
+    live: sumOf(hours.filter(({ mode }) => mode === 'live')),
+    shadow: sumOf(hours.filter(({ mode }) => mode === 'shadow')),
+    hourly: hours.map(({ hour, ...rest }) => ({ ...rest, hour: new Date(hour).toISOString() })),
+  }
+}
+
+function sumOf(hours: readonly RuleHour[]): RuleCounts {
+  const sum: RuleCounts = { evaluated: 0, matched: 0, decided: 0, snoozed: 0, failed: 0, skipped: 0, missing: 0, missing_by: {} }
+  const causes = new Map<string, number>()
+  for (const hour of hours) {
+    for (const name of ['evaluated', 'matched', 'decided', 'snoozed', 'failed', 'skipped', 'missing'] as const) sum[name] += hour[name]
+    for (const [cause, times] of Object.entries(hour.missing_by)) causes.set(cause, (causes.get(cause) ?? 0) + times)
+  }
+  return { ...sum, missing_by: Object.fromEntries(causes) }
+}

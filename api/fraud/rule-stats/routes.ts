@@ -1,0 +1,18 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { fraudErrors } from '../errors.ts'
+import { RuleStatsSchema } from './model.ts'
+
+export const ruleStatsRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/rules/{rule_id}/stats',
+  operationId: 'readFraudRuleStats',
+  summary: 'What a rule did in the last 7 days',
+  description:
+    'Evaluations, matches and missing results of all API processes together, in total and by hour. They may be some seconds old.',
+  auth: { kind: 'scope', scope: ['fraud:ops', 'admin'] },
+  params: z.object({ rule_id: z.string().min(1).max(50).openapi({ example: 'seed-zscore-3' }) }),
+  answers: { 200: { description: 'The counts.', schema: RuleStatsSchema } },
+  errors: [fraudErrors.rule_not_found, errors.not_ready],
+})

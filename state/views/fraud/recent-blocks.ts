@@ -1,0 +1,78 @@
+import type { ViewScript, ViewScripts } from '../view.ts'
+
+/**
+ * How many transactions all API processes have scored and blocked in the last five minutes. Nothing restores it: after
+ * Redis was emptied, the minutes before are not counted.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{fraud-blocks}:slot:<number>` | hash of 15 s: `scored`, and the number of blocks by cause |
+ * | `{fraud-blocks}:acted` | present for a while after the guard has acted: the rule |
+ */
+const TAG = '{fraud-blocks}'
+const SLOT_MS = 15_000
+/** Slots of five minutes, the running one included. */
+const SLOTS = 20
+/** Clocks of processes differ, so a slot is kept a little longer than it counts. */
+const SLOT_KEPT_MS = (SLOTS + 4) * SLOT_MS
+const SCORED = 'scored'
+
+/** The five minutes that the guard looks at. */
+export const BLOCKS_WINDOW_MS = SLOTS * SLOT_MS
+
+export interface BlockCounts {
+  /** Transactions that were scored, blocked ones included. */
+  readonly scored: number
+  /** Blocked transactions by cause. */
+  readonly blocked: ReadonlyMap<string, number>
+}
+
+/** Adds to the first slot, and returns the fields of all slots one after the other. */
+const ADD_AND_READ: ViewScript = {
+  name: 'add-blocks',
+  source: `
+for at = 1, #ARGV - 1, 2 do redis.call('HINCRBY', KEYS[1], ARGV[at], ARGV[at + 1]) end
+if #ARGV > 1 then redis.call('PEXPIRE', KEYS[1], ARGV[#ARGV]) end
+local found = {}
+for _, key in ipairs(KEYS) do
+  for _, part in ipairs(redis.call('HGETALL', key)) do found[#found + 1] = part end
+end
+return found`,
+}
+
+/** Returns 1 for the first caller in a while. */
+const CLAIM: ViewScript = {
+  name: 'claim-guard',
+  source: `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`,
+}
+
+const RELEASE: ViewScript = {
+  name: 'release-guard',
+  source: `return redis.call('DEL', KEYS[1])`,
+}
+
+/**
+ * Adds the counts of this process, and returns those of all processes in the last five minutes.
+ * @param now epoch ms; it selects the slot
+ */
+export async function addBlocks(scripts: ViewScripts, now: number, { scored, blocked }: BlockCounts): Promise<BlockCounts> {
+  const running = Math.floor(now / SLOT_MS)
+  const keys = Array.from({ length: SLOTS }, (_, back) => `${TAG}:slot:${running - back}`)
+  const added = [...(scored > 0 ? [[SCORED, scored] as const] : []), ...blocked]
+  const found = (await scripts.run(ADD_AND_READ, keys, [...added.flat(), SLOT_KEPT_MS])) as string[]
+  const sums = new Map<string, number>()
+  for (let at = 0; at < found.length; at += 2) sums.set(found[at], (sums.get(found[at]) ?? 0) + Number(found[at + 1]))
+  const all = sums.get(SCORED) ?? 0
+  sums.delete(SCORED)
+  return { scored: all, blocked: sums }
+}
+
+/** Returns true for one process in `pauseMs`. */
+export async function claimGuard(scripts: ViewScripts, ruleId: string, pauseMs: number): Promise<boolean> {
+  return (await scripts.run(CLAIM, [`${TAG}:acted`], [ruleId, pauseMs])) === 1
+}
+
+/** Lets the guard try again, because it could not act. */
+export async function releaseGuard(scripts: ViewScripts): Promise<void> {
+  await scripts.run(RELEASE, [`${TAG}:acted`], [])
+}
