@@ -1,6 +1,7 @@
 import type { OpenService, ServiceKit } from '../service.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
+import { deskPart } from './desk/part.ts'
 import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
 import type { FraudPart } from './part.ts'
@@ -12,7 +13,7 @@ export interface FraudDeps extends ServiceKit, FraudSettings {}
 export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const hashes = openPersonalHashes(deps, deps.surroundings)
   const blocklist = await openBlocklist(deps)
-  const parts: readonly FraudPart[] = [blocklistPart({ ...deps, blocklist, hashes })]
+  const parts: readonly FraudPart[] = [blocklistPart({ ...deps, blocklist, hashes }), deskPart()]
   return {
     name: 'fraud',
     description: 'Scores payments, and manages the rules, the blocklist and the cases of analysts.',

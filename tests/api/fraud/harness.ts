@@ -1,11 +1,12 @@
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
+import * as desk from '../../../api/fraud/desk/routes.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import { bind } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 import { testApp } from '../kit/harness.ts'
 
 /** The definitions of all routes, one line per file. */
-const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [blocklistRoutes]
+const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [blocklistRoutes, desk]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */
 export async function fraudApi() {
