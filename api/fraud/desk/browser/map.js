@@ -4,8 +4,14 @@ import { element, text } from '../../../kit/page/browser/svg.js'
 import { CITIES } from './cities.js'
 
 /** @typedef {{ lat: number, lng: number, at: number, isOwn: boolean }} Visit */
-/** The part of the plane that is drawn, and its units per pixel of the screen. */
-/** @typedef {{ x: number, y: number, width: number, height: number, pixel: number }} Frame */
+/**
+ * The part of the plane that is drawn. Drawings are in pixels: browsers bound the size of fonts, in the drawing's units.
+ * @typedef {object} Frame
+ * @property {number} width in pixels
+ * @property {number} height
+ * @property {(place: { lat: number, lng: number }) => { x: number, y: number }} at where a place is drawn
+ * @property {{ width: number, height: number }} degree the size of a degree
+ */
 
 /** The smallest part of the earth that is drawn, in degrees. Closer places belong to one town. */
 const LEAST_DEGREES = 0.4
@@ -24,6 +30,7 @@ const POLE = 90
 const HALF_TURN = 180
 /** Sizes in pixels. */
 const TEXT = 12
+const GAP = 4
 const DOT = 6
 const OWN_DOT = 8
 const CITY_DOT = 2
@@ -40,61 +47,67 @@ const TAKEN = 16
  * @param {number} widthPx of the drawing
  */
 export function drawMap(visits, widthPx) {
-  const middle = visits[visits.length - 1]
-  const onPlane = planeAround(middle)
-  const points = visits.map((visit) => ({ visit, ...onPlane(visit) }))
-  const frame = frameAround(points, onPlane.size(LEAST_DEGREES, LEAST_DEGREES), widthPx || DEFAULT_PX)
-  const svg = element('svg', { viewBox: [frame.x, frame.y, frame.width, frame.height].join(' '), role: 'img' })
+  const frame = frameAround(visits, widthPx || DEFAULT_PX)
+  const points = visits.map((visit) => ({ visit, ...frame.at(visit) }))
+  const svg = element('svg', { viewBox: `0 0 ${frame.width} ${frame.height}`, role: 'img' })
   svg.setAttribute('aria-label', 'Map of the places. The list below has the same content.')
-  svg.append(...grid(middle, onPlane, frame), ...towns(points, onPlane, frame))
+  svg.append(...grid(visits[visits.length - 1], frame), ...towns(points, frame))
   if (points.length > 1) svg.append(element('polyline', { points: points.map(({ x, y }) => `${x},${y}`).join(' '), class: 'route' }))
   for (const { visit, x, y } of points) {
-    svg.append(element('circle', { cx: x, cy: y, r: frame.pixel * (visit.isOwn ? OWN_DOT : DOT), class: visit.isOwn ? 'own' : 'visit' }))
+    svg.append(element('circle', { cx: x, cy: y, r: visit.isOwn ? OWN_DOT : DOT, class: visit.isOwn ? 'own' : 'visit' }))
   }
   return svg
 }
 
 /**
- * @param {readonly { x: number, y: number }[]} points
- * @param {{ width: number, height: number }} least
+ * @param {readonly Visit[]} visits
  * @param {number} widthPx
  * @returns {Frame}
  */
-function frameAround(points, least, widthPx) {
+function frameAround(visits, widthPx) {
+  const onPlane = planeAround(visits[visits.length - 1])
+  const points = visits.map(onPlane)
+  const least = onPlane.size(LEAST_DEGREES, LEAST_DEGREES)
   const [left, right] = [Math.min(...points.map(({ x }) => x)), Math.max(...points.map(({ x }) => x))]
   const [top, bottom] = [Math.min(...points.map(({ y }) => y)), Math.max(...points.map(({ y }) => y))]
   let width = Math.max(right - left, least.width) * (1 + 2 * MARGIN)
   let height = Math.max(bottom - top, least.height) * (1 + 2 * MARGIN)
   width = Math.max(width, height * TALLEST)
   height = Math.max(height, width / (widthPx < NARROW_PX ? FLATTEST_NARROW : FLATTEST))
-  return { x: (left + right - width) / 2, y: (top + bottom - height) / 2, width, height, pixel: width / widthPx }
+  const scale = widthPx / width
+  const degree = onPlane.size(scale, scale)
+  return {
+    width: widthPx,
+    height: height * scale,
+    at(place) {
+      const { x, y } = onPlane(place)
+      return { x: (x - (left + right - width) / 2) * scale, y: (y - (top + bottom - height) / 2) * scale }
+    },
+    degree,
+  }
 }
 
 /**
  * @param {Visit} middle
- * @param {ReturnType<typeof planeAround>} onPlane
  * @param {Frame} frame
  */
-function grid(middle, onPlane, { x: left, y: top, width, height, pixel }) {
-  const unit = onPlane.size(1, 1)
-  const fits = (/** @type {number} */ step) => Math.max(width / unit.width, height / unit.height) / step <= MOST_LINES
+function grid(middle, { width, height, at, degree }) {
+  const fits = (/** @type {number} */ step) => Math.max(width / degree.width, height / degree.height) / step <= MOST_LINES
   const step = STEPS.find(fits) ?? STEPS[STEPS.length - 1]
-  const [right, bottom] = [left + width, top + height]
-  const size = pixel * TEXT
-  const gap = size / 3
+  const origin = at(middle)
   const lines = []
-  for (let lng = Math.ceil((middle.lng + left / unit.width) / step) * step; ; lng += step) {
-    const x = (lng - middle.lng) * unit.width
-    if (x > right) break
-    lines.push(element('line', { x1: x, x2: x, y1: top, y2: bottom, class: 'grid' }))
-    lines.push(text(degrees(within(lng), 'E', 'W', step), x + gap, bottom - gap, size, 'degrees'))
+  for (let lng = Math.ceil((middle.lng - origin.x / degree.width) / step) * step; ; lng += step) {
+    const x = origin.x + (lng - middle.lng) * degree.width
+    if (x > width) break
+    lines.push(element('line', { x1: x, x2: x, y1: 0, y2: height, class: 'grid' }))
+    lines.push(text(degrees(within(lng), 'E', 'W', step), x + GAP, height - GAP, TEXT, 'degrees'))
   }
-  for (let lat = Math.floor((middle.lat - top / unit.height) / step) * step; ; lat -= step) {
-    const y = (middle.lat - lat) * unit.height
-    if (y > bottom) break
+  for (let lat = Math.floor((middle.lat + origin.y / degree.height) / step) * step; ; lat -= step) {
+    const y = origin.y + (middle.lat - lat) * degree.height
+    if (y > height) break
     if (Math.abs(lat) > POLE) continue
-    lines.push(element('line', { x1: left, x2: right, y1: y, y2: y, class: 'grid' }))
-    lines.push(text(degrees(lat, 'N', 'S', step), left + gap, y - gap, size, 'degrees'))
+    lines.push(element('line', { x1: 0, x2: width, y1: y, y2: y, class: 'grid' }))
+    lines.push(text(degrees(lat, 'N', 'S', step), GAP, y - GAP, TEXT, 'degrees'))
   }
   return lines
 }
@@ -102,22 +115,20 @@ function grid(middle, onPlane, { x: left, y: top, width, height, pixel }) {
 /**
  * Where there is no room for all names, the most important towns have theirs.
  * @param {readonly { x: number, y: number }[]} points
- * @param {ReturnType<typeof planeAround>} onPlane
  * @param {Frame} frame
  */
-function towns(points, onPlane, { x: left, y: top, width, height, pixel }) {
-  const size = pixel * TEXT
+function towns(points, { width, height, at }) {
   /** @type {{ x: number, y: number }[]} */
   const named = []
   return CITIES.flatMap(([name, lat, lng]) => {
-    const { x, y } = onPlane({ lat, lng })
-    const isInside = x > left && x < left + width - CLEAR_X * pixel && y > top + size && y < top + height - 2 * size
-    const isCrowded = named.some((other) => Math.abs(other.y - y) < CLEAR_Y * pixel && Math.abs(other.x - x) < CLEAR_X * pixel)
+    const { x, y } = at({ lat, lng })
+    const isInside = x > 0 && x < width - CLEAR_X && y > TEXT && y < height - 2 * TEXT
+    const isCrowded = named.some((other) => Math.abs(other.y - y) < CLEAR_Y && Math.abs(other.x - x) < CLEAR_X)
     if (!isInside || isCrowded) return []
     named.push({ x, y })
-    const isTaken = points.some((point) => Math.hypot(point.x - x, point.y - y) < TAKEN * pixel)
-    const dot = element('circle', { cx: x, cy: y, r: CITY_DOT * pixel, class: 'town' })
-    return [dot, text(name, x + (isTaken ? TAKEN * pixel : size / 2), y + size / 3, size, 'town')]
+    const isTaken = points.some((point) => Math.hypot(point.x - x, point.y - y) < TAKEN)
+    const dot = element('circle', { cx: x, cy: y, r: CITY_DOT, class: 'town' })
+    return [dot, text(name, x + (isTaken ? TAKEN : TEXT / 2), y + GAP, TEXT, 'town')]
   })
 }
 
