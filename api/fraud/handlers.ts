@@ -8,6 +8,7 @@ import type { OpenService, ServiceKit } from '../service.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
 import { casesPart } from './cases/part.ts'
+import { deskPart } from './desk/part.ts'
 import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
 import { openIpFacts } from './ip/ip-facts.ts'
@@ -60,6 +61,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     profilesPart({ profiles, ipFactsOf, now }),
     blocklistPart({ ...deps, blocklist, hashes }),
     casesPart({ ...deps, pause: setTimeout, findTransaction }),
+    deskPart(),
   ]
   return {
     name: 'fraud',

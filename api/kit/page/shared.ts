@@ -19,7 +19,7 @@ const sharedFileRoute = defineRoute({
   errors: [errors.not_found],
 })
 
-const FILES = ['base.css', 'elements.js', 'form.js', 'plane.js', 'session.js']
+const FILES = ['base.css', 'elements.js', 'form.js', 'plane.js', 'session.js', 'svg.js']
 
 /** Creates the route of what the pages of several services share. */
 export function sharedFiles(): BoundRoute {

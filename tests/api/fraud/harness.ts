@@ -1,5 +1,6 @@
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
 import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
+import * as desk from '../../../api/fraud/desk/routes.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
@@ -16,6 +17,7 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   profileRoutes,
   blocklistRoutes,
   casesRoutes,
+  desk,
 ]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */

@@ -42,3 +42,15 @@ export function make(tag, className = '', ...children) {
 export function isolated(text) {
   return make('bdi', '', text)
 }
+
+/**
+ * Creates a button that takes little space.
+ * @param {string} label
+ * @param {() => void} onClick
+ */
+export function smallButton(label, onClick) {
+  const made = make('button', 'small', label)
+  made.type = 'button'
+  made.addEventListener('click', onClick)
+  return made
+}

@@ -41,7 +41,7 @@ export class RequestFailed extends Error {
  */
 export function failureOf(error) {
   if (error instanceof RequestFailed) return error.failure
-  console.error(error)
+  reportError(error)
   return {
     status: 0,
     code: 'page_failed',

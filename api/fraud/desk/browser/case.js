@@ -1,0 +1,159 @@
+// @ts-check
+/** @import { Case } from './queue.js' */
+import { byId, part } from '../../../kit/page/browser/elements.js'
+import { onSubmit } from '../../../kit/page/browser/form.js'
+import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
+import { drawFacts, drawHead } from './case-file.js'
+import { drawReasons } from './factors.js'
+import { drawPlaces } from './places.js'
+import { drawTimeline } from './timeline.js'
+import { verdicts } from './verdict.js'
+
+/**
+ * What is known about a transaction. Each part may be away for a while, and the others are shown nevertheless.
+ * @typedef {object} Dossier
+ * @property {Case | undefined} found the case, if it has one that is known
+ * @property {any} transaction
+ * @property {any} profile of the user
+ */
+
+/**
+ * One case, or a transaction without one.
+ * @param {object} wiring
+ * @param {(error: unknown) => void} wiring.onFailure
+ * @param {() => void} wiring.onSuccess
+ * @param {() => void} wiring.onChanged called after the server has accepted a change
+ * @param {(by: number) => void} wiring.onStep opens a neighbour in the queue
+ */
+export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
+  /** @type {Dossier | undefined} */
+  let open
+  /** Counts what was opened, so that a late answer never appears under another case. */
+  let opened = 0
+  let shownAs = ''
+  const verdict = verdicts({ onFailure, onGiven })
+
+  /** @param {{ kind: string, id: string }} wanted */
+  async function load({ kind, id }) {
+    const turn = ++opened
+    try {
+      const dossier = await read(kind, id)
+      if (turn !== opened) return
+      onSuccess()
+      draw(dossier)
+      part('case').focus({ preventScroll: true })
+    } catch (error) {
+      if (turn === opened) onFailure(error)
+    }
+  }
+
+  /** Reads what is open again, for example after a verdict. */
+  async function reload() {
+    if (open === undefined) return
+    const turn = opened
+    const { found, transaction } = open
+    const dossier = await read(found === undefined ? 'transaction' : 'case', found?.case_id ?? transaction.transaction_id)
+    if (turn === opened) draw(dossier)
+  }
+
+  /** @param {Dossier} dossier */
+  function draw(dossier) {
+    open = dossier
+    const { found, transaction, profile } = dossier
+    part('no-case').hidden = true
+    part('case-body').hidden = false
+    drawHead(dossier, assign)
+    verdict.open({
+      transactionId: found?.transaction_id ?? transaction.transaction_id,
+      verdict: found?.verdict ?? transaction?.feedback?.verdict ?? null,
+    })
+    drawReasons(part('why'), transaction?.answer, found)
+    drawPlaces(part('places'), transaction, profile)
+    drawTimeline(part('timeline'), dossier)
+    drawFacts(dossier)
+    const notes = byId('notes', HTMLTextAreaElement)
+    part('case-notes').hidden = found === undefined
+    if (document.activeElement !== notes) notes.value = found?.notes ?? ''
+  }
+
+  /** @param {string | null} assignee */
+  async function assign(assignee) {
+    await change({ assigned_to: assignee })
+  }
+
+  /** @param {object} change */
+  async function change(change) {
+    const turn = opened
+    const id = open?.found?.case_id
+    if (open === undefined || id === undefined) return
+    try {
+      const changed = await ask('PATCH', casePath(id), change)
+      if (turn !== opened) return
+      onSuccess()
+      draw({ ...open, found: { ...open.found, ...changed } })
+      onChanged()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  async function onGiven() {
+    onSuccess()
+    onChanged()
+    await reload().catch(onFailure)
+  }
+
+  onSubmit('case-notes', () => change({ notes: byId('notes', HTMLTextAreaElement).value }), onFailure)
+  document.addEventListener('keydown', (event) => {
+    if (part('cases').hidden || event.ctrlKey || event.altKey || event.metaKey || isTyping(event)) return
+    const key = event.key.toLowerCase()
+    if (key === 'j' || key === 'k') onStep(key === 'j' ? 1 : -1)
+    else if (open === undefined || !verdict.press(key)) return
+    event.preventDefault()
+  })
+
+  return {
+    /** @param {{ kind: string, id: string } | undefined} wanted undefined closes the case */
+    show(wanted) {
+      const name = wanted === undefined ? '' : `${wanted.kind}/${wanted.id}`
+      if (name === shownAs) return
+      shownAs = name
+      opened++
+      open = undefined
+      verdict.close()
+      part('case-body').hidden = true
+      part('no-case').hidden = wanted !== undefined
+      if (wanted !== undefined) void load(wanted)
+    },
+  }
+}
+
+/**
+ * @param {string} kind
+ * @param {string} id
+ * @returns {Promise<Dossier>}
+ */
+async function read(kind, id) {
+  const found = kind === 'case' ? await ask('GET', casePath(id)) : undefined
+  const transactionId = found?.transaction_id ?? id
+  const request = ask('GET', `/api/v1/transactions/${encodeURIComponent(transactionId)}`)
+  // A case outlives its transaction, and can be judged without it.
+  const transaction = found === undefined ? await request : await request.catch(ignoreMissing)
+  const userId = found?.user_id ?? transaction.request.payer.user_id
+  const profile = await ask('GET', `/api/v1/profiles/user/${encodeURIComponent(userId)}`).catch(ignoreMissing)
+  return { found, transaction, profile }
+}
+
+/** @param {unknown} error */
+function ignoreMissing(error) {
+  if (error instanceof RequestFailed && [0, 404, 503].includes(error.failure.status)) return undefined
+  throw error
+}
+
+/** @param {string} id */
+const casePath = (id) => `/api/v1/cases/${encodeURIComponent(id)}`
+
+/** @param {KeyboardEvent} event */
+function isTyping({ target }) {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
+}

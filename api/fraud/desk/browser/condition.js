@@ -1,0 +1,153 @@
+// @ts-check
+import { byId, input, isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { ask } from '../../../kit/page/browser/session.js'
+
+/** The text is checked when its author pauses. */
+const PAUSE_MS = 300
+const MOST_FIELDS = 30
+
+/**
+ * @typedef {object} Fault
+ * @property {string} message
+ * @property {number} line from 1
+ * @property {number} column from 1, in characters
+ * @property {number} start UTF-16 offset
+ * @property {number} end
+ * @property {readonly string[]} [expected]
+ * @property {string | null} [nearest]
+ */
+
+/**
+ * The text field of a condition. Faulty parts are underlined where they stand.
+ * @param {(error: unknown) => void} onFailure
+ */
+export function conditionField(onFailure) {
+  const field = byId('condition', HTMLTextAreaElement)
+  const marks = part('condition-marks')
+  /** Counts checks, so that a late answer never marks a newer text. */
+  let checks = 0
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  /** @type {{ name: string, type: string, description?: string }[] | undefined} */
+  let fields
+
+  async function check() {
+    const turn = ++checks
+    const condition = field.value
+    if (condition.trim() === '') return show([])
+    try {
+      const { faults } = await ask('POST', '/api/v1/rules/validate', { condition })
+      if (turn === checks) show(faults)
+    } catch (error) {
+      if (turn === checks) onFailure(error)
+    }
+  }
+
+  /** @param {readonly Fault[]} faults */
+  function show(faults) {
+    field.setAttribute('aria-invalid', String(faults.length > 0))
+    drawMarks(faults)
+    part('faults').replaceChildren(...faults.map(lineOf))
+  }
+
+  /** @param {Fault} fault */
+  function lineOf(fault) {
+    const { line, column, start, end, message, expected = [], nearest } = fault
+    const place = make('button', 'link', `line ${line}, column ${column}`)
+    place.type = 'button'
+    place.addEventListener('click', () => select(start, Math.max(end, start)))
+    const entry = make('li', '', place, ': ', isolated(message))
+    if (nearest) {
+      const fix = make('button', 'link', `Use ${nearest}`)
+      fix.type = 'button'
+      fix.addEventListener('click', () => replace(start, end, nearest))
+      entry.append(' ', fix)
+    } else if (expected.length > 0) entry.append(make('span', 'soft', ` Expected: ${expected.join(', ')}.`))
+    return entry
+  }
+
+  /** Repeats the text behind the field, with the faulty parts underlined. */
+  /** @param {readonly Fault[]} faults */
+  function drawMarks(faults) {
+    const { value } = field
+    const parts = []
+    let done = 0
+    for (const { start, end } of [...faults].sort((a, b) => a.start - b.start)) {
+      if (start < done) continue
+      // A fault at the end of the text has no characters of its own.
+      const until = Math.max(end, start + 1)
+      parts.push(value.slice(done, start), make('mark', '', value.slice(start, until) || '\u00a0'))
+      done = until
+    }
+    marks.replaceChildren(...parts, `${value.slice(done)}\n`)
+    marks.scrollTop = field.scrollTop
+  }
+
+  /**
+   * @param {number} start
+   * @param {number} end
+   */
+  function select(start, end) {
+    field.focus()
+    field.setSelectionRange(start, end)
+  }
+
+  /**
+   * @param {number} start
+   * @param {number} end
+   * @param {string} text
+   */
+  function replace(start, end, text) {
+    field.setRangeText(text, start, end, 'end')
+    field.focus()
+    onInput()
+  }
+
+  function onInput() {
+    checks++
+    drawMarks([])
+    clearTimeout(timer)
+    timer = setTimeout(check, PAUSE_MS)
+  }
+
+  async function showFields() {
+    try {
+      fields ??= (await ask('GET', '/api/v1/rules/fields')).fields
+    } catch (error) {
+      return onFailure(error)
+    }
+    const sought = input('field-filter').value.trim().toLowerCase()
+    const found = (fields ?? []).filter(({ name, description = '' }) => `${name} ${description}`.toLowerCase().includes(sought))
+    const entries = found.slice(0, MOST_FIELDS).map(({ name, type, description }) => {
+      const insert = make('button', 'link', name)
+      insert.type = 'button'
+      insert.addEventListener('click', () => replace(field.selectionStart, field.selectionEnd, name))
+      return make('li', '', insert, make('span', 'soft', ` ${type}${description ? `: ${description}` : ''}`))
+    })
+    const rest = found.length - entries.length
+    part('field-list').replaceChildren(...entries, ...(rest > 0 ? [make('li', 'soft', `and ${rest} more`)] : []))
+  }
+
+  field.addEventListener('input', onInput)
+  field.addEventListener('scroll', () => {
+    marks.scrollTop = field.scrollTop
+  })
+  byId('field-part', HTMLDetailsElement).addEventListener('toggle', () => void showFields())
+  input('field-filter').addEventListener('input', () => void showFields())
+
+  return {
+    get text() {
+      return field.value
+    },
+    /** @param {string} text */
+    open(text) {
+      clearTimeout(timer)
+      checks++
+      field.value = text
+      show([])
+    },
+    show,
+    /** @param {Fault} fault */
+    point: ({ start, end }) => select(start, end),
+  }
+}

@@ -1,0 +1,115 @@
+// @ts-check
+import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { onSubmit } from '../../../kit/page/browser/form.js'
+import { failureOf, session } from '../../../kit/page/browser/session.js'
+import { caseView } from './case.js'
+import { problemOf } from './messages.js'
+import { modelsView } from './models.js'
+import { caseQueue } from './queue.js'
+import { rulesView } from './rules.js'
+
+/** The parts of the desk, with the scopes that open them. `#transaction/…` belongs to the cases. */
+/** @type {Readonly<Record<string, string[]>>} */
+const PARTS = { cases: ['fraud:analyst'], rules: ['fraud:ops'], models: ['fraud:ops'] }
+/** @type {Readonly<Record<string, string>>} */
+const PART_OF = { cases: 'cases', case: 'cases', transaction: 'cases', rules: 'rules', rule: 'rules', models: 'models' }
+
+const problem = part('problem')
+const wiring = { onFailure: report, onSuccess: settle }
+const queue = caseQueue(wiring)
+const cases = caseView({ ...wiring, onChanged: queue.refresh, onStep: queue.step })
+const rules = rulesView(wiring)
+const models = modelsView(wiring)
+
+/** @param {string} text */
+function complain(text) {
+  // Setting the same text again would make screen readers repeat it.
+  if (problem.textContent === text) return
+  problem.textContent = text
+  problem.hidden = text === ''
+}
+
+function settle() {
+  complain('')
+}
+
+/** @param {unknown} error */
+function report(error) {
+  const failure = failureOf(error)
+  if (failure.status === 401) {
+    session.forget()
+    enter()
+  }
+  complain(problemOf(failure))
+}
+
+/** Shows what the address names, or the sign-in. */
+function enter() {
+  const isSignedIn = session.current !== undefined
+  part('sign-in').hidden = isSignedIn
+  part('account').hidden = !isSignedIn
+  part('tabs').hidden = !isSignedIn
+  part('who').textContent = session.current?.username ?? session.current?.subject ?? ''
+  const [kind = '', id = ''] = location.hash.slice(1).split('/').map(decoded)
+  const open = Object.keys(PARTS).filter((name) => session.may(...PARTS[name]))
+  const wanted = PART_OF[kind]
+  const shown = wanted !== undefined && open.includes(wanted) ? wanted : open[0]
+  for (const name of Object.keys(PARTS)) {
+    part(name).hidden = name !== shown
+    const tab = part(`tab-${name}`)
+    tab.hidden = !open.includes(name)
+    if (name === shown) tab.setAttribute('aria-current', 'page')
+    else tab.removeAttribute('aria-current')
+  }
+  queue.show(shown === 'cases', kind === 'case' ? id : undefined)
+  part('cases').classList.toggle('opened', kind === 'case' || kind === 'transaction')
+  cases.show(shown !== 'cases' ? undefined : kind === 'case' || kind === 'transaction' ? { kind, id } : undefined)
+  rules.show(shown === 'rules', kind === 'rule' ? id : undefined)
+  models.show(shown === 'models')
+  if (!isSignedIn) input('token').focus()
+  else if (open.length === 0) complain('This token opens no part of the desk. It needs the scope fraud:analyst or fraud:ops.')
+}
+
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+async function signIn() {
+  const token = input('token').value.trim()
+  input('token').value = ''
+  await session.start(token)
+  settle()
+  enter()
+}
+
+async function signOut() {
+  await session.end()
+  settle()
+  history.replaceState(null, '', location.pathname)
+  enter()
+}
+
+onSubmit('sign-in', signIn, report)
+onSubmit(
+  'look-up',
+  () => {
+    location.hash = `#transaction/${encodeURIComponent(input('transaction-id').value.trim())}`
+  },
+  report,
+)
+byId('filters', HTMLFormElement).addEventListener('change', queue.filter)
+button('sign-out').addEventListener('click', () => void signOut().catch(report))
+addEventListener('hashchange', () => {
+  settle()
+  enter()
+})
+// The session cookie may have ended, or this browser may have signed in elsewhere.
+session.read().then(enter, (error) => {
+  enter()
+  report(error)
+})

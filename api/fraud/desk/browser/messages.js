@@ -1,0 +1,26 @@
+// @ts-check
+/** @import { Failure } from '../../../kit/page/browser/session.js' */
+
+/** @type {Readonly<Record<string, string>>} */
+const BY_CODE = {
+  unauthorized: 'You are no longer signed in, or this token is not valid. Sign in with a new one.',
+  forbidden: 'Your token does not allow this.',
+  transaction_not_found: 'There is no such transaction, or it is older than 90 days.',
+  case_not_found: 'There is no such case.',
+  rule_not_found: 'There is no such rule any more.',
+}
+
+/**
+ * Says what went wrong and what helps.
+ * @param {Failure} failure
+ * @returns {string}
+ */
+export function problemOf({ status, code, message, details, retryAfterS, requestId }) {
+  if (status === 0) return message
+  if (status === 429 || status === 503) return `${message} Wait ${retryAfterS} s and try again.`
+  const known = BY_CODE[code]
+  if (known !== undefined) return known
+  const all = details.map(({ path, message: what }) => [path, what].filter(Boolean).join(' ')).join('; ')
+  if (all !== '') return `${message} ${all}`
+  return status >= 500 ? `${message} The request id is ${requestId}.` : message
+}

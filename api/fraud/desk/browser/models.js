@@ -1,0 +1,154 @@
+// @ts-check
+/** @import { Wiring } from './queue.js' */
+import { isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { ask } from '../../../kit/page/browser/session.js'
+import { barPlot, squarePlot } from './plots.js'
+import { row, table } from './table.js'
+import { dateTime, number, percent, words } from './text.js'
+
+/** A population stability index from here on counts as a clear change of the distribution. */
+const DRIFT_WARNING = 0.2
+const MOST_DRIFTS = 12
+
+/**
+ * The models in force, and how well they do.
+ * @param {Wiring} wiring
+ */
+export function modelsView({ onFailure, onSuccess }) {
+  let isShown = false
+
+  async function load() {
+    try {
+      drawVersions(await ask('GET', '/api/v1/models'))
+      onSuccess()
+      drawReport(await ask('GET', '/api/v1/models/report'))
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  return {
+    /** @param {boolean} visible */
+    show(visible) {
+      if (visible && !isShown) void load()
+      isShown = visible
+    },
+  }
+}
+
+/** @param {any} found */
+function drawVersions({ champion = {}, challenger, available = [] }) {
+  const rows = Object.entries(champion).map(([name, version]) => {
+    const other = challenger?.versions?.[name]
+    const file = available.find((/** @type {any} */ one) => one.name === name && one.version === version)
+    const cells = [version, other ?? '–', file?.trained_on ?? '–'].map((value) => isolated(String(value)))
+    return row(isolated(words(name)), ...cells)
+  })
+  const since = challenger
+    ? `The challenger has scored 5 % of the transactions since ${dateTime(challenger.since)}, without effect.`
+    : 'There is no challenger.'
+  part('model-versions').replaceChildren(
+    table('Models in force', ['Model', 'Champion', 'Challenger', 'Trained on'], rows),
+    make('p', 'soft', since),
+  )
+}
+
+/** @param {any} report */
+function drawReport(report) {
+  const models = listOf(report?.models)
+  const parts = models.flatMap(([name, model]) => [
+    make('h3', '', isolated(words(name))),
+    figures(model),
+    make('div', 'plots', ...plotsOf(model)),
+  ])
+  if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet with which the models could be judged.'))
+  part('model-report').replaceChildren(...parts)
+}
+
+/**
+ * @param {any} models by name, or a list with names
+ * @returns {[string, any][]}
+ */
+function listOf(models) {
+  if (Array.isArray(models)) return models.map((one) => [String(one.name ?? one.model), one])
+  return Object.entries(models ?? {})
+}
+
+/** @param {any} model */
+function figures(model) {
+  /** @type {[string, string][]} */
+  const known = [
+    ['AUC', format(model.auc)],
+    ['average precision', format(model.average_precision)],
+    ['recall at 1 % false positives', percent(model.recall_at_1_percent_fpr ?? model.recall_at_1pct_fpr)],
+    ['transactions', format(model.count ?? model.transactions)],
+    ['fraud', format(model.positives ?? model.frauds)],
+  ]
+  return make(
+    'p',
+    'soft',
+    known
+      .filter(([, value]) => value !== '–')
+      .map(([name, value]) => `${name} ${value}`)
+      .join(' · '),
+  )
+}
+
+/** @param {number | null | undefined} value */
+const format = (value) => (typeof value === 'number' ? number(value) : '–')
+
+/** @param {any} model */
+function plotsOf(model) {
+  const plots = []
+  const roc = curve(model.roc, 'fpr', 'tpr')
+  if (roc.length > 0) {
+    plots.push(squarePlot({ title: 'ROC', x: 'false positive rate', y: 'recall', series: [{ name: 'ROC', points: roc }], diagonal: true }))
+  }
+  const pr = curve(model.pr ?? model.precision_recall, 'recall', 'precision')
+  if (pr.length > 0)
+    plots.push(squarePlot({ title: 'Precision and recall', x: 'recall', y: 'precision', series: [{ name: 'precision', points: pr }] }))
+  const calibration = curve(model.calibration, 'predicted', 'observed')
+  if (calibration.length > 0) {
+    const series = [{ name: 'observed', points: calibration }]
+    plots.push(
+      squarePlot({
+        title: 'Calibration',
+        x: 'score',
+        y: 'share of fraud',
+        series,
+        diagonal: true,
+        note: 'A calibrated model follows the diagonal.',
+      }),
+    )
+  }
+  const drift = driftOf(model.drift)
+  if (drift.length > 0) {
+    const note = `Population stability index against the training data. From ${DRIFT_WARNING} on, the distribution has clearly changed.`
+    plots.push(barPlot({ title: 'Drift', bars: drift, format: number, warnFrom: DRIFT_WARNING, note }))
+  }
+  return plots
+}
+
+/**
+ * Reads the points of a curve.
+ * @param {any} points objects with both names
+ * @param {string} x
+ * @param {string} y
+ */
+function curve(points, x, y) {
+  if (!Array.isArray(points)) return []
+  return points
+    .map((point) => (Array.isArray(point) ? { x: point[0], y: point[1] } : { x: point[x] ?? point.x, y: point[y] ?? point.y }))
+    .filter((point) => Number.isFinite(point.x) && Number.isFinite(point.y))
+}
+
+/** @param {any} drift by feature, or a list */
+function driftOf(drift) {
+  const all = Array.isArray(drift)
+    ? drift.map((one) => ({ name: String(one.feature ?? one.name), value: Number(one.psi ?? one.value) }))
+    : Object.entries(drift ?? {}).map(([name, value]) => ({ name, value: Number(value) }))
+  return all
+    .filter(({ value }) => Number.isFinite(value))
+    .sort((a, b) => b.value - a.value)
+    .slice(0, MOST_DRIFTS)
+}

@@ -1,0 +1,74 @@
+// @ts-check
+/** @import { Visit } from './map.js' */
+import { make } from '../../../kit/page/browser/elements.js'
+import { degrees, drawMap } from './map.js'
+import { ago, count, duration } from './text.js'
+import { earlier, timeOf } from './timeline.js'
+
+const EARTH_RADIUS_KM = 6_371
+const RADIANS = Math.PI / 180
+const MOST_PLACES = 20
+
+/**
+ * Shows where the user was, on a map and as a list.
+ * @param {HTMLElement} where
+ * @param {any} transaction
+ * @param {any} profile of the user
+ */
+export function drawPlaces(where, transaction, profile) {
+  const visits = visitsOf(transaction, profile)
+  const own = visits.find(({ isOwn }) => isOwn)
+  if (visits.length === 0) return where.replaceChildren(make('p', 'soft', 'No place of this transaction is known.'))
+  const rows = visits.toReversed().map((visit) => rowOf(visit, own))
+  where.replaceChildren(drawMap(visits, where.clientWidth), make('ul', 'places soft', ...rows))
+}
+
+/**
+ * @param {any} transaction
+ * @param {any} profile
+ * @returns {Visit[]} oldest first, with the transaction's own last
+ */
+function visitsOf(transaction, profile) {
+  const own = visitOf(transaction?.request?.device, timeOf(transaction?.request), true)
+  const before = earlier(profile).flatMap((one) => visitOf(one, timeOf(one), false))
+  if (before.length === 0) before.push(...visitOf({ geo_location: profile?.last_txn_geo }, timeOf({ at: profile?.last_txn_ts }), false))
+  const others = before.filter(({ at }) => at !== own[0]?.at)
+  return [...others.sort((a, b) => a.at - b.at).slice(-MOST_PLACES), ...own]
+}
+
+/**
+ * @param {any} holder an object with `geo_location`
+ * @param {number} at
+ * @param {boolean} isOwn
+ * @returns {Visit[]}
+ */
+function visitOf(holder, at, isOwn) {
+  const place = holder?.geo_location ?? holder
+  const isPlace = Number.isFinite(place?.lat) && Number.isFinite(place?.lng)
+  return isPlace ? [{ lat: place.lat, lng: place.lng, at, isOwn }] : []
+}
+
+/**
+ * @param {Visit} visit
+ * @param {Visit | undefined} own
+ */
+function rowOf(visit, own) {
+  const place = `${degrees(visit.lat, 'N', 'S')}, ${degrees(visit.lng, 'E', 'W')}`
+  if (visit.isOwn) return make('li', 'own', `This transaction: ${place}`)
+  const time = Number.isFinite(visit.at) ? `${ago(visit.at)}: ` : ''
+  if (own === undefined) return make('li', '', `${time}${place}`)
+  const distance = `${count(Math.round(distanceKm(visit, own)))} km away`
+  const apart = Math.abs(own.at - visit.at)
+  const between = Number.isFinite(apart) ? `, ${duration(apart)} ${own.at >= visit.at ? 'before' : 'after'} it` : ''
+  return make('li', '', `${time}${place}, ${distance}${between}`)
+}
+
+/**
+ * @param {{ lat: number, lng: number }} a
+ * @param {{ lat: number, lng: number }} b
+ */
+function distanceKm(a, b) {
+  const half = (/** @type {number} */ angle) => Math.sin((angle * RADIANS) / 2) ** 2
+  const chord = half(b.lat - a.lat) + Math.cos(a.lat * RADIANS) * Math.cos(b.lat * RADIANS) * half(b.lng - a.lng)
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(chord)))
+}

@@ -1,0 +1,161 @@
+// @ts-check
+import { button, byId, isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { ask, session } from '../../../kit/page/browser/session.js'
+import { ago, count, money, words } from './text.js'
+
+const REFRESH_MS = 10_000
+const PAGE = 20
+
+/**
+ * @typedef {object} Case
+ * @property {string} case_id
+ * @property {string} transaction_id
+ * @property {string} user_id
+ * @property {number} risk_score
+ * @property {string} decision
+ * @property {string | null} assigned_to
+ * @property {string} status
+ * @property {string | null} verdict
+ * @property {string | null} fraud_type
+ * @property {string | null} notes
+ * @property {string} created_at
+ * @property {string | null} resolved_at
+ * @property {string[]} triggered_rules
+ * @property {{ factor: string, contribution: number }[]} risk_factors
+ * @property {number} amount
+ * @property {string} currency
+ * @property {any[]} [history]
+ */
+
+/** @typedef {{ onFailure: (error: unknown) => void, onSuccess: () => void }} Wiring */
+
+/**
+ * The list of cases. It is read again at intervals while it is visible.
+ * @param {Wiring} wiring
+ */
+export function caseQueue({ onFailure, onSuccess }) {
+  const list = part('case-list')
+  /** @type {Case[]} */
+  let cases = []
+  let page = 1
+  let total = 0
+  let isShown = false
+  /** @type {string | undefined} */
+  let chosen
+  let drawn = ''
+  /** Counts requests, so that an answer that comes late does not replace a newer one. */
+  let asked = 0
+  let hasFailed = false
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let timer
+
+  async function load() {
+    const turn = ++asked
+    const query = new URLSearchParams({ page: String(page), limit: String(PAGE) })
+    const status = byId('status', HTMLSelectElement).value
+    if (status !== '') query.set('status', status)
+    if (byId('assignee', HTMLSelectElement).value === 'me') query.set('assigned_to', session.current?.subject ?? '')
+    try {
+      const found = await ask('GET', `/api/v1/cases?${query}`)
+      if (turn !== asked) return
+      cases = found.cases
+      total = found.total
+      draw()
+      if (hasFailed) onSuccess()
+      hasFailed = false
+    } catch (error) {
+      if (turn !== asked) return
+      hasFailed = true
+      onFailure(error)
+    }
+  }
+
+  function draw() {
+    const isNarrowed = byId('status', HTMLSelectElement).value !== ''
+    part('queue-summary').textContent = `${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}`
+    const pages = Math.max(1, Math.ceil(total / PAGE))
+    part('pages').hidden = pages === 1
+    part('page-number').textContent = `${page} of ${count(pages)}`
+    button('previous-page').disabled = page === 1
+    button('next-page').disabled = page >= pages
+    // Replacing the entries would take the focus away, so it happens only when they have changed.
+    const now = JSON.stringify([cases, chosen, Math.floor(Date.now() / 60_000)])
+    if (now === drawn) return
+    drawn = now
+    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.case : undefined
+    list.replaceChildren(...cases.map(entryOf))
+    const again = [...list.querySelectorAll('a')].find((link) => link.dataset.case === focused)
+    if (focused !== undefined) again?.focus({ preventScroll: true })
+  }
+
+  /** @param {Case} one */
+  function entryOf(one) {
+    const link = make('a', 'entry')
+    link.href = `#case/${encodeURIComponent(one.case_id)}`
+    link.dataset.case = one.case_id
+    if (one.case_id === chosen) link.setAttribute('aria-current', 'true')
+    const reason = one.triggered_rules[0] ?? one.risk_factors[0]?.factor
+    link.append(
+      make('span', `score ${levelOf(one.risk_score)}`, String(one.risk_score)),
+      make('span', 'amount', money(one.amount, one.currency)),
+      make('span', 'who soft', isolated(one.user_id)),
+      make('span', 'reason soft', isolated(reason ?? 'no single reason')),
+      make('span', 'when soft', `${words(one.status)} · ${ago(one.created_at)}`),
+    )
+    return make('li', '', link)
+  }
+
+  /** @param {number} by */
+  function turn(by) {
+    page += by
+    void load()
+  }
+  button('previous-page').addEventListener('click', () => turn(-1))
+  button('next-page').addEventListener('click', () => turn(1))
+
+  return {
+    /** Reads the cases again. */
+    refresh: () => void load(),
+    /** Begins with the first page under other filters. */
+    filter() {
+      page = 1
+      void load()
+    },
+    /**
+     * @param {boolean} visible
+     * @param {string} [caseId] the case that is open
+     */
+    show(visible, caseId) {
+      chosen = caseId
+      if (visible && cases.length > 0) draw()
+      if (visible === isShown) return
+      isShown = visible
+      clearInterval(timer)
+      asked++
+      if (!visible) return
+      timer = setInterval(load, REFRESH_MS)
+      void load()
+    },
+    /**
+     * Opens the next or the previous case.
+     * @param {number} by
+     */
+    step(by) {
+      const at = cases.findIndex(({ case_id }) => case_id === chosen)
+      // The open case may have left the list. Then the first one is the next.
+      const next = cases[at === -1 ? 0 : at + by]
+      if (next !== undefined) location.hash = `#case/${encodeURIComponent(next.case_id)}`
+    },
+  }
+}
+
+const LEVELS = [
+  { from: 850, name: 'critical' },
+  { from: 600, name: 'high' },
+  { from: 300, name: 'medium' },
+]
+
+/** @param {number} score 0 to 1000 */
+export function levelOf(score) {
+  return LEVELS.find(({ from }) => score >= from)?.name ?? 'low'
+}

@@ -1,0 +1,120 @@
+// @ts-check
+/** @import { Rule } from './rules.js' */
+/** @import { Wiring } from './queue.js' */
+import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { onSubmit } from '../../../kit/page/browser/form.js'
+import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
+import { backtestForm } from './backtest.js'
+import { conditionField } from './condition.js'
+import { localTime } from './text.js'
+
+/** New rules begin in shadow, so that nobody blocks payments by mistake. */
+/** @type {Rule} */
+const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', priority: 100, enabled: true, mode: 'shadow', expires_at: null }
+
+/**
+ * The form of one rule.
+ * @param {Wiring & { onSaved: () => void }} wiring
+ */
+export function ruleEditor({ onFailure, onSuccess, onSaved }) {
+  const condition = conditionField(onFailure)
+  const backtest = backtestForm({ onFailure, onSuccess, rule: current, onFaults })
+  /** The rule that is open; undefined: none, or a new one. */
+  /** @type {string | undefined} */
+  let shows
+
+  /** Returns the rule as the form describes it. */
+  function current() {
+    const expires = input('rule-expires').value
+    return {
+      rule_id: input('rule-id').value,
+      name: input('rule-name').value,
+      condition: condition.text,
+      action: byId('rule-action', HTMLSelectElement).value,
+      priority: Number(input('rule-priority').value),
+      enabled: true,
+      mode: byId('rule-mode', HTMLSelectElement).value,
+      expires_at: expires === '' ? null : new Date(expires).toISOString(),
+    }
+  }
+
+  async function save() {
+    const rule = current()
+    try {
+      if (shows === undefined) await ask('POST', '/api/v1/rules', rule)
+      else await ask('PUT', `/api/v1/rules/${encodeURIComponent(shows)}`, rule)
+    } catch (error) {
+      if (onFaults(error)) return
+      throw error
+    }
+    onSuccess()
+    condition.show([])
+    say('Saved. All API processes use it within seconds.')
+    const wasNew = shows === undefined
+    shows = rule.rule_id
+    input('rule-id').readOnly = true
+    part('rule-title').textContent = `Rule ${rule.rule_id}`
+    onSaved()
+    if (wasNew) history.replaceState(null, '', `#rule/${encodeURIComponent(rule.rule_id)}`)
+  }
+
+  /**
+   * Shows the faults of a refused condition where they are.
+   * @param {unknown} error
+   * @returns {boolean} whether the error was about the condition
+   */
+  function onFaults(error) {
+    if (!(error instanceof RequestFailed) || error.failure.code !== 'invalid_condition') return false
+    condition.show(error.failure.details)
+    const [first] = error.failure.details
+    if (first !== undefined) condition.point(first)
+    say('The condition has a fault.')
+    return true
+  }
+
+  /** @param {string} news */
+  function say(news) {
+    part('rule-news').textContent = news
+  }
+
+  function close() {
+    shows = undefined
+    part('rule-form').hidden = true
+    part('backtest').hidden = true
+    backtest.stop()
+  }
+
+  onSubmit('rule-form', save, onFailure)
+  button('close-rule').addEventListener('click', () => {
+    close()
+    if (location.hash !== '#rules') location.hash = '#rules'
+  })
+
+  return {
+    get shows() {
+      return shows
+    },
+    close,
+    /** @param {Rule | undefined} rule undefined: a new one */
+    open(rule) {
+      const { rule_id, name, action, priority, mode, expires_at, ...rest } = rule ?? NEW_RULE
+      shows = rule?.rule_id
+      part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
+      input('rule-id').value = rule_id
+      input('rule-id').readOnly = rule !== undefined
+      input('rule-name').value = name
+      byId('rule-action', HTMLSelectElement).value = action
+      input('rule-priority').value = String(priority)
+      byId('rule-mode', HTMLSelectElement).value = mode
+      input('rule-expires').value = expires_at === null ? '' : localTime(new Date(expires_at))
+      condition.open(rest.condition)
+      say(rule?.enabled === false ? 'This rule is disabled. Saving enables it.' : '')
+      part('rule-form').hidden = false
+      part('backtest').hidden = false
+      backtest.reset()
+      if (rule === undefined) input('rule-id').focus()
+      else byId('condition', HTMLTextAreaElement).focus()
+      part('rule-form').scrollIntoView({ block: 'start' })
+    },
+  }
+}

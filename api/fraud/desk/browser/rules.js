@@ -1,0 +1,158 @@
+// @ts-check
+/** @import { Wiring } from './queue.js' */
+import { button, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
+import { ask } from '../../../kit/page/browser/session.js'
+import { ruleEditor } from './rule-editor.js'
+import { count, dateTime, words } from './text.js'
+
+/**
+ * @typedef {object} Rule
+ * @property {string} rule_id
+ * @property {string} name
+ * @property {string} condition
+ * @property {'APPROVE' | 'REVIEW' | 'BLOCK' | 'STEP_UP'} action
+ * @property {number} priority
+ * @property {boolean} enabled
+ * @property {'live' | 'shadow'} mode
+ * @property {string | null} expires_at
+ */
+
+/**
+ * The rules in force, and the editor.
+ * @param {Wiring} wiring
+ */
+export function rulesView({ onFailure, onSuccess }) {
+  /** @type {readonly Rule[]} */
+  let rules = []
+  let version = 0
+  let isShown = false
+  let isLoaded = false
+  /** @type {string | undefined} */
+  let wanted
+  const editor = ruleEditor({ onFailure, onSuccess, onSaved })
+
+  async function load() {
+    try {
+      const found = await ask('GET', `/api/v1/rules${input('all-rules').checked ? '?all=true' : ''}`)
+      rules = found.rules
+      version = found.ruleset_version
+      isLoaded = true
+      onSuccess()
+      draw()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  function draw() {
+    const sought = input('rule-filter').value.trim().toLowerCase()
+    const shown = rules.filter(({ rule_id, name, condition }) => `${rule_id} ${name} ${condition}`.toLowerCase().includes(sought))
+    part('rules-summary').textContent = `${count(shown.length)} of ${count(rules.length)} rules, version ${version} of the rule set`
+    part('rule-rows').replaceChildren(...shown.map(rowOf))
+    openWanted()
+  }
+
+  /** @param {Rule} rule */
+  function rowOf(rule) {
+    const link = make('a', '', isolated(rule.rule_id))
+    link.href = `#rule/${encodeURIComponent(rule.rule_id)}`
+    const name = make('th', '', link, make('div', 'soft', isolated(rule.name)))
+    name.scope = 'row'
+    const mode = rule.mode === 'live' ? 'shadow' : 'live'
+    const buttons = make('td', 'buttons')
+    if (rule.enabled) {
+      buttons.append(labelled(mode === 'live' ? 'Go live' : 'To shadow', rule, () => change(rule, { mode })))
+      buttons.append(labelled('Disable', rule, () => change(rule, { enabled: false })))
+    } else buttons.append(labelled('Enable', rule, () => change(rule, { enabled: true })))
+    const action = make('td', '', make('span', `action ${rule.action.toLowerCase()}`, words(rule.action)))
+    return make(
+      'tr',
+      rule.enabled ? '' : 'soft',
+      name,
+      action,
+      make('td', '', String(rule.priority)),
+      make('td', '', stateOf(rule)),
+      buttons,
+    )
+  }
+
+  /**
+   * @param {Rule} rule
+   * @param {Partial<Rule>} changes
+   */
+  async function change(rule, changes) {
+    const path = `/api/v1/rules/${encodeURIComponent(rule.rule_id)}`
+    try {
+      if (changes.enabled === false) await ask('DELETE', path)
+      else await ask('PUT', path, { ...bodyOf(rule), ...changes })
+      onSaved()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  function onSaved() {
+    onSuccess()
+    // A rule that was disabled should not seem to have vanished.
+    void load()
+  }
+
+  function openWanted() {
+    if (wanted === undefined || !isShown) return
+    const rule = rules.find(({ rule_id }) => rule_id === wanted)
+    if (rule !== undefined) {
+      if (editor.shows !== wanted) editor.open(rule)
+    } else if (!input('all-rules').checked) {
+      input('all-rules').checked = true
+      void load()
+    } else onFailure(undefined)
+  }
+
+  input('rule-filter').addEventListener('input', draw)
+  input('all-rules').addEventListener('change', () => void load())
+  button('new-rule').addEventListener('click', () => {
+    if (location.hash !== '#rules') location.hash = '#rules'
+    wanted = undefined
+    editor.open(undefined)
+  })
+
+  return {
+    /**
+     * @param {boolean} visible
+     * @param {string} [ruleId] the rule to open
+     */
+    show(visible, ruleId) {
+      const isNew = visible && !isShown
+      isShown = visible
+      wanted = ruleId
+      if (!visible) return editor.close()
+      if (isNew || !isLoaded) void load()
+      else if (ruleId !== undefined) openWanted()
+      else if (editor.shows !== undefined) editor.close()
+    },
+  }
+}
+
+/** The parts of a rule that its author decides. */
+/** @param {Rule} rule */
+export function bodyOf({ rule_id, name, condition, action, priority, mode, expires_at }) {
+  return { rule_id, name, condition, action, priority, enabled: true, mode, expires_at }
+}
+
+/** @param {Rule} rule */
+function stateOf({ enabled, mode, expires_at }) {
+  const hasExpired = expires_at !== null && new Date(expires_at).getTime() <= Date.now()
+  const state = !enabled ? 'disabled' : hasExpired ? 'expired' : mode
+  return expires_at === null || hasExpired ? state : `${state} until ${dateTime(expires_at)}`
+}
+
+/**
+ * @param {string} label
+ * @param {Rule} rule
+ * @param {() => void} onClick
+ */
+function labelled(label, { rule_id }, onClick) {
+  const made = smallButton(label, onClick)
+  made.setAttribute('aria-label', `${label}: ${rule_id}`)
+  return made
+}

@@ -1,0 +1,162 @@
+// @ts-check
+import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { onSubmit } from '../../../kit/page/browser/form.js'
+import { ask } from '../../../kit/page/browser/session.js'
+import { words } from './text.js'
+
+/** @typedef {'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'} Verdict */
+
+/** @type {Readonly<Record<string, { verdict: Verdict, id: string, question: string }>>} */
+const BY_KEY = {
+  f: { verdict: 'CONFIRMED_FRAUD', id: 'fraud', question: 'Confirm that this is fraud?' },
+  p: { verdict: 'FALSE_POSITIVE', id: 'false-positive', question: 'Confirm that this is a false positive?' },
+  s: { verdict: 'SUSPICIOUS', id: 'suspicious', question: 'Escalate this as suspicious?' },
+}
+
+/**
+ * Gives verdicts by key or button. Each is confirmed before it is sent. A verdict cannot be deleted, because its events
+ * are published, so undoing one sends a correction.
+ * @param {object} wiring
+ * @param {(error: unknown) => void} wiring.onFailure
+ * @param {() => void} wiring.onGiven
+ */
+export function verdicts({ onFailure, onGiven }) {
+  /** @type {{ transactionId: string, verdict: Verdict | null } | undefined} */
+  let target
+  /** The verdict that waits for its confirmation. */
+  /** @type {Verdict | undefined} */
+  let asked
+  /** What this page has sent last. */
+  /** @type {{ transactionId: string, given: Verdict, before: Verdict | null } | undefined} */
+  let last
+  let isSending = false
+
+  /** @param {string} key */
+  function choose(key) {
+    if (target === undefined || isSending) return
+    const { verdict, question } = BY_KEY[key]
+    asked = verdict
+    part('confirm').hidden = false
+    part('confirm-question').textContent = question
+    part('fraud-type-field').hidden = verdict !== 'CONFIRMED_FRAUD'
+    part('verdict-news').textContent = ''
+    press(key)
+    button('confirm-verdict').focus()
+  }
+
+  /** @param {string} [key] the button that appears pressed */
+  function press(key) {
+    for (const [one, { id }] of Object.entries(BY_KEY)) button(id).setAttribute('aria-pressed', String(one === key))
+  }
+
+  function cancel() {
+    asked = undefined
+    part('confirm').hidden = true
+    for (const id of ['fraud-type', 'verdict-notes']) input(id).value = ''
+    press(Object.keys(BY_KEY).find((key) => BY_KEY[key].verdict === target?.verdict))
+  }
+
+  async function confirm() {
+    if (target === undefined || asked === undefined) return
+    const fraudType = asked === 'CONFIRMED_FRAUD' ? input('fraud-type').value.trim() : ''
+    const notes = input('verdict-notes').value.trim()
+    const { transactionId, verdict: before } = target
+    const given = asked
+    const wasGiven = await send(transactionId, { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) })
+    if (!wasGiven) return
+    last = { transactionId, given, before }
+    if (target?.transactionId === transactionId) say(`Recorded as ${words(given)}.`, true)
+    onGiven()
+  }
+
+  async function undo() {
+    if (last === undefined || target?.transactionId !== last.transactionId) return
+    const { transactionId, given, before } = last
+    // Without an earlier verdict, the case goes back to people, and the transaction gets no label.
+    const verdict = before ?? 'SUSPICIOUS'
+    const notes = `Correction: ${words(given)} was given by mistake.`
+    if (!(await send(transactionId, { verdict, notes }))) return
+    last = undefined
+    if (target?.transactionId === transactionId) say(`Corrected: the verdict is now ${words(verdict)}.`, false)
+    onGiven()
+  }
+
+  /**
+   * @param {string} transactionId
+   * @param {object} body
+   * @returns {Promise<boolean>} whether the server has recorded the verdict
+   */
+  async function send(transactionId, body) {
+    if (isSending) return false
+    isSending = true
+    try {
+      await ask('POST', `/api/v1/transactions/${encodeURIComponent(transactionId)}/feedback`, body)
+      return true
+    } catch (error) {
+      onFailure(error)
+      return false
+    } finally {
+      isSending = false
+    }
+  }
+
+  /**
+   * @param {string} news
+   * @param {boolean} mayUndo
+   */
+  function say(news, mayUndo) {
+    cancel()
+    part('verdict-news').textContent = news
+    button('undo').hidden = !mayUndo
+    part('case').focus({ preventScroll: true })
+  }
+
+  for (const [key, { id }] of Object.entries(BY_KEY)) button(id).addEventListener('click', () => choose(key))
+  button('cancel-verdict').addEventListener('click', () => {
+    cancel()
+    part('case').focus({ preventScroll: true })
+  })
+  byId('confirm', HTMLFormElement).addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return
+    event.preventDefault()
+    cancel()
+    part('case').focus({ preventScroll: true })
+  })
+  button('undo').addEventListener('click', () => void undo())
+  onSubmit('confirm', confirm, onFailure)
+
+  return {
+    /**
+     * Shows the verdict of what is open. A question that waits for its answer stays.
+     * @param {{ transactionId: string, verdict: Verdict | null }} opened
+     */
+    open(opened) {
+      const isOther = opened.transactionId !== target?.transactionId
+      target = opened
+      if (isOther) this.reset()
+      if (asked === undefined) cancel()
+    },
+    /** Nothing is open any more. */
+    close() {
+      target = undefined
+      this.reset()
+    },
+    reset() {
+      last = undefined
+      button('undo').hidden = true
+      part('verdict-news').textContent = ''
+      cancel()
+    },
+    /**
+     * @param {string} key
+     * @returns {boolean} whether the key means something
+     */
+    press(key) {
+      if (key === 'escape' && asked !== undefined) cancel()
+      else if (key === 'u' && !button('undo').hidden) void undo()
+      else if (Object.hasOwn(BY_KEY, key)) choose(key)
+      else return false
+      return true
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import { pageFiles } from '../../kit/page/files.ts'
+import { bind } from '../../kit/route.ts'
+import type { FraudPart } from '../part.ts'
+import { deskFileRoute, deskRoute } from './routes.ts'
+
+const FILES = [
+  'style.css',
+  'main.js',
+  'backtest.js',
+  'backtest-report.js',
+  'case.js',
+  'case-file.js',
+  'cities.js',
+  'condition.js',
+  'factors.js',
+  'map.js',
+  'messages.js',
+  'models.js',
+  'places.js',
+  'plots.js',
+  'queue.js',
+  'rule-editor.js',
+  'rules.js',
+  'table.js',
+  'text.js',
+  'timeline.js',
+  'verdict.js',
+]
+
+/** Creates the routes of the analysts' desk. They need no server but this one. */
+export function deskPart(): FraudPart {
+  const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })
+  return {
+    routes: [bind(deskRoute, () => files.page('page.html')), bind(deskFileRoute, ({ params: { file } }) => files.file(file))],
+  }
+}
