@@ -29,3 +29,8 @@ function runningAddress(kind: PartKind, env: NodeJS.ProcessEnv): string | undefi
   const home = env.MILLRACE_HOME ?? DEFAULT_HOME
   return readRunFile({ run: join(home, 'run') })?.parts.find((part) => part.kind === kind)?.address
 }
+
+/** Returns the folder that holds downloaded tools. */
+export function toolsFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env.MILLRACE_HOME ?? DEFAULT_HOME, 'tools')
+}

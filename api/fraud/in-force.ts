@@ -1,9 +1,10 @@
 import type { ModelName, ModelScores, Policy } from '../../schemas/fraud/decision/policy.ts'
+import type { ModelInput } from '../../schemas/fraud/models/inputs.ts'
 import type { Lists } from '../../schemas/fraud/rules/facts.ts'
 import type { RuleSet } from '../../schemas/fraud/rules/rule-set.ts'
 import type { Snoozes } from '../../schemas/fraud/rules/snoozes.ts'
 import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
-import type { FraudBlocklistType, FraudFeatures, FraudIpFacts, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
+import type { FraudBlocklistType, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
 /** What analysts and operators have set, as this process knows it now. */
@@ -46,16 +47,12 @@ export interface BlocklistInForce {
   close(): Promise<unknown>
 }
 
-/** What models read. */
-export interface ModelInput {
-  readonly request: FraudRequest
-  readonly ip: FraudIpFacts
-  readonly features: FraudFeatures
-}
 
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
+  /** The policy that was set together with these models. It decides, also while newer models are still loading. */
+  readonly policy: Policy
   /** Undefined if the transaction is not in the challenger's share. */
   readonly challenger: ModelScores | undefined
   /** What raised the scores most, strongest first; at most five. */

@@ -1,5 +1,5 @@
 import { type Facts, factOf } from './facts.ts'
-import type { FieldValue, ScoredTransaction, Source } from './field.ts'
+import type { Field, FieldValue, ScoredTransaction, Source } from './field.ts'
 import { FIELDS } from './fields.ts'
 
 type Read = (transaction: ScoredTransaction) => unknown
@@ -17,6 +17,12 @@ export function factsOfTransaction(transaction: ScoredTransaction): Facts {
     row[slot] = factOf(field, read(transaction))
   }
   return row
+}
+
+/** Returns a function that reads one field of a transaction; undefined if its value is missing. */
+export function valueReader(field: Field): (transaction: ScoredTransaction) => FieldValue | undefined {
+  const read = readerOf(field.source)
+  return (transaction) => factOf(field, read(transaction))
 }
 
 /** Turns a path of two or three names into a function without a loop. */

@@ -1,0 +1,41 @@
+import { INPUT_FIELDS } from '../../../../schemas/fraud/models/inputs.ts'
+import type { FraudRiskFactor } from '../../../../schemas/fraud/types.ts'
+import type { LoadedModel } from './model.ts'
+
+export const MOST_FACTORS = 5
+/** Smaller contributions say nothing. */
+const LEAST_CONTRIBUTION = 0.005
+const DECIMALS = 1e4
+
+/**
+ * Finds what raised a model's probability most. An input's contribution is the mean of two differences: the probability
+ * without it, where it has the value that normal payments have, and the probability of a normal payment with it. The
+ * first alone misses inputs that say the same as others, and the second those that count only together.
+ * @param row all inputs of one transaction
+ * @returns at most five, strongest first
+ */
+export async function explain({ manifest, slots, score }: LoadedModel, row: Float32Array): Promise<FraudRiskFactor[]> {
+  const width = slots.length
+  const own = Float32Array.from(slots, (slot) => row[slot])
+  const typical = Float32Array.from(manifest.typical, (value) => value ?? Number.NaN)
+  const differing = [...own.keys()].filter((column) => !Object.is(own[column], typical[column]))
+  const rows = new Float32Array((2 + 2 * differing.length) * width)
+  rows.set(own, 0)
+  rows.set(typical, width)
+  for (const [index, column] of differing.entries()) {
+    const without = (2 + 2 * index) * width
+    rows.set(own, without)
+    rows[without + column] = typical[column]
+    rows.set(typical, without + width)
+    rows[without + width + column] = own[column]
+  }
+  const [whole, normal, ...others] = await score(rows, rows.length / width, true)
+  return differing
+    .map((column, index) => {
+      const contribution = (whole - others[2 * index] + others[2 * index + 1] - normal) / 2
+      return { factor: INPUT_FIELDS[slots[column]].name, contribution: Math.round(contribution * DECIMALS) / DECIMALS }
+    })
+    .filter(({ contribution }) => contribution >= LEAST_CONTRIBUTION)
+    .sort((one, other) => other.contribution - one.contribution)
+    .slice(0, MOST_FACTORS)
+}

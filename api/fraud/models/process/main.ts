@@ -1,0 +1,26 @@
+import { serveParent } from '../../../kit/child/serve.ts'
+import { decodeScoreRequest, encodeScores, KIND, type LoadAnswer, type LoadRequest } from '../wire.ts'
+import { type LoadedModel, loadModel } from './model.ts'
+import { scoreBatch } from './scoring.ts'
+
+/**
+ * The model process. The runtime blocks while it computes and may crash, so it has a process of its own, which takes
+ * nothing with it.
+ */
+const models = new Map<number, LoadedModel>()
+const NOTHING = Buffer.alloc(0)
+
+async function load({ number, manifestPath, sha256 }: LoadRequest): Promise<LoadAnswer> {
+  try {
+    models.set(number, await loadModel(manifestPath, sha256))
+    return {}
+  } catch (error) {
+    return { refused: (error as Error).message }
+  }
+}
+
+serveParent(async function answer(kind, body) {
+  if (kind === KIND.score) return encodeScores(await scoreBatch(models, decodeScoreRequest(body)))
+  if (kind === KIND.load) return Buffer.from(JSON.stringify(await load(JSON.parse(body.toString()))))
+  return NOTHING
+})

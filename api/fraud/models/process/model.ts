@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { InferenceSession, Tensor } from 'onnxruntime-node'
+import { INPUT_FIELDS, inputField } from '../../../../schemas/fraud/models/inputs.ts'
+import { type ModelManifest, parseManifest } from '../../../../schemas/fraud/models/manifest.ts'
+
+/** A model in memory that has repeated its golden vectors. */
+export interface LoadedModel {
+  readonly manifest: ModelManifest
+  /** Slots of the model's inputs in a row of all inputs. */
+  readonly slots: readonly number[]
+  /**
+   * @param rows rows of all inputs, or of the model's own inputs if `isOwn`
+   * @returns a probability per row
+   */
+  score(rows: Float32Array, count: number, isOwn?: boolean): Promise<Float32Array>
+}
+
+/** A model that must not be used. The message says why. */
+export class ModelRefused extends Error {
+  override readonly name = 'ModelRefused'
+}
+
+/** One thread: batches are small, and several threads have crashed the runtime. */
+const SESSION: InferenceSession.SessionOptions = {
+  executionProviders: ['cpu'],
+  intraOpNumThreads: 1,
+  interOpNumThreads: 1,
+  executionMode: 'sequential',
+  graphOptimizationLevel: 'all',
+  logSeverityLevel: 3,
+}
+
+/** The first runs of a size are slow, so these sizes are run before a model takes part. */
+const WARM_SIZES = [1, 2, 8, 32, 128, 512]
+const WARM_ROUNDS = 20
+
+/**
+ * Loads a model and lets it repeat its vectors.
+ * @param sha256 expected hash of the ONNX file; default: the manifest's
+ * @throws ModelRefused, ManifestError
+ */
+export async function loadModel(manifestPath: string, sha256?: string): Promise<LoadedModel> {
+  const manifest = parseManifest(await readFile(manifestPath, 'utf8'))
+  const bytes = await readFile(join(dirname(manifestPath), manifest.file))
+  const hash = createHash('sha256').update(bytes).digest('hex')
+  if (hash !== manifest.sha256 || hash !== (sha256 ?? hash)) {
+    throw new ModelRefused(`the file ${manifest.file} has the hash ${hash}, not ${sha256 ?? manifest.sha256}`)
+  }
+  const session = await InferenceSession.create(bytes, SESSION).catch((error: Error) => {
+    throw new ModelRefused(`the runtime does not accept ${manifest.file}: ${error.message}`)
+  })
+  const slots = manifest.features.map((name) => inputField(name)!.slot)
+  const model: LoadedModel = { manifest, slots, score }
+  await repeatVectors(model)
+  await warm(model)
+  return model
+
+  async function score(rows: Float32Array, count: number, isOwn = false): Promise<Float32Array> {
+    const own = isOwn ? rows : pickColumns(rows, count, slots)
+    const { [manifest.output]: output } = await session.run({ [manifest.input]: new Tensor('float32', own, [count, slots.length]) }, [
+      manifest.output,
+    ])
+    const columns = output.dims.length === 1 ? 1 : output.dims[1]
+    const values = output.data as Float32Array
+    if (values.length !== count * columns) throw new Error(`the output of ${manifest.file} has ${values.length} values for ${count} rows`)
+    return columns === 1 ? values : Float32Array.from({ length: count }, (_, row) => values[row * columns + columns - 1])
+  }
+}
+
+async function repeatVectors({ manifest, score }: LoadedModel): Promise<void> {
+  const { vectors, scores, tolerance } = manifest.golden
+  const rows = Float32Array.from(vectors.flat(), (value) => value ?? Number.NaN)
+  const found = await score(rows, vectors.length, true).catch((error: Error) => {
+    throw new ModelRefused(`${manifest.file} cannot score its vectors: ${error.message}`)
+  })
+  for (const [index, expected] of scores.entries()) {
+    if (!(Math.abs(found[index] - expected) <= tolerance)) {
+      throw new ModelRefused(`${manifest.file} gives ${found[index]} for its vector ${index}, not ${expected}`)
+    }
+  }
+}
+
+async function warm({ score }: LoadedModel): Promise<void> {
+  for (const count of WARM_SIZES) {
+    const rows = new Float32Array(count * INPUT_FIELDS.length).fill(Number.NaN)
+    for (let round = 0; round < WARM_ROUNDS; round++) await score(rows, count)
+  }
+}
+
+function pickColumns(rows: Float32Array, count: number, slots: readonly number[]): Float32Array {
+  const own = new Float32Array(count * slots.length)
+  let to = 0
+  for (let row = 0; row < count; row++) {
+    const from = row * INPUT_FIELDS.length
+    for (const slot of slots) own[to++] = rows[from + slot]
+  }
+  return own
+}

@@ -1,0 +1,101 @@
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+import type { ChildLink } from './link.ts'
+
+/** A child process that is started again whenever it ends or hangs. */
+export interface SupervisedChild {
+  /** The child, once it is prepared; undefined while there is none. */
+  readonly ready: ChildLink | undefined
+  /** Why there is none; undefined while there is one. */
+  readonly trouble: string | undefined
+  close(): Promise<void>
+}
+
+export interface SuperviseOptions {
+  start(): ChildLink
+  /** Makes a new child ready. If it fails or takes too long, the child is ended and another one is started. */
+  prepare(child: ChildLink): Promise<void>
+  /** Resolves once a child has done all earlier requests. */
+  ping(child: ChildLink): Promise<unknown>
+  onStart?(): void
+  /** Called when a child has ended that was not closed. */
+  onEnd?(how: string, restartInMs: number): void
+  readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer }
+}
+
+const PREPARE_LIMIT_MS = 30_000
+const PING_EVERY_MS = 500
+/** A child that answers nothing for this long is ended. */
+const HUNG_AFTER_MS = 2_000
+const FIRST_RESTART_MS = 50
+const LONGEST_RESTART_MS = 10_000
+/** A child that was ready for this long starts again without delay. */
+const STABLE_MS = 10_000
+
+export function supervise({ start, prepare, ping, onStart, onEnd, timers }: SuperviseOptions): SupervisedChild {
+  let current: ChildLink | undefined
+  let ready: ChildLink | undefined
+  let trouble: string | undefined = 'starting'
+  let isClosed = false
+  let restartMs = FIRST_RESTART_MS
+  let cancelRestart: CancelTimer = () => {}
+  let running = run()
+
+  async function run(): Promise<void> {
+    const child = start()
+    current = child
+    onStart?.()
+    let cancelStable: CancelTimer = () => {}
+    let cancelWatch = timers.setTimer(PREPARE_LIMIT_MS, child.kill)
+    prepare(child).then(
+      () => {
+        cancelWatch()
+        if (isClosed) return
+        ready = child
+        trouble = undefined
+        cancelStable = timers.setTimer(STABLE_MS, () => {
+          restartMs = FIRST_RESTART_MS
+        })
+        watch()
+      },
+      () => child.kill(),
+    )
+
+    function watch(): void {
+      cancelWatch = timers.setTimer(HUNG_AFTER_MS, child.kill)
+      ping(child).then(
+        () => {
+          cancelWatch()
+          cancelWatch = timers.setTimer(PING_EVERY_MS, watch)
+        },
+        () => {},
+      )
+    }
+
+    const how = await child.ended
+    cancelWatch()
+    cancelStable()
+    ready = undefined
+    trouble = how
+    if (isClosed) return
+    onEnd?.(how, restartMs)
+    cancelRestart = timers.setTimer(restartMs, () => {
+      running = run()
+    })
+    restartMs = Math.min(restartMs * 2, LONGEST_RESTART_MS)
+  }
+
+  return {
+    get ready() {
+      return ready
+    },
+    get trouble() {
+      return trouble
+    },
+    async close() {
+      isClosed = true
+      cancelRestart()
+      current?.kill()
+      await running
+    },
+  }
+}

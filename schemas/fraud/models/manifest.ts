@@ -1,0 +1,96 @@
+import { type AloneThresholds, MODELS, type ModelName } from '../decision/policy.ts'
+import { inputField } from './inputs.ts'
+
+/** Inputs of a model and the scores that every runtime must repeat. */
+export interface GoldenVectors {
+  /** Values in the order of `features`; null: missing. */
+  readonly vectors: readonly (readonly (number | null)[])[]
+  readonly scores: readonly number[]
+  /** Greatest difference that is accepted. */
+  readonly tolerance: number
+}
+
+/** Describes an ONNX file: docs/services/fraud.md#model-files */
+export interface ModelManifest {
+  readonly name: ModelName
+  readonly version: string
+  /** The name of the ONNX file beside the manifest. */
+  readonly file: string
+  /** Of the ONNX file, in lower-case hexadecimal. */
+  readonly sha256: string
+  /** Names of the ONNX graph's input and of the output whose last column is the probability. */
+  readonly input: string
+  readonly output: string
+  /** Names of inputs in the order of the graph's columns. */
+  readonly features: readonly string[]
+  /** What normal payments have, in the order of `features`; null: usually missing. Factors are found against it. */
+  readonly typical: readonly (number | null)[]
+  readonly golden: GoldenVectors
+  /** Data and date of the training, for people. */
+  readonly trained_on: string
+  /** The part of a policy that fits this model's scores. */
+  readonly alone: AloneThresholds
+}
+
+/** A manifest that cannot be used. The message says why. */
+export class ManifestError extends Error {
+  override readonly name = 'ManifestError'
+}
+
+const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
+const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
+const SHA256 = /^[0-9a-f]{64}$/
+/** A model without vectors could not be checked, and more than these only make the start slow. */
+const VECTORS = { least: 4, most: 1_000 }
+
+/**
+ * Reads a manifest.
+ * @throws ManifestError that names the first field that is wrong
+ */
+export function parseManifest(text: string): ModelManifest {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new ManifestError('The manifest is not JSON.')
+  }
+  if (typeof value !== 'object' || value === null) throw new ManifestError('The manifest is not an object.')
+  const manifest = value as ModelManifest
+  for (const [isRight, fault] of checksOf(manifest)) if (!isRight) throw new ManifestError(fault)
+  return manifest
+}
+
+/** Later checks rely on earlier ones, so they are evaluated one by one. */
+function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault: string]> {
+  const { name, version, file, sha256, input, output, features, typical, golden, trained_on, alone } = manifest
+  yield [MODELS.includes(name), `name must be one of ${MODELS.join(', ')}.`]
+  yield [matches(VERSION, version), 'version must be 1 to 50 letters, digits, dots, dashes or underscores.']
+  yield [matches(FILE, file), 'file must be the name of an .onnx file in the same folder.']
+  yield [matches(SHA256, sha256), 'sha256 must be 64 hexadecimal digits.']
+  yield [typeof input === 'string' && typeof output === 'string', 'input and output must be names.']
+  yield [Array.isArray(features) && features.length > 0, 'features must be a list of names.']
+  const unknown = features.filter((feature) => inputField(feature) === undefined)
+  yield [unknown.length === 0, `features contains names that this version does not know: ${unknown.slice(0, 5).join(', ')}.`]
+  yield [new Set(features).size === features.length, 'features contains a name twice.']
+  yield [isVector(typical, features.length), 'typical must have a number or null for each feature.']
+  yield [typeof golden === 'object' && golden !== null && Array.isArray(golden.vectors), 'golden.vectors must be a list.']
+  const count = golden.vectors.length
+  yield [count >= VECTORS.least && count <= VECTORS.most, `golden must have ${VECTORS.least} to ${VECTORS.most} vectors.`]
+  yield [golden.vectors.every((vector) => isVector(vector, features.length)), 'golden.vectors must have a value for each feature.']
+  yield [Array.isArray(golden.scores) && golden.scores.length === count, 'golden.scores must have a score for each vector.']
+  yield [golden.scores.every((score) => score >= 0 && score <= 1), 'golden.scores must be probabilities.']
+  yield [golden.tolerance >= 0 && golden.tolerance < 1, 'golden.tolerance must be at least 0 and below 1.']
+  yield [typeof trained_on === 'string', 'trained_on must be a text.']
+  yield [typeof alone === 'object' && alone !== null, 'alone must be an object.']
+  const thresholds = [alone.medium, alone.high, alone.critical].filter((threshold) => threshold !== undefined)
+  const ascend = thresholds.every((threshold, index) => threshold >= (thresholds[index - 1] ?? 0) && threshold <= 1)
+  yield [ascend, 'alone must ascend from 0 to 1.']
+}
+
+function matches(pattern: RegExp, value: unknown): boolean {
+  return typeof value === 'string' && pattern.test(value)
+}
+
+function isVector(value: unknown, length: number): boolean {
+  return Array.isArray(value) && value.length === length && value.every((one) => one === null || Number.isFinite(one))
+}

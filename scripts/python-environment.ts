@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Time limit for installing packages from PyPI, up to 150 MB, which takes seconds from a nearby mirror. */
+const INSTALL_TIMEOUT_MS = 5 * 60_000
+/** `flock` lets only one of several concurrent processes build it. The stamp is written last. */
+const BUILD = `
+set -e
+[ -e "$1/ready" ] && exit 0
+rm -rf "$1"
+python3 -m venv "$1"
+"$1/bin/pip" install --quiet --disable-pip-version-check -r "$2"
+touch "$1/ready"
+`
+
+export interface PythonEnvironment {
+  readonly name: string
+  /** Path of the file that lists the packages. A changed list makes a new environment. */
+  readonly requirements: string
+  /** The folder that holds downloaded tools. */
+  readonly tools: string
+}
+
+/** Makes a Python environment on first use, and returns its folder of programs. */
+export async function pythonEnvironment({ name, requirements, tools }: PythonEnvironment): Promise<string> {
+  const hash = createHash('sha256')
+    .update(await readFile(requirements))
+    .digest('hex')
+    .slice(0, 12)
+  const folder = join(tools, `python-${name}-${hash}`)
+  if (existsSync(join(folder, 'ready'))) return join(folder, 'bin')
+  await mkdir(tools, { recursive: true })
+  try {
+    await run('flock', [`${folder}.lock`, 'sh', '-c', BUILD, 'sh', folder, requirements], { timeout: INSTALL_TIMEOUT_MS })
+  } catch (error) {
+    const reason = ((error as { stderr?: string }).stderr || (error as Error).message).trim().split('\n').at(-1)
+    throw new Error(
+      `the Python packages of ${requirements} cannot be installed (python3 with venv and pip, and PyPI, are needed): ${reason}`,
+    )
+  }
+  return join(folder, 'bin')
+}

@@ -1,0 +1,101 @@
+import { decide } from '../../../schemas/fraud/decision/decide.ts'
+import type { ModelScores, Policy } from '../../../schemas/fraud/decision/policy.ts'
+import type { ModelInput } from '../../../schemas/fraud/models/inputs.ts'
+import { evaluateRules } from '../../../schemas/fraud/rules/evaluate.ts'
+import { NO_LISTS } from '../../../schemas/fraud/rules/facts.ts'
+import { factsOfTransaction } from '../../../schemas/fraud/rules/read-facts.ts'
+import type { RuleAction } from '../../../schemas/fraud/rules/rule.ts'
+import { compileRuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
+import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
+import { NO_SNOOZES } from '../../../schemas/fraud/rules/snoozes.ts'
+import { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
+import type { FraudRequest } from '../../../schemas/fraud/types.ts'
+import { profileReplay } from '../profile-replay.ts'
+import { type GeneratedPayment, PATTERNS, type Pattern } from './payment.ts'
+
+/** A generated payment with what rules and models read, and what the seeded rules say. */
+export interface RuledPayment {
+  readonly payment: GeneratedPayment
+  readonly input: ModelInput
+  /** Of the winning rule. */
+  readonly action: RuleAction | undefined
+}
+
+/** How well rules and models together judge generated traffic. All numbers are shares of 0 to 1. */
+export interface TrafficReport {
+  /** Of all payments, at the assumed share of frauds. */
+  readonly blocked: number
+  /** Of the normal payments: reviewed or blocked. */
+  readonly falsePositives: number
+  readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
+}
+
+/** Generated traffic contains more frauds than real traffic, so that each pattern can be measured. */
+export const FRAUD_SHARE = 0.005
+
+/** Frauds are confirmed after this time, ms. */
+const CONFIRMED_AFTER_MS = 3 * 86_400_000
+
+/** Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. */
+export function* ruledTraffic(payments: Iterable<GeneratedPayment>): Generator<RuledPayment> {
+  const ruleSet = compileRuleSet(0, SEEDED_RULES)
+  const tallies = new RuleTallies(ruleSet)
+  const profiles = profileReplay()
+  const unconfirmed: FraudRequest[] = []
+  let confirmed = 0
+  for (const payment of payments) {
+    const { request, ip } = payment
+    for (; confirmed < unconfirmed.length; confirmed++) {
+      const at = unconfirmed[confirmed].timestamp + CONFIRMED_AFTER_MS
+      if (at > request.timestamp) break
+      profiles.confirmFraud(unconfirmed[confirmed], at)
+    }
+    const input = profiles.next(request, ip)
+    if (payment.pattern !== undefined) unconfirmed.push(request)
+    const given = { facts: factsOfTransaction(input), lists: NO_LISTS, snoozes: NO_SNOOZES, at: request.timestamp }
+    const { winner } = evaluateRules(ruleSet, given, tallies, () => 0)
+    yield { payment, input, action: winner?.action }
+  }
+}
+
+/** @param scores of the payments, in their order */
+export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): TrafficReport {
+  const normal = { all: 0, found: 0, blocked: 0 }
+  const fraud = { all: 0, found: 0, blocked: 0 }
+  const payments = new Map<Pattern, { all: number; found: number }>()
+  const occurrences = new Map<Pattern, Map<string, boolean>>()
+  for (const [index, { payment, input, action }] of ruled.entries()) {
+    const { decision } = decide(policy, {
+      isBlocklisted: false,
+      action,
+      scores: scores[index],
+      isDefaultProfile: false,
+      amountUsd: input.features.amount_usd,
+    })
+    const isFound = decision !== 'APPROVE'
+    const counted = payment.pattern === undefined ? normal : fraud
+    counted.all++
+    if (isFound) counted.found++
+    if (decision === 'BLOCK') counted.blocked++
+    if (payment.pattern === undefined) continue
+    const own = payments.get(payment.pattern) ?? { all: 0, found: 0 }
+    payments.set(payment.pattern, { all: own.all + 1, found: own.found + Number(isFound) })
+    const found = occurrences.get(payment.pattern) ?? new Map<string, boolean>()
+    occurrences.set(payment.pattern, found.set(payment.occurrence, isFound || found.get(payment.occurrence) === true))
+  }
+  return {
+    blocked: (1 - FRAUD_SHARE) * share(normal.blocked, normal.all) + FRAUD_SHARE * share(fraud.blocked, fraud.all),
+    falsePositives: share(normal.found, normal.all),
+    patterns: Object.fromEntries(
+      PATTERNS.map((pattern) => {
+        const { all, found } = payments.get(pattern) ?? { all: 0, found: 0 }
+        const results = [...(occurrences.get(pattern)?.values() ?? [])]
+        return [pattern, { payments: share(found, all), occurrences: share(results.filter(Boolean).length, results.length) }]
+      }),
+    ) as TrafficReport['patterns'],
+  }
+}
+
+function share(part: number, all: number): number {
+  return all === 0 ? 0 : part / all
+}

@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pythonEnvironment } from '../../../scripts/python-environment.ts'
+
+const TIMEOUT_MS = 20 * 60_000
+const OUTPUT_BYTES = 16 * 1024 * 1024
+
+export interface PythonJob {
+  /** A file of this folder, which reads its job from a JSON file. */
+  readonly program: 'train' | 'evaluate'
+  readonly job: object
+  /** A folder for the job's files. */
+  readonly folder: string
+  /** The folder that holds downloaded tools. */
+  readonly tools: string
+}
+
+/** Runs a Python program, in an environment that is made on first use. Throws with its standard error. */
+export async function runPython({ program, job, folder, tools }: PythonJob): Promise<void> {
+  const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))
+  const bin = await pythonEnvironment({ name: 'fraud', requirements: here('requirements.txt'), tools })
+  const jobFile = join(folder, `${program}.json`)
+  await writeFile(jobFile, JSON.stringify(job))
+  await new Promise<void>((resolve, reject) => {
+    const options = { timeout: TIMEOUT_MS, maxBuffer: OUTPUT_BYTES, env: { PATH: bin, PYTHONDONTWRITEBYTECODE: '1' } }
+    execFile(join(bin, 'python'), [here(`${program}.py`), jobFile], options, (error, _stdout, stderr) =>
+      error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`)) : resolve(),
+    )
+  })
+}

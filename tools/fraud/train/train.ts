@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { DEFAULT_POLICY, MODELS, type ModelName, type Policy } from '../../../schemas/fraud/decision/policy.ts'
+import { INPUT_FIELDS } from '../../../schemas/fraud/models/inputs.ts'
+import type { ModelManifest } from '../../../schemas/fraud/models/manifest.ts'
+import type { ValuesOf } from '../../../scripts/command-line/command.ts'
+import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
+import { toolsFolder } from '../../config.ts'
+import { matrixFile } from '../matrix.ts'
+import { FRAUD_SHARE, judge, type RuledPayment, ruledTraffic, type TrafficReport } from '../patterns/judge.ts'
+import { PATTERNS } from '../patterns/payment.ts'
+import { generateTraffic } from '../patterns/traffic.ts'
+import { runPython } from '../python/run.ts'
+import { type Alone, calibrate } from './calibrate.ts'
+import { loadModels, scoreAll } from './score.ts'
+import { isUsed, TARGETS } from './targets.ts'
+import declaration from './train.command.ts'
+
+/** `npm run fraud:train`: see train.command.ts. */
+
+type Options = ValuesOf<typeof declaration>
+
+/** What Python says about a trained model. */
+interface Trained {
+  readonly name: ModelName
+  readonly auc: number
+  readonly average_precision: number
+  readonly vectors: ModelManifest['golden']['vectors']
+  readonly scores: number[]
+  readonly typical: ModelManifest['typical']
+}
+
+const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
+const INPUT = 'inputs'
+const OUTPUT = 'probabilities'
+/** Runtimes add the trees' values in different orders. */
+const TOLERANCE = 1e-5
+/** Labels as Python reads them. Rows of frauds that other models shall find are left out. */
+const LABELS = { normal: 0, fraud: 1, leftOut: 2 }
+
+const features = INPUT_FIELDS.filter(({ name }) => isUsed(name))
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+async function main(): Promise<void> {
+  const options = commandLine(declaration)
+  const out = options.out ?? SHIPPED
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-train-'))
+  try {
+    await mkdir(out, { recursive: true })
+    const trained = await train(options, out, folder)
+    const unfit = Object.fromEntries(MODELS.map((name) => [name, {}])) as unknown as Alone
+    await writeManifests(options, out, trained, unfit)
+    const models = await loadModels((name) => manifestPath(out, name, options.version))
+
+    const calibration = ruledPayments(options, options.seed + 1)
+    const calibrationScores = await scoreAll(
+      models,
+      calibration.map(({ input }) => input),
+    )
+    const alone = calibrate(calibration, calibrationScores, DEFAULT_POLICY)
+    await writeManifests(options, out, trained, alone)
+    const versions = Object.fromEntries(MODELS.map((name) => [name, options.version]))
+    if (out === SHIPPED) await writeFile(join(out, 'default.json'), `${JSON.stringify({ versions, alone }, null, 2)}\n`)
+
+    const policy: Policy = { ...DEFAULT_POLICY, alone }
+    const unseen = ruledPayments(options, options.seed + 2)
+    const unseenScores = await scoreAll(
+      models,
+      unseen.map(({ input }) => input),
+    )
+    for (const { name, auc, average_precision } of trained) {
+      print(`${name}: AUC ${auc.toFixed(4)}, average precision ${average_precision.toFixed(4)} on its training data`)
+    }
+    print(`thresholds: ${JSON.stringify(alone)}`)
+    printReport(judge(unseen, unseenScores, policy))
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+function ruledPayments({ people, days, occurrences }: Options, seed: number): RuledPayment[] {
+  return [...ruledTraffic(generateTraffic({ seed, people, days, occurrences }))]
+}
+
+async function train(options: Options, out: string, folder: string): Promise<Trained[]> {
+  const rows = matrixFile(join(folder, 'rows'))
+  const patterns = ruledPayments(options, options.seed).map(({ payment, input }) => {
+    rows.add(input)
+    return payment.pattern
+  })
+  rows.close()
+  const frauds = patterns.filter((pattern) => pattern !== undefined).length
+  const weightOfFraud = (FRAUD_SHARE / (1 - FRAUD_SHARE)) * ((patterns.length - frauds) / frauds)
+  const weights = Float32Array.from(patterns, (pattern) => (pattern === undefined ? 1 : weightOfFraud))
+  await writeFile(join(folder, 'weights'), weights)
+  const models = []
+  for (const name of MODELS) {
+    const labels = Uint8Array.from(patterns, (pattern) => {
+      if (pattern === undefined) return LABELS.normal
+      return TARGETS[name].includes(pattern) ? LABELS.fraud : LABELS.leftOut
+    })
+    await writeFile(join(folder, name), labels)
+    const onnx = join(out, fileOf(name, options.version))
+    models.push({ name, labels: join(folder, name), onnx, columns: features.map(({ slot }) => slot) })
+  }
+  const result = join(folder, 'result')
+  const job = { rows: rows.path, width: rows.width, weights: join(folder, 'weights'), models, result }
+  await runPython({ program: 'train', job, folder, tools: toolsFolder() })
+  return JSON.parse(await readFile(result, 'utf8'))
+}
+
+async function writeManifests(options: Options, out: string, trained: readonly Trained[], alone: Alone): Promise<void> {
+  const { people, days, occurrences, seed, version } = options
+  for (const { name, vectors, scores, typical } of trained) {
+    const bytes = await readFile(join(out, fileOf(name, version)))
+    const manifest: ModelManifest = {
+      name,
+      version,
+      file: fileOf(name, version),
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      input: INPUT,
+      output: OUTPUT,
+      trained_on: `generated payments: seed ${seed}, ${people} people, ${days} days, each pattern ${occurrences} times`,
+      alone: alone[name],
+      features: features.map((field) => field.name),
+      typical,
+      golden: { tolerance: TOLERANCE, scores, vectors },
+    }
+    await writeFile(manifestPath(out, name, version), `${JSON.stringify(manifest)}\n`)
+  }
+}
+
+function fileOf(name: ModelName, version: string): string {
+  return `${name}-${version}.onnx`
+}
+
+function manifestPath(out: string, name: ModelName, version: string): string {
+  return join(out, `${name}-${version}.json`)
+}
+
+function printReport({ blocked, falsePositives, patterns }: TrafficReport): void {
+  const percent = (share: number) => `${(share * 100).toFixed(2)} %`
+  print(`rules and models on an unseen seed: ${percent(blocked)} blocked, ${percent(falsePositives)} false positives`)
+  print('pattern | occurrences found | payments found')
+  for (const pattern of PATTERNS) {
+    print(`${pattern} | ${percent(patterns[pattern].occurrences)} | ${percent(patterns[pattern].payments)}`)
+  }
+}
+
+await runMain(main)
