@@ -70,7 +70,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
         if (now === null) held.set(key, value)
         return now
       case KEEP_ANSWER: {
-        const isReplaced = Buffer.isBuffer(replaced) && now !== null && now.equals(replaced)
+        const isReplaced = Buffer.isBuffer(replaced) && now?.equals(replaced) === true
         if (now !== null && now[0] === 1 && !isReplaced) return now
         held.set(key, value)
         return null

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { entityProfiles } from '../../../../api/fraud/profiles/entity-profiles.ts'
 import { keptAnswers } from '../../../../api/fraud/score/kept-answers.ts'
 import { entityKey } from '../../../../schemas/fraud/entity.ts'
@@ -21,17 +21,10 @@ import { privateRedis } from '../../../stack/index.ts'
 const PARTITION = 0
 const TOPIC = 'fraud-profiles'
 
-let address: string
-
-beforeAll(async () => {
-  address = (await privateRedis()).address
-})
-
-/** An emptied Redis with the sink and the look-ups of the API. The view has caught up. */
+/** A Redis with the sink and the look-ups of the API. The view has caught up. */
 async function world() {
-  const redis = new Redis(address)
+  const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
-  await redis.flushall()
   const store = viewStore(redis)
   const clock = { now: NOON }
   const failures: string[] = []
