@@ -160,6 +160,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
 export const LOW_RISK: ModelOutcome = {
   scores: { account_takeover: 0.1, payment_fraud: 0.2, money_laundering: 0 },
   versions: { account_takeover: '1', payment_fraud: '1', money_laundering: '1' },
+  policy: DEFAULT_POLICY,
   challenger: undefined,
   factors: [{ factor: 'amount_zscore', contribution: 0.3 }],
 }

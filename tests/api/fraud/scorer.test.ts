@@ -5,6 +5,7 @@ import { LOG_MS } from '../../../api/fraud/score/score-log.ts'
 import { MODELS_MS } from '../../../api/fraud/score/scorer.ts'
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 import { ApiError } from '../../../api/kit/errors.ts'
+import { DEFAULT_POLICY } from '../../../schemas/fraud/decision/policy.ts'
 import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
 import { answerBytes, answerFromBytes, answerKey } from '../../../state/views/fraud/kept-answers.ts'
 import { pay } from '../../schemas/fraud/payments.ts'
@@ -82,6 +83,14 @@ test('scores that are no probabilities count as none', async () => {
   world.state.outcome = { ...LOW_RISK, scores: { ...LOW_RISK.scores, payment_fraud: Number.NaN } }
   const { scored } = await world.score(pay())
   expect(scored).toMatchObject({ degraded: ['models'], risk_score: 0, ml_scores: { evaluated: false, payment_fraud: 0 } })
+})
+
+test('the policy that was set with the models decides', async () => {
+  const world = worldWithModels()
+  world.state.outcome = { ...LOW_RISK, policy: { ...DEFAULT_POLICY, version: 3, thresholds: { review: 100, block: 850 } } }
+  expect((await world.score(pay())).scored).toMatchObject({ decision: 'REVIEW', policy_version: 3 })
+  world.state.outcome = undefined
+  expect((await world.score(pay())).scored).toMatchObject({ decision: 'APPROVE', policy_version: 0 })
 })
 
 test('an entity on the blocklist is blocked, and nothing further runs', async () => {
