@@ -67,6 +67,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     name: 'fraud',
     description: 'Scores payments, and manages the rules, the blocklist and the cases of analysts.',
     isUserId: () => true,
+    worksWithout: ['redis'],
     errors: Object.values(fraudErrors),
     probes: [
       // Scoring goes on without profiles.

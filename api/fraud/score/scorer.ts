@@ -82,8 +82,8 @@ export function scorer(deps: ScorerDeps): Scorer {
 
   async function evaluate(request: FraudRequest, requestId: string, away: Set<DegradedPart>): Promise<TxnScored> {
     const enrichments = await timed('enrichment', () => profiles.enrich(request))
-    // Rules, lists and policy must be those of one moment, although settings change at any time.
-    const { ruleSet, tallies, lists, snoozes, policy } = settings
+    // Rules and lists must be those of one moment, although settings change at any time.
+    const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)
     const modelsStart = monotonic()
@@ -108,7 +108,8 @@ export function scorer(deps: ScorerDeps): Scorer {
       at,
       ip,
       features,
-      policy,
+      // A policy fits the models that it was set with.
+      policy: outcome?.policy ?? settings.policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {
         isBlocklisted: false,

@@ -60,6 +60,17 @@ test('after three late records in a row others are spooled at once, until Kafka 
   expect(logged()).toEqual({ a: ['1'], b: ['1'], c: ['1'], d: ['1'] })
 })
 
+test('records that are always spooled do not wait for Kafka, are sent once, and do not make it count as away', async () => {
+  const { facts, spool, stop, logged } = await spoolWorld()
+  const goOn = stop()
+  const always = { withinMs: 20_000, isAlwaysSpooled: true, isDurable: false }
+  for (const value of ['1', '2', '3', '4', '5']) expect(await facts.publishOrSpool(plain, `key-${value}`, value, always)).toBe('spooled')
+  expect(facts.isAway).toBe(false)
+  goOn()
+  await vi.waitFor(() => expect(spool.state.records).toBe(0), SOON)
+  expect(logged()).toEqual(Object.fromEntries(['1', '2', '3', '4', '5'].map((value) => [`key-${value}`, [value]])))
+})
+
 test('a record that Kafka never accepts is an error for the caller, and is dropped from the spool', async () => {
   const { facts, stop, spool, logged } = await spoolWorld()
   const large = 'x'.repeat(MAX_RECORD_BYTES)
