@@ -93,6 +93,7 @@ export const CaseWithHistorySchema = CaseSchema.extend({
         status: caseStatus,
         assigned_to: z.string().nullable(),
         verdict: z.enum(VERDICTS).nullable(),
+        reporter: z.string().nullable().openapi({ description: 'Whose verdict it is; null: that of the actor.' }),
         fraud_type: z.string().nullable(),
         notes: z.string(),
         evidence: z.array(z.string()),
@@ -146,8 +147,8 @@ export function caseWithHistoryJson(found: FraudCase): z.output<typeof CaseWithH
 
 const ACTIONS = { OPENED: 'opened', CHANGED: 'changed', VERDICT: 'verdict' } as const
 
-function entryJson({ at, actor, action, status, assigned_to, verdict, fraud_type, notes, evidence }: FraudCaseEntry) {
-  return { at: iso(at), actor, action: ACTIONS[action], status, assigned_to, verdict, fraud_type, notes, evidence }
+function entryJson({ at, action, previous_verdict: _verdict, previous_at: _at, ...values }: FraudCaseEntry) {
+  return { ...values, at: iso(at), action: ACTIONS[action] }
 }
 
 function iso(time: number): string {

@@ -19,6 +19,7 @@ import { feedbackRoute, listCasesRoute, patchCaseRoute, readCaseRoute } from './
 
 const NOTHING_ASKED: FraudCaseCommand = {
   actor: '',
+  reporter: null,
   verdict: null,
   status: null,
   assigned_to: null,
@@ -76,10 +77,11 @@ export function casesPart(deps: CasesDeps): FraudPart {
         const { params, body, caller } = input
         const id = params.transaction_id
         const open = await commands.open(input, ['fraud-feedback', id, body])
-        const { reporter = caller!.subject, verdict, fraud_type, notes = null, evidence = [] } = body
+        const { reporter = null, verdict, fraud_type, notes = null, evidence = [] } = body
         const command: FraudCaseCommand = {
           ...NOTHING_ASKED,
-          actor: reporter,
+          actor: caller!.subject,
+          reporter,
           verdict,
           notes,
           evidence,
