@@ -77,7 +77,7 @@ WHERE is_archived AND status IN {statuses:Array(String)} AND ({anybody:Bool} OR 
 
 export interface ArchivedQuery {
   readonly statuses: readonly FraudCaseStatus[]
-  /** Undefined: whoever they are assigned to. */
+  /** Undefined selects all cases, assigned or not. */
   readonly assignedTo: string | undefined
   /** How many of the newest. */
   readonly count: number
