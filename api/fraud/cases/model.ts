@@ -15,7 +15,7 @@ const MAX_VERSION = 2_147_483_647
 /** Greatest number of cases up to the end of a page, because each partition has to give as many. */
 export const MAX_LISTED = 10_000
 
-export const VERDICTS = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS'] as const
+const VERDICTS = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS'] as const
 
 function text(most: number, least = 0) {
   const message = `must have ${least} to ${most} characters`
@@ -110,7 +110,7 @@ export const CaseListSchema = z
     total: z.int(),
     complete: z
       .boolean()
-      .openapi({ description: 'false: ClickHouse is away, so cases that were closed more than 30 days ago are missing.' }),
+      .openapi({ description: 'false: ClickHouse does not respond, so cases that were closed more than 30 days ago are missing.' }),
   })
   .openapi('FraudCaseList')
 

@@ -42,13 +42,14 @@ function fakeTables(tables: FakeTables): TableReader {
   return {
     async query({ query, query_params }) {
       if (tables.down) throw new ApiError(errors.unavailable)
-      const { id, statuses } = query_params as { id?: string; statuses?: string[] }
+      const { id, ids, statuses } = query_params as { id?: string; ids?: string[]; statuses?: string[] }
       const found = tables.archived.filter(
-        ({ case_id, status, transaction }) => statuses?.includes(status) ?? (case_id === id || transaction.transaction_id === id),
+        ({ case_id, status, transaction: { transaction_id } }) =>
+          statuses?.includes(status) ?? ids?.includes(case_id) ?? (case_id === id || transaction_id === id),
       )
       const rows = query.includes('count()')
         ? [[found.length]]
-        : found.map((one) => (statuses === undefined ? [JSON.stringify(one)] : [one.case_id, JSON.stringify(one)]))
+        : found.map((one) => [...(id === undefined ? [one.case_id] : []), ...(statuses === undefined ? [JSON.stringify(one)] : [])])
       return { json: async <Row>() => rows as Row[] }
     },
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FraudCase } from '../../../../schemas/fraud/types.ts'
-import { fraudCasesTable, listArchivedCases, readTableCase, readTableCaseOf } from '../../../../state/tables/fraud/cases.ts'
+import { fraudCasesTable, listArchivedCases, readTableCase, readTableCaseOf, readTableCases } from '../../../../state/tables/fraud/cases.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import { review } from '../../../pipelines/fraud/case-commands.ts'
 import { testDatabase } from '../database.ts'
@@ -51,13 +51,15 @@ test('cases are found by id and transaction, and archived ones are listed, each 
 
   const statuses = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE'] as const
   const list = async (query: Partial<Parameters<typeof listArchivedCases>[1]>) => {
-    const { total, cases } = await listArchivedCases(client, { statuses, assignedTo: undefined, count: 10, ...query })
-    return [total, ...cases.map(({ case_id }) => case_id)]
+    const { total, ids } = await listArchivedCases(client, { statuses, assignedTo: undefined, count: 10, ...query })
+    return [total, ...ids]
   }
   expect(await list({})).toEqual([3, '9223372036854775807', '9007199254740994', '9007199254740993'])
   expect(await list({ count: 1 })).toEqual([3, '9223372036854775807'])
   expect(await list({ statuses: ['FALSE_POSITIVE'] })).toEqual([1, '9007199254740994'])
   expect(await list({ assignedTo: 'ann' })).toEqual([1, '9007199254740994'])
+  const wholes = await readTableCases(client, [first.case_id, '1'])
+  expect([...wholes].map(([id, text]) => [id, JSON.parse(text)])).toEqual([[first.case_id, { ...first, is_archived: true }]])
   // A request has brought this one back.
   await put({ ...first, version: 3 })
   expect(await list({ statuses: ['CONFIRMED_FRAUD'] })).toEqual([1, '9223372036854775807'])
