@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { FraudFeedback, TxnScored } from '../../../../schemas/fraud/types.ts'
 import { fraudFeaturesTable, SCORED_SELECTION, scoredOf } from '../../../../state/tables/fraud/features.ts'
@@ -141,5 +142,27 @@ test('analysts find what shadow rules and challengers said', async () => {
   await score(EVENT, { ...scored(pay({ id: 't2', at: NOW })) })
   expect(await rowsOf(client, 'SELECT transaction_id, shadow_rules, challenger_payment_fraud FROM fraud_shadow')).toEqual([
     { transaction_id: 't1', shadow_rules: ['s'], challenger_payment_fraud: 0.75 },
+  ])
+})
+
+test('the documented query gives features of the week before last with their labels', async () => {
+  const { client, score, judge } = await world()
+  const scoredAt = NOW - 10 * DAY
+  const event = (id: string, scored_at = scoredAt) => ({ ...scored(pay({ id, at: scored_at })), scored_at })
+  const verdict = (transaction_id: string, given: FraudFeedback['verdict'], at = NOW) => ({
+    ...VERDICT,
+    transaction_id,
+    verdict: given,
+    at,
+  })
+  await score(event('fraud'), event('unknown'), event('corrected'), event('suspicious'), event('young', NOW))
+  await judge(verdict('fraud', 'CONFIRMED_FRAUD'), verdict('corrected', 'CONFIRMED_FRAUD'), verdict('corrected', 'FALSE_POSITIVE', NOW + 1))
+  await judge(verdict('suspicious', 'SUSPICIOUS'))
+  const page = readFileSync(new URL('../../../../docs/services/fraud.md', import.meta.url), 'utf8')
+  const query = /```sql\n([\s\S]*?FROM fraud_features[\s\S]*?)```/.exec(page)?.[1]
+  expect(await rowsOf(client, `SELECT transaction_id, is_fraud, amount_usd FROM (${query}) ORDER BY transaction_id`)).toEqual([
+    { transaction_id: 'corrected', is_fraud: 0, amount_usd: 1 },
+    { transaction_id: 'fraud', is_fraud: 1, amount_usd: 1 },
+    { transaction_id: 'unknown', is_fraud: 0, amount_usd: 1 },
   ])
 })
