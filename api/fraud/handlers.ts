@@ -61,7 +61,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     profilesPart({ profiles, ipFactsOf, now }),
     blocklistPart({ ...deps, blocklist, hashes }),
     casesPart({ ...deps, pause: setTimeout, findTransaction }),
-    deskPart(),
+    deskPart(deps),
   ]
   return {
     name: 'fraud',
