@@ -1,5 +1,6 @@
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { fraudCaseCommands, fraudCases } from '../../schemas/fraud/cases/topics.ts'
+import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
 import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
@@ -12,6 +13,7 @@ export const fraudService: ApiService<FraudSettings> = {
     txnScored,
     fraudFeedback,
     fraudProfiles,
+    fraudRuleTallies,
     fraudCaseCommands,
     fraudCases,
     fraudBlocklistCommands,

@@ -36,6 +36,7 @@ const MAX_BLOCKED_SHARE = 0.01
 const MIN_TRANSACTIONS = 1_000
 /** The longest list in messages. */
 const MAX_NAMED = 10
+const UNKNOWN = 'unknown'
 const PERCENT = 100
 
 export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow }: BlockGuardDeps): BlockGuard {
@@ -97,7 +98,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     scored({ winner, verdict: { decision, reason } }) {
       scored++
       if (decision !== 'BLOCK') return
-      const cause = reason === 'rule' && winner !== undefined ? causeOf(winner) : reason
+      const cause = reason === 'rule' && winner !== undefined ? causeOf(winner) : (reason ?? UNKNOWN)
       blocked.set(cause, (blocked.get(cause) ?? 0) + 1)
     },
     async tick() {

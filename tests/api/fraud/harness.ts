@@ -1,8 +1,10 @@
+import * as backtestRoutes from '../../../api/fraud/backtest/routes.ts'
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
 import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import * as desk from '../../../api/fraud/desk/routes.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
+import * as ruleStatsRoutes from '../../../api/fraud/rule-stats/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
 import * as transactionRoutes from '../../../api/fraud/transactions/routes.ts'
 import { bind } from '../../../api/kit/route.ts'
@@ -18,6 +20,8 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   blocklistRoutes,
   casesRoutes,
   desk,
+  backtestRoutes,
+  ruleStatsRoutes,
 ]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */
