@@ -119,7 +119,7 @@ function shareOf({ scored, blocked }: BlockCounts): number {
   return scored === 0 ? 0 : sum / scored
 }
 
-/** What an earlier form of a rule has blocked says nothing about the rule as it is now, so the form is named as well. */
+/** Names the form of the rule as well, because blocks of an earlier form say nothing about the present one. */
 function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`
 }
