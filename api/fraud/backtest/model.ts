@@ -4,7 +4,7 @@ import { MAX_EXAMPLES } from './examples.ts'
 import { RuleBody } from './rule-body.ts'
 
 /** The most transactions that a back-test reads. */
-export const MAX_SAMPLE = 1_000_000
+const MAX_SAMPLE = 1_000_000
 const DEFAULT_SAMPLE = 100_000
 const MAX_DRAFTS = 1_000
 
