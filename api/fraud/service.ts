@@ -1,7 +1,15 @@
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { fraudCaseCommands, fraudCases } from '../../schemas/fraud/cases/topics.ts'
 import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
-import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
+import {
+  fraudAudit,
+  fraudFeedback,
+  fraudProfiles,
+  fraudRulesets,
+  fraudSettingsCommands,
+  fraudSettingsDecisions,
+  txnScored,
+} from '../../schemas/fraud/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
 
@@ -19,6 +27,10 @@ export const fraudService: ApiService<FraudSettings> = {
     fraudBlocklistCommands,
     fraudBlocklistDecisions,
     fraudBlocklist,
+    fraudSettingsCommands,
+    fraudSettingsDecisions,
+    fraudRulesets,
+    fraudAudit,
   ],
   limitedPaths: ['/api/v1/*'],
   examples: () => [],
