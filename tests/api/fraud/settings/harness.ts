@@ -83,5 +83,17 @@ export async function settingsApi() {
     world.decide()
   }
 
-  return { ...api, ...world, settings, hashes, clock, audit, send, advance, models: modelAssignments(changeSettings), rulesLog: lines }
+  return {
+    ...api,
+    ...world,
+    settings,
+    changeSettings,
+    hashes,
+    clock,
+    audit,
+    send,
+    advance,
+    models: modelAssignments(changeSettings),
+    rulesLog: lines,
+  }
 }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { RESERVED_RULE_IDS } from '../../../../api/fraud/rules/model.ts'
+import { shadowMover } from '../../../../api/fraud/rules/move-to-shadow.ts'
 import { SEEDED_RULES } from '../../../../schemas/fraud/rules/seeded.ts'
+import { fraudAudit } from '../../../../schemas/fraud/topics.ts'
 import { fraudApi } from '../harness.ts'
 import { settingsApi } from './harness.ts'
 
@@ -291,4 +293,13 @@ test('while Kafka is away, a change is 503 with the id of its command, and rules
     body: { error: 'unavailable', command_id: expect.any(String) },
   })
   expect((await send('GET', 'rules')).status).toBe(200)
+})
+
+test('a process puts a rule into shadow by itself, in its own name', async () => {
+  const { changeSettings, settings, driver } = await settingsApi()
+  await shadowMover(changeSettings)({ rule_id: 'seed-tor' })
+  expect(settings.ruleSet.shadow.map(({ rule }) => rule.rule_id)).toEqual(['seed-tor'])
+  expect(driver.read(fraudAudit).map(({ value }) => [value?.subject, value?.action, value?.actor])).toEqual([
+    ['rule:seed-tor', 'shadow_rule', 'fraud-guard'],
+  ])
 })
