@@ -18,8 +18,8 @@ import { NO_MODELS } from './no-models.ts'
 import type { FraudPart } from './part.ts'
 import { entityProfiles } from './profiles/entity-profiles.ts'
 import { profilesPart } from './profiles/part.ts'
-import { shadowMover } from './rule-stats/move-to-shadow.ts'
 import { openRuleStats } from './rule-stats/open.ts'
+import { shadowMover } from './rules/move-to-shadow.ts'
 import { rulesPart } from './rules/part.ts'
 import { keptAnswers } from './score/kept-answers.ts'
 import { scoreMeasures } from './score/measures.ts'
@@ -56,7 +56,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const answers = keptAnswers({ scripts, keptMs: deps.answersKeptMs, onFailure: measures.onAnswersAway })
   const findTransaction = transactionFinder({ answers, tables })
 
-  const ruleStats = openRuleStats({ ...deps, settings, moveToShadow: deps.guardActs ? shadowMover(deps.commands) : undefined })
+  const ruleStats = openRuleStats({ ...deps, settings, moveToShadow: deps.guardActs ? shadowMover(changeSettings) : undefined })
 
   function openScoring(): FraudPart {
     const { setTimer } = systemRuntime(log)
