@@ -47,7 +47,6 @@ export interface BlocklistInForce {
   close(): Promise<unknown>
 }
 
-
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions

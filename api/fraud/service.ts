@@ -1,5 +1,6 @@
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { fraudCaseCommands, fraudCases } from '../../schemas/fraud/cases/topics.ts'
+import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
 import {
   fraudAudit,
   fraudFeedback,
@@ -20,6 +21,7 @@ export const fraudService: ApiService<FraudSettings> = {
     txnScored,
     fraudFeedback,
     fraudProfiles,
+    fraudRuleTallies,
     fraudCaseCommands,
     fraudCases,
     fraudBlocklistCommands,

@@ -3,6 +3,7 @@ import { inFolder } from '../harness/folder.ts'
 import { appendResults } from '../harness/table.ts'
 import { blocklistTable } from './blocklist.ts'
 import type { PartName } from './part-names.ts'
+import { peersTable } from './peers/table.ts'
 import { rulesTable } from './rules-table.ts'
 import declaration from './run.command.ts'
 
@@ -17,7 +18,10 @@ async function main(): Promise<void> {
   }
 
   const measure: Readonly<Record<PartName, () => Promise<void> | void>> = {
-    rules: () => rulesTable(say),
+    rules: async () => {
+      rulesTable(say)
+      await peersTable(say)
+    },
     blocklist: () => inFolder((folder) => blocklistTable(folder, { changes, entries }, say)),
   }
   for (const name of part) await measure[name]()

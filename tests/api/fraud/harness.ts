@@ -1,3 +1,4 @@
+import * as backtestRoutes from '../../../api/fraud/backtest/routes.ts'
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
 import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import * as desk from '../../../api/fraud/desk/routes.ts'
@@ -5,6 +6,7 @@ import { userTransactionsRoute } from '../../../api/fraud/desk/user-transactions
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as listRoutes from '../../../api/fraud/lists/routes.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
+import * as ruleStatsRoutes from '../../../api/fraud/rule-stats/routes.ts'
 import * as ruleRoutes from '../../../api/fraud/rules/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
 import * as snoozeRoutes from '../../../api/fraud/snoozes/routes.ts'
@@ -22,6 +24,8 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   blocklistRoutes,
   casesRoutes,
   desk,
+  backtestRoutes,
+  ruleStatsRoutes,
   ruleRoutes,
   snoozeRoutes,
   listRoutes,
