@@ -47,6 +47,7 @@ export interface BlocklistInForce {
   close(): Promise<unknown>
 }
 
+export type { ModelInput }
 
 export interface ModelOutcome {
   readonly scores: ModelScores

@@ -9,10 +9,10 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 /** Deviation of a person's amounts as a share of the mean. */
-const AMOUNT_DEVIATION = 0.4
+const AMOUNT_DEVIATION = 0.35
 const LEAST_AMOUNT = 0.5
 /** Rare purchases that are far above what a person usually pays. */
-const BIG_PURCHASE_SHARE = 0.002
+const BIG_PURCHASE_SHARE = 0.001
 const NEW_MERCHANT_SHARE = 0.12
 const NEW_DEVICES_PER_DAY = 1 / 200
 const TRIPS_PER_DAY = 1 / 80
