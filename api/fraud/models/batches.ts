@@ -39,7 +39,10 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
 
   function send(batch: readonly Waiting[], cancelLimit: CancelTimer): void {
     const now = current()
-    if (now === undefined) return none('away', batch, cancelLimit)
+    if (now === undefined) {
+      none('away', batch, cancelLimit)
+      return
+    }
     const { child, models } = now
     const rows = new Float32Array(batch.length * INPUT_FIELDS.length)
     for (const [index, { input }] of batch.entries()) writeInputs(input, rows, index * INPUT_FIELDS.length)
