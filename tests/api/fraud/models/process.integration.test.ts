@@ -9,6 +9,8 @@ import { type OpenModels, openModels } from '../../../../api/fraud/models/open.t
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { DEFAULT_POLICY, MODELS } from '../../../../schemas/fraud/decision/policy.ts'
 import { isChallengersShare } from '../../../../schemas/fraud/models/share.ts'
+import { ruledTraffic } from '../../../../tools/fraud/patterns/judge.ts'
+import { generateTraffic } from '../../../../tools/fraud/patterns/traffic.ts'
 import { inputOf } from './input.ts'
 
 const SHIPPED = 'schemas/fraud/models/shipped'
@@ -63,22 +65,9 @@ test('the shipped models score a small payment as harmless and name the factors 
   const harmless = await scored(inputOf({ amount: 20, device: 'd1' }))
   for (const name of MODELS) expect(harmless.scores[name]).toBeLessThan(0.05)
   expect(harmless).toMatchObject({ versions: { payment_fraud: '1' }, policy: DEFAULT_POLICY, challenger: undefined, factors: [] })
-  const input = inputOf({ amount: 1, card: 'c1', device: 'd1' })
-  const features = {
-    ...input.features,
-    card_velocity_1h: 12,
-    card_velocity_24h: 12,
-    card_velocity_7d: 12,
-    card_sum_1h: 20,
-    card_sum_24h: 20,
-    user_velocity_1h: 12,
-    user_sum_1h: 20,
-    device_velocity_1h: 12,
-    device_age_days: 0,
-    card_age_days: 0,
-    is_new_device: true,
-  }
-  const testing = await scored({ ...input, ip: { ...input.ip, is_datacenter: true }, features })
+  const traffic = ruledTraffic(generateTraffic({ seed: 77, people: 60, days: 12, occurrences: 2 }))
+  const { input } = [...traffic].findLast(({ payment }) => payment.pattern === 'card_testing')!
+  const testing = await scored(input)
   expect(testing.scores.payment_fraud).toBeGreaterThan(0.5)
   expect(testing.factors.length).toBeGreaterThan(0)
   expect(testing.factors.length).toBeLessThanOrEqual(5)
