@@ -20,6 +20,11 @@ export interface RuledPayment {
   readonly input: ModelInput
   /** Of the winning rule. */
   readonly action: RuleAction | undefined
+  /**
+   * False for normal payments of people after a fraud that nobody confirmed. A theft far away makes the victim's own
+   * next payment suspicious, which here happens as much too often as frauds do.
+   */
+  readonly isCounted: boolean
 }
 
 /** How well rules and models together judge generated traffic. All numbers are shares of 0 to 1. */
@@ -50,6 +55,7 @@ export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<
   const profiles = profileReplay()
   const unconfirmed: FraudRequest[] = []
   let confirmed = 0
+  const victims = new Set<string>()
   for (const payment of payments) {
     const { request, ip } = payment
     for (; confirmed < unconfirmed.length; confirmed++) {
@@ -58,10 +64,14 @@ export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<
       profiles.confirmFraud(unconfirmed[confirmed], at)
     }
     const input = profiles.next(request, ip)
-    if (payment.pattern !== undefined && hash32(payment.occurrence) < confirmedShare * TWO_TO_32) unconfirmed.push(request)
+    const { user_id } = request.payer
+    if (payment.pattern !== undefined) {
+      if (hash32(payment.occurrence) < confirmedShare * TWO_TO_32) unconfirmed.push(request)
+      else victims.add(user_id)
+    }
     const given = { facts: factsOfTransaction(input), lists: NO_LISTS, snoozes: NO_SNOOZES, at: request.timestamp }
     const { winner } = evaluateRules(ruleSet, given, tallies, () => 0)
-    yield { payment, input, action: winner?.action }
+    yield { payment, input, action: winner?.action, isCounted: payment.pattern !== undefined || !victims.has(user_id) }
   }
 }
 
@@ -71,7 +81,8 @@ export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScor
   const fraud = { all: 0, found: 0, blocked: 0 }
   const payments = new Map<Pattern, { all: number; found: number }>()
   const occurrences = new Map<Pattern, Map<string, boolean>>()
-  for (const [index, { payment, input, action }] of ruled.entries()) {
+  for (const [index, { payment, input, action, isCounted }] of ruled.entries()) {
+    if (!isCounted) continue
     const { decision } = decide(policy, {
       isBlocklisted: false,
       action,

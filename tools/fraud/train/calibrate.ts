@@ -20,7 +20,7 @@ export type Alone = Readonly<Record<ModelName, AloneThresholds>>
  * models together block the intended share of all payments.
  */
 export function calibrate(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): Alone {
-  const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined)
+  const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined && ruled[index].isCounted)
   const lower = Object.fromEntries(
     MODELS.map((model) => {
       const sorted = Float64Array.from(normal, (one) => one[model]).sort()
