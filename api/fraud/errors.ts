@@ -43,6 +43,11 @@ export const fraudErrors = defineErrors({
     when: 'the condition of a rule cannot be used; `details` has each fault with its position, what was expected, and the nearest name',
     message: 'The condition cannot be used. See details.',
   },
+  rule_exists: {
+    status: 409,
+    when: 'a rule with this rule_id exists, which may be disabled',
+    message: 'A rule with this rule_id exists. Use PUT to replace it.',
+  },
   rule_not_found: {
     status: 404,
     when: 'no rule has this rule_id',
@@ -52,6 +57,26 @@ export const fraudErrors = defineErrors({
     status: 404,
     when: 'the rule set has no such version, or it is not one of the last 50',
     message: 'There is no such version of the rule set, or it is not one of the last 50.',
+  },
+  snooze_not_found: {
+    status: 404,
+    when: 'the rule has no such snooze, or it is over',
+    message: 'The rule has no such snooze.',
+  },
+  list_exists: {
+    status: 409,
+    when: 'a list with this name exists',
+    message: 'A list with this name exists. Use PUT to replace it.',
+  },
+  list_not_found: {
+    status: 404,
+    when: 'no list has this name',
+    message: 'No list has this name.',
+  },
+  list_in_use: {
+    status: 409,
+    when: 'rules that are enabled read the list; `rule_ids` names them',
+    message: 'Rules that are enabled read the list. Change or disable them first.',
   },
   settings_limit_reached: {
     status: 409,
@@ -72,5 +97,20 @@ export const fraudErrors = defineErrors({
     status: 503,
     when: 'this process runs as many back-tests as it may; `Retry-After` says when to try again',
     message: 'Too many back-tests are running. Try again shortly.',
+  },
+  no_challenger: {
+    status: 409,
+    when: 'no models are on trial',
+    message: 'No models are on trial.',
+  },
+  challenger_too_young: {
+    status: 409,
+    when: 'the challenger has been on trial for less than 7 days; `promotable_at` says when it may be promoted',
+    message: 'The challenger has been on trial for less than 7 days.',
+  },
+  no_previous_models: {
+    status: 409,
+    when: 'there are no earlier models that could be restored',
+    message: 'There are no earlier models that could be restored.',
   },
 })

@@ -12,10 +12,12 @@ import { deskPart } from './desk/part.ts'
 import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
 import { openIpFacts } from './ip/ip-facts.ts'
+import { listsPart } from './lists/part.ts'
 import { NO_MODELS } from './no-models.ts'
 import type { FraudPart } from './part.ts'
 import { entityProfiles } from './profiles/entity-profiles.ts'
 import { profilesPart } from './profiles/part.ts'
+import { rulesPart } from './rules/part.ts'
 import { keptAnswers } from './score/kept-answers.ts'
 import { scoreMeasures } from './score/measures.ts'
 import { scorePart } from './score/part.ts'
@@ -23,7 +25,9 @@ import { scoreLog } from './score/score-log.ts'
 import { scorer } from './score/scorer.ts'
 import { stageTimes } from './score/stages.ts'
 import type { FraudSettings } from './settings.ts'
+import { settingsCommands } from './settings-commands.ts'
 import { openSettingsInForce } from './settings-in-force.ts'
+import { snoozesPart } from './snoozes/part.ts'
 import { transactionFinder } from './transactions/find-transaction.ts'
 import { transactionsPart } from './transactions/part.ts'
 
@@ -36,6 +40,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const ipFactsOf = openIpFacts(deps.ipSources)
   const measures = scoreMeasures(metrics.registry, log)
   const [settings, blocklist] = await Promise.all([openSettingsInForce(deps), openBlocklist(deps)])
+  const changeSettings = settingsCommands(deps.commands, settings)
   const models = NO_MODELS
   const inForce = [settings, blocklist, models]
 
@@ -60,6 +65,9 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     transactionsPart(findTransaction),
     profilesPart({ profiles, ipFactsOf, now }),
     blocklistPart({ ...deps, blocklist, hashes }),
+    rulesPart({ ...deps, settings, changeSettings }),
+    snoozesPart({ settings, changeSettings, hashes, now }),
+    listsPart({ settings, changeSettings }),
     casesPart({ ...deps, pause: setTimeout, findTransaction }),
     deskPart(),
   ]

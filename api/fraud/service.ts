@@ -1,6 +1,14 @@
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { fraudCaseCommands, fraudCases } from '../../schemas/fraud/cases/topics.ts'
-import { fraudFeedback, fraudProfiles, txnScored } from '../../schemas/fraud/topics.ts'
+import {
+  fraudAudit,
+  fraudFeedback,
+  fraudProfiles,
+  fraudRulesets,
+  fraudSettingsCommands,
+  fraudSettingsDecisions,
+  txnScored,
+} from '../../schemas/fraud/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type FraudSettings, fraudSettings } from './settings.ts'
 
@@ -17,6 +25,10 @@ export const fraudService: ApiService<FraudSettings> = {
     fraudBlocklistCommands,
     fraudBlocklistDecisions,
     fraudBlocklist,
+    fraudSettingsCommands,
+    fraudSettingsDecisions,
+    fraudRulesets,
+    fraudAudit,
   ],
   limitedPaths: ['/api/v1/*'],
   examples: () => [],

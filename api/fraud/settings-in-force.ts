@@ -22,8 +22,6 @@ export interface FraudSettingsInForce extends SettingsInForce {
   readonly assignedModels: FraudModels
   /** Waits until a change is in force here, so that its author can read it, but not for ever. */
   untilSeen(revision: number): Promise<void>
-  /** Calls `replaced` with the final counters of each rule set that another one replaces. */
-  onReplaced(replaced: (tallies: RuleTallies) => void): void
 }
 
 /** What follows from the settings. Parts that a change does not concern stay the same objects. */
@@ -56,7 +54,6 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
   let derived: Derived | undefined
   let deriving: NodeJS.Timeout | undefined
   let waiting: { readonly revision: number; seen(): void }[] = []
-  const listeners: ((tallies: RuleTallies) => void)[] = []
   const table = await smallTables(fraudRulesets, settingsHolding(changed))
 
   function changed(): void {
@@ -73,7 +70,6 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
       for (const { rule, faults } of derived.ruleSet.broken)
         log.error({ rule_id: rule.rule_id, fault: describeFault(faults[0]) }, 'fraud_rule_set_aside')
       log.info({ ruleset_version: derived.ruleSet.version, rules: derived.ruleSet.rules.length }, 'fraud_rules_in_force')
-      if (previous !== undefined) for (const replaced of listeners) replaced(previous.tallies)
     }
     const { revision } = derived
     for (const { seen } of waiting.filter((one) => one.revision <= revision)) seen()
@@ -139,7 +135,6 @@ export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit,
         })
       })
     },
-    onReplaced: (replaced) => void listeners.push(replaced),
     async close() {
       clearTimeout(deriving)
       await table.close()

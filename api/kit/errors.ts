@@ -107,6 +107,8 @@ export interface ErrorDetail {
   /** The location: `query.woeid`, `path.term`, `header.idempotency-key`, `body.top_k[3].count`. */
   readonly path: string
   readonly message: string
+  /** What else the error of a service says about the part. */
+  readonly [field: string]: unknown
 }
 
 export interface ApiErrorOptions {

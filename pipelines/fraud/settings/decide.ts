@@ -62,8 +62,9 @@ export function decideSetting(
     case 'replace_list':
       return stored?.list == null ? NOT_FOUND : withList(stored.list.created_at)
     case 'delete_list':
+      return stored?.list == null ? NOT_FOUND : { answer: { outcome: 'removed', revision }, state: null }
     case 'end_snooze':
-      return stored === undefined ? NOT_FOUND : { answer: { outcome: 'removed', revision }, state: null }
+      return stored?.snooze?.rule_id === command.rule_id ? { answer: { outcome: 'removed', revision }, state: null } : NOT_FOUND
     case 'snooze_rule': {
       const asked = command.snooze!
       const hours = command.hours!

@@ -60,7 +60,7 @@ export const fraudSettingsTopology = topology(
       ctx.emit(fraudAudit, audit.subject, audit, { timestamp })
       const counts = { ...NO_SETTING, counts: countsAfter(before, after) }
       settings.put(COUNTS_KEY, counts)
-      // The counts come last: whoever has read their revision has read the change.
+      // The counts come last, so that an API that has read their revision has read the change.
       ctx.emit(fraudRulesets, COUNTS_KEY, counts, { timestamp })
     }
 

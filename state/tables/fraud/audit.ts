@@ -41,7 +41,7 @@ export interface FraudAuditQuery {
 }
 
 const AUDIT_QUERY = `
-SELECT subject, action, actor, toUnixTimestamp64Milli(at), toString(version),
+SELECT subject, action, actor, toUnixTimestamp64Milli(at), version,
   if(length(before) > {maxTextBytes:UInt32}, NULL, before), if(length(after) > {maxTextBytes:UInt32}, NULL, after),
   toUInt8(ifNull(length(before), 0) > {maxTextBytes:UInt32} OR ifNull(length(after), 0) > {maxTextBytes:UInt32})
 FROM fraud_audit FINAL
@@ -51,14 +51,14 @@ LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
 /** Returns changes of settings, newest first. */
 export async function readFraudAudit(reader: TableReader, { subject, ...query }: FraudAuditQuery): Promise<FraudAuditRow[]> {
-  type Found = [string, string, string, number, string | null, string | null, string | null, number]
+  type Found = [string, string, string, number, number | null, string | null, string | null, number]
   const rows = await readRows<Found>(reader, AUDIT_QUERY, { subject: subject ?? '', ...query })
   return rows.map(([of, action, actor, at, version, before, after, shortened]) => ({
     subject: of,
     action,
     actor,
     at,
-    version: version === null ? null : Number(version),
+    version,
     before,
     after,
     is_shortened: shortened === 1,

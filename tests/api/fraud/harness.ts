@@ -2,8 +2,11 @@ import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
 import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import * as desk from '../../../api/fraud/desk/routes.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
+import * as listRoutes from '../../../api/fraud/lists/routes.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
+import * as ruleRoutes from '../../../api/fraud/rules/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
+import * as snoozeRoutes from '../../../api/fraud/snoozes/routes.ts'
 import * as transactionRoutes from '../../../api/fraud/transactions/routes.ts'
 import { bind } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
@@ -18,6 +21,9 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   blocklistRoutes,
   casesRoutes,
   desk,
+  ruleRoutes,
+  snoozeRoutes,
+  listRoutes,
 ]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */

@@ -72,7 +72,7 @@ export function settingsDriver() {
       const snooze = { snooze_id, ...about, until: 0, reason: null, created_by: '', created_at: 0 }
       return ask(snoozeKey(snooze_id), settingsCommand('snooze_rule', { rule_id: about.rule_id, snooze, hours }))
     },
-    endSnooze: (snoozeId: string) => ask(snoozeKey(snoozeId), settingsCommand('end_snooze')),
+    endSnooze: (snoozeId: string, rule_id = 'seed-tor') => ask(snoozeKey(snoozeId), settingsCommand('end_snooze', { rule_id })),
     models: (action: FraudSettingsAction, given: Partial<FraudSettingsCommand> = {}) => ask(MODELS_KEY, settingsCommand(action, given)),
   }
 }

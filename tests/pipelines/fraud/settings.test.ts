@@ -227,6 +227,7 @@ describe('snoozes', () => {
     expect([second.snooze.snooze_id, published().get('counts')?.counts?.snoozes]).toEqual([first.snooze_id, 1])
     driver.advanceWallClock(2 * HOUR_MS)
     expect(published().has(`snooze:${first.snooze_id}`)).toBe(true)
+    expect(endSnooze(first.snooze_id, 'seed-zscore-3')).toEqual({ outcome: 'not_found' })
     expect(endSnooze(first.snooze_id)).toMatchObject({ outcome: 'removed' })
     expect(endSnooze(first.snooze_id)).toEqual({ outcome: 'not_found' })
     driver.advanceWallClock(5 * HOUR_MS)

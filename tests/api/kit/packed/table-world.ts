@@ -6,12 +6,11 @@ import { createLogger } from '../../../../api/kit/logging.ts'
 import { type Packing, packedTable } from '../../../../api/kit/packed/packed-table.ts'
 import { diskFiles, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
 import { type MemoryBroker, memoryBroker } from '../../../../kafka/memory/broker.ts'
-import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import type { Transport } from '../../../../kafka/transport.ts'
 import { CodecError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
+import { breakableTransport } from '../snapshots/breakable-transport.ts'
 
 const PARTITIONS = 3
 export const topic: Topic<string, string> = { name: 'entries', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
@@ -73,32 +72,7 @@ export async function tableWorld({
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   /** The offsets from which the table began to read, by partition. */
   const begun: number[][] = []
-  const inner = memoryTransport(broker)
-  const transport: Transport = {
-    ...inner,
-    async partitionCounts(topics) {
-      if (state.isAway) throw new Error('no broker')
-      return await inner.partitionCounts(topics)
-    },
-    fetcher(options) {
-      const fetcher = inner.fetcher(options)
-      const from: number[] = []
-      begun.push(from)
-      return {
-        ...fetcher,
-        assign(partition, offset, reset) {
-          from[partition.partition] = offset
-          fetcher.assign(partition, offset, reset)
-        },
-        // A broker that is away gives no news, but the client reports no failure either.
-        async poll() {
-          if (!state.isAway) return await fetcher.poll(10)
-          await new Promise((resolve) => setTimeout(resolve, 10))
-          return []
-        },
-      }
-    },
-  }
+  const transport = breakableTransport(broker, state, begun)
 
   async function open(isAway = false) {
     state.isAway = isAway

@@ -1,0 +1,68 @@
+import { type Policy, policyFaults } from '../../../schemas/fraud/decision/policy.ts'
+import { MODELS_KEY } from '../../../schemas/fraud/settings/keys.ts'
+import { policyRecord } from '../../../schemas/fraud/settings/policy.ts'
+import type { FraudModels } from '../../../schemas/fraud/types.ts'
+import type { CommandRequest } from '../../kit/commands/commands.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import type { ModelVersions } from '../in-force.ts'
+import type { ChangeSettings } from '../settings-commands.ts'
+
+/** Models, and the policy that was calibrated for them; undefined: the policy in force. Its version is ignored. */
+export interface ModelsWithPolicy {
+  readonly versions: ModelVersions
+  readonly policy: Policy | undefined
+}
+
+/**
+ * Changes which models score. Every function returns the assignment after the change, which is in force in this
+ * process, and throws ApiError for a change that is refused.
+ */
+export interface ModelAssignments {
+  /** Makes models the champion together with their policy. The challenger stays. */
+  assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
+  /** Puts models on trial, in place of those that are. */
+  setChallenger(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
+  /** Throws `no_challenger`. */
+  endChallenger(from: CommandRequest): Promise<FraudModels>
+  /**
+   * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` before 7 days, and `forbidden`
+   * for `force` of a caller without the scope `admin`.
+   */
+  promote(from: CommandRequest, options: { readonly force: boolean }): Promise<FraudModels>
+  /** Restores the champion before the last one, with its policy. Throws `no_previous_models`. */
+  rollBack(from: CommandRequest): Promise<FraudModels>
+}
+
+export function modelAssignments(changeSettings: ChangeSettings): ModelAssignments {
+  const about = { key: MODELS_KEY, outcome: 'models' } as const
+
+  return {
+    async assign(from, given) {
+      const change = { ...about, action: 'assign_models', input: inputOf(given), asked: ['assignFraudModels', given] } as const
+      return (await changeSettings(from, change)).models
+    },
+    async setChallenger(from, given) {
+      const change = { ...about, action: 'set_challenger', input: inputOf(given), asked: ['setFraudChallenger', given] } as const
+      return (await changeSettings(from, change)).models
+    },
+    async endChallenger(from) {
+      return (await changeSettings(from, { ...about, action: 'end_challenger', asked: ['endFraudChallenger'] })).models
+    },
+    async promote(from, { force }) {
+      if (force && from.caller?.scopes.has('admin') !== true) {
+        throw new ApiError(errors.forbidden, { message: 'Only the scope admin may promote a challenger before its time.' })
+      }
+      const change = { ...about, action: 'promote_challenger', input: { force }, asked: ['promoteFraudChallenger', force] } as const
+      return (await changeSettings(from, change)).models
+    },
+    async rollBack(from) {
+      return (await changeSettings(from, { ...about, action: 'roll_back_models', asked: ['rollBackFraudModels'] })).models
+    },
+  }
+}
+
+function inputOf({ versions, policy }: ModelsWithPolicy) {
+  const faults = policy === undefined ? [] : policyFaults(policy)
+  if (faults.length > 0) throw new Error(`the policy cannot be used: ${faults.join(' ')}`)
+  return { versions: versions as Record<string, string>, policy: policy === undefined ? null : policyRecord(policy) }
+}

@@ -1,0 +1,2 @@
+/** Callers who manage rules, lists and models. */
+export const OPERATORS = { kind: 'scope', scope: ['fraud:ops', 'admin'] } as const

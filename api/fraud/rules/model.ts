@@ -1,0 +1,221 @@
+import { z } from '@hono/zod-openapi'
+import { compileCondition } from '../../../schemas/fraud/rules/compile.ts'
+import type { Fault } from '../../../schemas/fraud/rules/faults.ts'
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { FraudRule } from '../../../schemas/fraud/types.ts'
+import { ApiError } from '../../kit/errors.ts'
+import { fraudErrors } from '../errors.ts'
+
+const MAX_NAME = 200
+const MAX_AUTHOR = 200
+const MAX_INT32 = 2 ** 31 - 1
+/** The compiler refuses conditions above 4,000 characters with a position, so this only bounds its input. */
+const MAX_CONDITION = 20_000
+
+/** Words that are addresses below `/api/v1/rules/`, and those that a client would remove from a path. */
+export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
+  'fields',
+  'validate',
+  'versions',
+  'rollback',
+  'backtest',
+  'audit',
+  '.',
+  '..',
+])
+
+export const RuleId = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,50}$/, 'must be 1 to 50 of A-Z a-z 0-9 _ . -')
+  .refine((id) => !RESERVED_RULE_IDS.has(id), 'is a reserved word')
+  .openapi({ example: 'many-payments' })
+
+export const ruleParams = z.object({ rule_id: z.string().openapi({ example: 'seed-tor' }) })
+
+/** @param maximum in code points */
+function text(maximum: number) {
+  return z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .transform((value) => value.normalize('NFC'))
+    .refine((value) => [...value].length <= maximum, `must have at most ${maximum} characters`)
+    .openapi({ minLength: 1, maxLength: maximum })
+}
+
+export const time = z.iso
+  .datetime({ offset: true, error: 'must be a time like 2026-01-31T12:00:00Z' })
+  .transform((given) => Date.parse(given))
+  .openapi({ type: 'string', format: 'date-time', example: '2030-01-31T12:00:00Z' })
+
+export const Condition = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(MAX_CONDITION)
+  .openapi({ description: 'An expression of the rule language, at most 4,000 characters.', example: 'velocity.user.txn_count_1h > 5' })
+
+const ruleFields = {
+  name: text(MAX_NAME).openapi({ example: 'Many payments within an hour' }),
+  condition: Condition,
+  action: z.enum(['APPROVE', 'REVIEW', 'BLOCK', 'STEP_UP']),
+  priority: z
+    .int()
+    .min(-MAX_INT32)
+    .max(MAX_INT32)
+    .openapi({ description: 'Of the rules that match, the lowest number decides.', example: 50 }),
+  enabled: z.boolean().default(true),
+  mode: z.enum(['live', 'shadow']).default('live').openapi({ description: '`shadow`: evaluated and counted, without effect.' }),
+  expires_at: time.nullable().default(null).openapi({ description: 'From then on, the rule is not evaluated.' }),
+  created_by: text(MAX_AUTHOR).optional().openapi({ description: "Default: the token's subject, or who created the rule before." }),
+  // A rule that was read can be sent back.
+  created_at: z.string().optional().openapi({ description: 'Ignored.' }),
+  updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
+  fault: z.string().nullable().optional().openapi({ description: 'Ignored.' }),
+}
+
+export const NewRuleBody = z.strictObject({ rule_id: RuleId, ...ruleFields }).openapi('NewFraudRule')
+export const RuleBody = z.strictObject({ rule_id: RuleId.optional(), ...ruleFields }).openapi('FraudRuleChange')
+type RuleInput = z.output<typeof RuleBody>
+
+export const RuleSchema = z
+  .object({
+    rule_id: z.string(),
+    name: z.string(),
+    condition: z.string(),
+    action: z.enum(['APPROVE', 'REVIEW', 'BLOCK', 'STEP_UP']),
+    priority: z.int(),
+    enabled: z.boolean(),
+    mode: z.enum(['live', 'shadow']),
+    created_by: z.string(),
+    created_at: z.string(),
+    updated_at: z.string(),
+    expires_at: z.string().nullable(),
+    fault: z.string().nullable().openapi({ description: 'Why the rule is not evaluated although it is enabled; null if it is.' }),
+  })
+  .openapi('FraudRule')
+
+export const RuleListSchema = z
+  .object({ ruleset_version: z.int().openapi({ description: 'Grows with every change of the rules.' }), rules: z.array(RuleSchema) })
+  .openapi('FraudRules')
+
+export const FaultSchema = z
+  .object({
+    code: z.string(),
+    message: z.string(),
+    line: z.int(),
+    column: z.int(),
+    start: z.int().openapi({ description: 'In UTF-16 units, as `end`.' }),
+    end: z.int(),
+    expected: z.array(z.string()),
+    nearest: z.string().nullable().openapi({ description: 'The name that was probably meant.' }),
+  })
+  .openapi('FraudConditionFault')
+
+export const ValidateBody = z.strictObject({ condition: Condition }).openapi('FraudConditionToValidate')
+export const ValidationSchema = z
+  .object({
+    valid: z.boolean(),
+    canonical: z.string().nullable().openapi({ description: 'The condition in its canonical form; null if it is not valid.' }),
+    faults: z.array(FaultSchema),
+    fields: z.array(z.string()).openapi({ description: 'The fields that the condition reads.' }),
+    lists: z.array(z.string()).openapi({ description: 'The lists that the condition reads.' }),
+    unknown_lists: z.array(z.string()).openapi({ description: 'Those that do not exist. Until they do, `inList` is missing.' }),
+  })
+  .openapi('FraudConditionValidation')
+
+export const FieldsSchema = z
+  .object({
+    fields: z.array(
+      z.object({
+        name: z.string(),
+        type: z.string(),
+        always_present: z.boolean(),
+        description: z.string(),
+        aliases: z.array(z.string()).openapi({ description: 'Other names of the field.' }),
+      }),
+    ),
+    functions: z.array(z.object({ name: z.string(), parameters: z.array(z.string()), result: z.string() })),
+  })
+  .openapi('FraudRuleFields')
+
+export const VersionListSchema = z
+  .object({
+    versions: z.array(
+      z.object({
+        version: z.int(),
+        changed_by: z.string(),
+        at: z.string(),
+        action: z.string(),
+        rule_id: z.string().nullable(),
+        rules: z.int().openapi({ description: 'How many rules the version has.' }),
+      }),
+    ),
+  })
+  .openapi('FraudRuleSetVersions')
+
+export const RollbackBody = z.strictObject({ version: z.int().min(0) }).openapi('FraudRollback')
+export const RollbackSchema = z
+  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the rules of the one that was asked for.' }) })
+  .openapi('FraudRolledBack')
+
+export const AuditSchema = z
+  .object({
+    changes: z.array(
+      z.object({
+        subject: z.string().openapi({ example: 'rule:seed-tor' }),
+        action: z.string(),
+        actor: z.string(),
+        at: z.string(),
+        version: z.int().nullable().openapi({ description: 'The version of the rule set or the policy since then.' }),
+        before: z.unknown(),
+        after: z.unknown(),
+        is_shortened: z.boolean().openapi({ description: 'Whether `before` or `after` is null because it is too long for a list.' }),
+      }),
+    ),
+  })
+  .openapi('FraudAudit')
+
+/** Creates a rule from its JSON. Its times are zero until the topology sets them. @param author empty: unchanged */
+export function ruleFrom(
+  rule_id: string,
+  { created_by, created_at: _at, updated_at: _since, fault: _fault, ...given }: RuleInput,
+  author: string,
+): FraudRule {
+  assertCondition(given.condition)
+  return { ...given, rule_id, created_by: created_by ?? author, created_at: 0, updated_at: 0 }
+}
+
+function assertCondition(condition: string): void {
+  const compiled = compileCondition(condition)
+  if (compiled.ok) return
+  const details = compiled.faults.map((fault) => ({ path: 'body.condition', ...faultJson(fault) }))
+  throw new ApiError(fraudErrors.invalid_condition, { details })
+}
+
+export function faultJson({ nearest, expected, ...fault }: Fault) {
+  return { ...fault, expected: [...expected], nearest: nearest ?? null }
+}
+
+/** @param fault why the rule is set aside */
+export function ruleJson(rule: Rule, fault: string | undefined): z.output<typeof RuleSchema> {
+  const { rule_id, name, condition, action, priority, enabled, mode, created_by } = rule
+  return {
+    rule_id,
+    name,
+    condition,
+    action,
+    priority,
+    enabled,
+    mode,
+    created_by,
+    created_at: isoTime(rule.created_at),
+    updated_at: isoTime(rule.updated_at),
+    expires_at: rule.expires_at === null ? null : isoTime(rule.expires_at),
+    fault: fault ?? null,
+  }
+}
+
+/** @param at epoch ms */
+export function isoTime(at: number): string {
+  return new Date(at).toISOString()
+}

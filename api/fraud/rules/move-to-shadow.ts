@@ -1,0 +1,17 @@
+import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
+import type { ChangeSettings } from '../settings-commands.ts'
+
+/** Who is responsible for a rule that no person has put into shadow. */
+const GUARD = 'fraud-guard'
+/** The request that a process makes by itself. */
+const OWN_REQUEST = { caller: undefined, address: GUARD, idempotencyKey: undefined, requestId: GUARD }
+
+/** Creates the function that puts a rule into shadow without a caller. Throws ApiError if that is refused. */
+export function shadowMover(changeSettings: ChangeSettings): (rule: Pick<Rule, 'rule_id'>) => Promise<void> {
+  return async function moveToShadow({ rule_id }) {
+    const asked = ['shadowFraudRule', rule_id]
+    const change = { key: RULES_KEY, action: 'shadow_rule', input: { rule_id }, outcome: 'rules', asked, actor: GUARD } as const
+    await changeSettings(OWN_REQUEST, change)
+  }
+}

@@ -1,0 +1,85 @@
+import { type FraudSettingsAnswer, fraudSettingsFlow } from '../../schemas/fraud/settings/flow.ts'
+import type { FraudSettingsAction, FraudSettingsCommand } from '../../schemas/fraud/types.ts'
+import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
+import { ApiError, type ErrorDefinition, errors } from '../kit/errors.ts'
+import { fraudErrors } from './errors.ts'
+import type { FraudSettingsInForce } from './settings-in-force.ts'
+
+/** What a command needs besides its action and its author. */
+export type CommandInput = Partial<Omit<FraudSettingsCommand, 'action' | 'actor'>>
+
+type Changed = Extract<FraudSettingsAnswer, { readonly revision: number }>
+/** The kinds of answers to a change that was made. */
+export type Outcome = Changed['outcome']
+export type ChangedAs<O extends Outcome> = Extract<Changed, { readonly outcome: O }>
+
+/** One change of the settings. */
+export interface SettingsChange<O extends Outcome> {
+  /** The setting's key: schemas/fraud/settings/keys.ts */
+  readonly key: string
+  readonly action: FraudSettingsAction
+  readonly input?: CommandInput
+  /** The kind of the answer. */
+  readonly outcome: O
+  /** Identifies the request for its Idempotency-Key: the operation and all of its input. */
+  readonly asked: readonly unknown[]
+  /** Errors for a setting that exists already, and for one that does not exist. */
+  readonly exists?: ErrorDefinition
+  readonly missing?: ErrorDefinition
+  /** Who is responsible; default: the subject of the caller's token. */
+  readonly actor?: string
+}
+
+/**
+ * Sends changes of the settings to the topology that decides them, and waits until this process has read them. Throws
+ * ApiError for changes that are refused.
+ */
+export type ChangeSettings = <O extends Outcome>(from: CommandRequest, change: SettingsChange<O>) => Promise<ChangedAs<O>>
+
+const NOTHING: Omit<FraudSettingsCommand, 'action' | 'actor'> = {
+  rule_id: null,
+  rule: null,
+  version: null,
+  list: null,
+  values: null,
+  snooze: null,
+  hours: null,
+  versions: null,
+  policy: null,
+  force: false,
+}
+
+export function settingsCommands(commands: Commands, settings: Pick<FraudSettingsInForce, 'untilSeen'>): ChangeSettings {
+  return async function changeSettings<O extends Outcome>(from: CommandRequest, change: SettingsChange<O>): Promise<ChangedAs<O>> {
+    const open = await commands.open(from, change.asked)
+    const actor = change.actor ?? from.caller!.subject
+    const answer = await open.run(fraudSettingsFlow, change.key, { ...NOTHING, ...change.input, action: change.action, actor })
+    if (answer.outcome !== change.outcome) throw refusalOf(answer, change)
+    const changed = answer as ChangedAs<O>
+    await settings.untilSeen(changed.revision)
+    return changed
+  }
+}
+
+function refusalOf(answer: FraudSettingsAnswer, { exists, missing, action }: SettingsChange<Outcome>): Error {
+  switch (answer.outcome) {
+    case 'limit':
+      return new ApiError(fraudErrors.settings_limit_reached, { message: answer.limit })
+    case 'rule_not_found':
+      return new ApiError(fraudErrors.rule_not_found)
+    case 'version_not_found':
+      return new ApiError(fraudErrors.ruleset_version_not_found)
+    case 'no_challenger':
+      return new ApiError(fraudErrors.no_challenger)
+    case 'no_previous_models':
+      return new ApiError(fraudErrors.no_previous_models)
+    case 'too_early':
+      return new ApiError(fraudErrors.challenger_too_young, { fields: { promotable_at: new Date(answer.from).toISOString() } })
+    case 'exists':
+      return new ApiError(exists ?? errors.internal_error)
+    case 'not_found':
+      return new ApiError(missing ?? errors.not_found)
+    default:
+      return new Error(`${action} was answered by ${answer.outcome}`)
+  }
+}

@@ -1,0 +1,57 @@
+import { z } from '@hono/zod-openapi'
+import { canonicalEmail, canonicalId, canonicalIp } from '../../../schemas/fraud/canonical.ts'
+import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
+import type { FraudSnooze, FraudSnoozeEntity } from '../../../schemas/fraud/types.ts'
+import { isoTime } from '../rules/model.ts'
+
+const MAX_VALUE = 320
+const MAX_REASON = 500
+/** A year. Above 720 hours, the answer names the limit. */
+const MAX_HOURS = 8_760
+/** The form of the hashes of e-mail addresses. */
+const HASH = /^[0-9a-f]{32}$/
+
+const entityType = z.enum(['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL', 'MERCHANT'])
+
+export const NewSnoozeBody = z
+  .strictObject({
+    entity_type: entityType,
+    entity_value: z
+      .string()
+      .trim()
+      .min(1, 'must not be empty')
+      .max(MAX_VALUE)
+      .openapi({ description: 'As in scoring requests; for EMAIL an address, or its hash as shown with a transaction.', example: 'u1' }),
+    hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'At most 720.', example: 24 }),
+    reason: z.string().trim().min(1).max(MAX_REASON).nullable().default(null),
+  })
+  .openapi('NewFraudSnooze')
+
+export const SnoozeSchema = z
+  .object({
+    snooze_id: z.string(),
+    rule_id: z.string(),
+    entity_type: entityType,
+    entity_value: z.string().openapi({ description: 'For EMAIL the hash of the address.' }),
+    until: z.string(),
+    reason: z.string().nullable(),
+    created_by: z.string(),
+    created_at: z.string(),
+  })
+  .openapi('FraudSnooze')
+
+export const SnoozeListSchema = z
+  .object({ snoozes: z.array(SnoozeSchema), page: z.int(), limit: z.int(), total: z.int() })
+  .openapi('FraudSnoozes')
+
+/** Returns a value as the facts of transactions have it. @returns undefined if the value cannot be one of the type */
+export function snoozedValue(type: FraudSnoozeEntity, value: string, hashes: Pick<PersonalHashes, 'email'>): string | undefined {
+  if (type === 'IP') return canonicalIp(value)
+  if (type !== 'EMAIL') return canonicalId(value)
+  if (HASH.test(value)) return value
+  return canonicalEmail(value).includes('@') ? hashes.email(value) : undefined
+}
+
+export function snoozeJson({ until, created_at, ...snooze }: FraudSnooze): z.output<typeof SnoozeSchema> {
+  return { ...snooze, until: isoTime(until), created_at: isoTime(created_at) }
+}

@@ -1,0 +1,38 @@
+import type { MemoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
+
+const POLL_MS = 10
+
+/**
+ * Creates a transport to a broker that is away while `state.isAway`.
+ * @param begun receives the offsets from which each fetcher began to read, by partition
+ */
+export function breakableTransport(broker: MemoryBroker, state: { readonly isAway: boolean }, begun: number[][] = []): Transport {
+  const inner = memoryTransport(broker)
+  return {
+    ...inner,
+    async partitionCounts(topics) {
+      if (state.isAway) throw new Error('no broker')
+      return await inner.partitionCounts(topics)
+    },
+    fetcher(options) {
+      const fetcher = inner.fetcher(options)
+      const from: number[] = []
+      begun.push(from)
+      return {
+        ...fetcher,
+        assign(partition, offset, reset) {
+          from[partition.partition] = offset
+          fetcher.assign(partition, offset, reset)
+        },
+        // A broker that is away gives no news, but the client reports no failure either.
+        async poll() {
+          if (!state.isAway) return await fetcher.poll(POLL_MS)
+          await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+          return []
+        },
+      }
+    },
+  }
+}

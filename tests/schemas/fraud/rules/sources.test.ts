@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import type { FieldType } from '../../../../schemas/fraud/rules/field.ts'
+import { FIELDS } from '../../../../schemas/fraud/rules/fields.ts'
+import { loadSchema } from '../../../../schemas/load.ts'
+
+interface RecordSchema {
+  readonly fields: readonly { readonly name: string; readonly type: unknown }[]
+}
+
+/** Returns the type of a path in `txn.scored`, without null. */
+function typeAt(path: string): unknown {
+  let type: unknown = loadSchema('fraud/TxnScored')
+  for (const name of path.split('.')) {
+    const field = (type as RecordSchema).fields?.find((one) => one.name === name)
+    if (field === undefined) return undefined
+    type = withoutNull(field.type)
+  }
+  return type
+}
+
+function withoutNull(type: unknown): unknown {
+  if (!Array.isArray(type)) return type
+  const [only, ...others] = type.filter((branch) => branch !== 'null')
+  return others.length === 0 ? only : undefined
+}
+
+/** Returns the kind of value that rules see of an Avro type. */
+function kindOf(type: unknown): string {
+  const name = typeof type === 'string' ? type : (type as { type?: string } | undefined)?.type
+  if (name === 'long' || name === 'int' || name === 'double') return 'number'
+  // A tier is declared by an earlier record of the same file.
+  if (name === 'enum' || name === 'FraudRiskTier') return 'string'
+  return String(name)
+}
+
+const KINDS: Record<FieldType, string> = {
+  number: 'number',
+  boolean: 'boolean',
+  string: 'string',
+  country: 'string',
+  currency: 'string',
+  ip: 'string',
+  tier: 'string',
+}
+
+const paths = FIELDS.flatMap(({ name, type, source }) => (typeof source === 'string' ? [{ name, type, source }] : []))
+
+test('most fields are read from a path', () => {
+  expect(paths.length).toBeGreaterThan(80)
+})
+
+test.each(paths)('$name is read from $source, which scored transactions have with the type $type', ({ type, source }) => {
+  expect(kindOf(typeAt(source))).toBe(KINDS[type])
+})
+
+test('a path that does not exist is recognised', () => {
+  expect([kindOf(typeAt('features.no_such_feature')), kindOf(typeAt('request.payer.nobody'))]).toEqual(['undefined', 'undefined'])
+})
