@@ -17,6 +17,16 @@ export const TASKS = {
   token: { does: 'prints a token that the local API accepts', file: 'tools/token/main.ts' },
   'package:limits': { does: 'builds and packs the rate limiter for any Hono app', file: 'api/limits/package/build.ts' },
   schemas: { does: 'writes the TypeScript types of the Avro schemas', file: 'scripts/schema-types.ts' },
+  'fraud:train': {
+    does: 'trains the default models of fraud scoring on generated payments',
+    file: 'tools/fraud/train/train.ts',
+    programs: ['python'],
+  },
+  'fraud:evaluate': {
+    does: 'trains on recorded payments and reports what it finds in later ones',
+    file: 'tools/fraud/evaluate/evaluate.ts',
+    programs: ['python'],
+  },
   'bench:engine': { does: 'measures throughput or latency of the engine and a peer', file: 'bench/engine/run.ts', programs: STACK },
   'bench:stores': { does: 'measures the cost of a store per key', file: 'bench/stores.ts' },
   'bench:tables': { does: 'measures large tables in the memory of an API', file: 'bench/tables.ts' },

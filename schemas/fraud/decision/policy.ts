@@ -1,3 +1,5 @@
+import shipped from '../models/shipped/default.json' with { type: 'json' }
+
 /** A model, by the name of its score. */
 export type ModelName = 'account_takeover' | 'payment_fraud' | 'money_laundering'
 
@@ -52,17 +54,16 @@ export interface Policy {
 
 export const MAX_SCORE = 1_000
 
-/** The policy that is used until models are published with thresholds of their own. */
+/**
+ * The policy that is used until models are published with thresholds of their own. `npm run fraud:train` finds the
+ * thresholds of the shipped models.
+ */
 export const DEFAULT_POLICY: Policy = {
   version: 0,
   weights: { account_takeover: 0.25, payment_fraud: 0.6, money_laundering: 0.15 },
   levels: { medium: 300, high: 600, critical: 850 },
   thresholds: { review: 600, block: 850 },
-  alone: {
-    account_takeover: { medium: 0.7, high: 0.9, critical: 0.99 },
-    payment_fraud: { medium: 0.7, high: 0.9, critical: 0.99 },
-    money_laundering: { medium: 0.7, high: 0.9 },
-  },
+  alone: shipped.alone,
   floors: { review: 600, block: 850 },
   default_profile: { rules_only_below: 100, review_from: 1_000 },
 }

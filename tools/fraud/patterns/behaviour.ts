@@ -1,25 +1,28 @@
+import { travelBetween } from '../../../schemas/fraud/features/travel.ts'
 import { pick, type Random } from '../../random/random.ts'
 import { CITIES, type City } from './cities.ts'
 import { between, integerBetween, isDrawn, normal } from './draw.ts'
 import { type PaymentParts, partsOf } from './payment.ts'
-import { type Address, addressOf, type Merchant, type Person, type World } from './world.ts'
+import { type Address, addressOf, type Person, type World } from './world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 /** Deviation of a person's amounts as a share of the mean. */
-const AMOUNT_DEVIATION = 0.4
+const AMOUNT_DEVIATION = 0.35
 const LEAST_AMOUNT = 0.5
 /** Rare purchases that are far above what a person usually pays. */
-const BIG_PURCHASE_SHARE = 0.002
+const BIG_PURCHASE_SHARE = 0.001
 const NEW_MERCHANT_SHARE = 0.12
 const NEW_DEVICES_PER_DAY = 1 / 200
 const TRIPS_PER_DAY = 1 / 80
 /** Several small payments within minutes, as for games, or as retries. */
 const BURST_SHARE = 0.01
 const MOST_IN_BURST = 5
-const FLIGHT_HOURS = [9, 16] as const
+/** Airports and waiting included. */
+const JOURNEY_KM_PER_HOUR = 600
+const LEAST_JOURNEY_HOURS = 4
 const TRIP_DAYS = [2, 8] as const
 const SESSION_SECONDS = [20, 3_600] as const
 
@@ -36,25 +39,25 @@ export function* behave(random: Random, { merchants }: World, person: Person, st
     const days = gap / DAY_MS
     if (isDrawn(random, days * NEW_DEVICES_PER_DAY)) devices = [`${person.userId}-d${number}`, ...devices.slice(0, 1)]
     if (abroad !== undefined && at > abroad.until) {
+      at += journeyMs(abroad.city, person.home)
       abroad = undefined
-      at += between(random, ...FLIGHT_HOURS) * HOUR_MS
     } else if (abroad === undefined && isDrawn(random, days * TRIPS_PER_DAY)) {
       const city = pick(random, CITIES)
-      at += between(random, ...FLIGHT_HOURS) * HOUR_MS
+      at += journeyMs(person.home, city)
       abroad = {
         city,
         address: { ip: addressOf(random), country: city.country, isDatacenter: false },
         until: at + between(random, ...TRIP_DAYS) * DAY_MS,
       }
     }
-    const inBurst = isDrawn(random, BURST_SHARE) ? integerBetween(random, 2, MOST_IN_BURST) : 1
+    const inBurst = !person.isBusiness && isDrawn(random, BURST_SHARE) ? integerBetween(random, 2, MOST_IN_BURST) : 1
     const device = pick(random, devices)
     const merchant = pick(random, isDrawn(random, NEW_MERCHANT_SHARE) ? merchants : person.merchants)
     for (let payment = 0; payment < inBurst; payment++) {
       if (at >= endAt) return
       yield {
         ...partsOf(person),
-        ...money(random, person, merchant, inBurst > 1),
+        ...money(random, person, inBurst > 1),
         id: `${person.userId}-t${number++}`,
         at,
         merchant,
@@ -69,7 +72,11 @@ export function* behave(random: Random, { merchants }: World, person: Person, st
   }
 }
 
-function money(random: Random, { meanAmount, cards, isBusiness }: Person, _merchant: Merchant, isSmall: boolean) {
+function journeyMs(from: City, to: City): number {
+  return Math.max(LEAST_JOURNEY_HOURS, travelBetween(from, to, 0).distanceKm / JOURNEY_KM_PER_HOUR) * HOUR_MS
+}
+
+function money(random: Random, { meanAmount, cards, isBusiness }: Person, isSmall: boolean) {
   const usual = meanAmount * Math.max(LEAST_AMOUNT / meanAmount, 1 + AMOUNT_DEVIATION * normal(random))
   const big = isDrawn(random, BIG_PURCHASE_SHARE) ? between(random, 3, 6) : 1
   return {

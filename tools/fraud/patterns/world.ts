@@ -51,7 +51,8 @@ export interface WorldOptions {
 }
 
 const DAY_MS = 86_400_000
-const PEOPLE_PER_MERCHANT = 6
+/** Few merchants have most customers, so that one fraud does not make a merchant risky. */
+const PEOPLE_PER_MERCHANT = 25
 const MOST_KNOWN_MERCHANTS = 12
 const OLDEST_ACCOUNT_DAYS = 1_500
 const CATEGORIES = ['grocery', 'fuel', 'restaurant', 'clothing', 'electronics', 'travel', 'gaming', 'books', 'pharmacy']

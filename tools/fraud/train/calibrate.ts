@@ -7,9 +7,9 @@ const MEDIUM_SHARE = 0.005
 /** Share of all payments that are blocked. */
 const BLOCKED_SHARE = 0.003
 /** Below this probability a payment is more likely normal by far, however rare such scores are. */
-const LEAST_HIGH = 0.05
+const LEAST_HIGH = 0.2
 const DECIMALS = 1e5
-const STEPS = 24
+const STEPS = 16
 /** A model that suspects laundering is no reason to refuse a payment; people look at it. */
 const NEVER_BLOCKS: ReadonlySet<ModelName> = new Set(['money_laundering'])
 
@@ -20,7 +20,7 @@ export type Alone = Readonly<Record<ModelName, AloneThresholds>>
  * models together block the intended share of all payments.
  */
 export function calibrate(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): Alone {
-  const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined)
+  const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined && ruled[index].isCounted)
   const lower = Object.fromEntries(
     MODELS.map((model) => {
       const sorted = Float64Array.from(normal, (one) => one[model]).sort()

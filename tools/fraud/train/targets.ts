@@ -9,10 +9,11 @@ export const TARGETS: Readonly<Record<ModelName, readonly Pattern[]>> = {
 }
 
 const HISTORY_OF_VERDICTS = ['fraud', 'risk_tier']
-const LEARNED_BY_HEART = ['time.hour_utc', 'time.weekday_utc']
+const LEARNED_BY_HEART = ['time.hour_utc', 'time.weekday_utc', 'merchant.txn_count_7d', 'merchant.txn_count_30d']
 
 /**
- * Returns whether the default models read an input. Generated traffic says nothing about hours, and in it, nearly every
+ * Returns whether the default models read an input. Generated traffic says nothing about hours and about
+ * the size of merchants, and in it, nearly every
  * entity with a confirmed fraud goes on to commit frauds. Rules and merchants' rates cover that.
  */
 export function isUsed(input: string): boolean {

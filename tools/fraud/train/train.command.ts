@@ -6,9 +6,9 @@ export default command({
   description:
     'Trains the three default models on generated payments with seven patterns of fraud, finds the thresholds that fit them, and reports how well they and the seeded rules do on payments of another seed. Needs Python 3; its packages are installed into an environment of their own on first use.',
   options: {
-    people: integer('People of the generated payments.', { default: 4000, min: 100 }),
-    days: integer('Days of the generated payments.', { default: 45, min: 10 }),
-    occurrences: integer('How often each pattern occurs.', { default: 220, min: 10 }),
+    people: integer('People of the generated payments.', { default: 2000, min: 100 }),
+    days: integer('Days of the generated payments.', { default: 40, min: 10 }),
+    occurrences: integer('How often each pattern occurs.', { default: 120, min: 10 }),
     seed: integer('Seed of the training; the next two numbers are those of calibration and report.', { default: 1 }),
     version: text('Version of the models.', { default: '1' }),
     out: text('Folder of the models. Default: that of the shipped models.', { placeholder: 'FOLDER' }),

@@ -1,0 +1,107 @@
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+import { INPUT_FIELDS, type ModelInput, writeInputs } from '../../../schemas/fraud/models/inputs.ts'
+import { isChallengersShare } from '../../../schemas/fraud/models/share.ts'
+import type { ChildLink } from '../../kit/child/link.ts'
+import type { ModelOutcome } from '../in-force.ts'
+import type { Circuit } from './circuit.ts'
+import type { ActiveModels } from './loading.ts'
+import type { ModelTelemetry, Unscored } from './telemetry.ts'
+import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
+
+/** Time within which models must answer. */
+export const SCORE_LIMIT_MS = 30
+/** A process that is behind by more is hopeless. Two thousand transactions a second are 60 in 30 ms. */
+const MOST_WAITING = 512
+
+export interface BatchOptions {
+  /** What scores now; undefined: nothing does. */
+  current(): { readonly child: ChildLink; readonly models: ActiveModels } | undefined
+  readonly circuit: Circuit
+  readonly telemetry: ModelTelemetry
+  readonly timers: {
+    setTimer(ms: number, callback: () => void): CancelTimer
+    /** Calls back after all requests of this turn were read. */
+    afterTurn(callback: () => void): void
+    monotonic(): number
+  }
+}
+
+interface Waiting {
+  readonly input: ModelInput
+  readonly resolve: (outcome: ModelOutcome | undefined) => void
+}
+
+/** Returns a function that scores transactions. All calls of a turn share a batch. It never rejects. */
+export function modelBatches({ current, circuit, telemetry, timers }: BatchOptions) {
+  let turn: Waiting[] | undefined
+  /** Transactions that the process has not answered, also those that nobody waits for any longer. */
+  let unanswered = 0
+
+  function send(batch: readonly Waiting[], cancelLimit: CancelTimer): void {
+    const now = current()
+    if (now === undefined) {
+      none('away', batch, cancelLimit)
+      return
+    }
+    const { child, models } = now
+    const rows = new Float32Array(batch.length * INPUT_FIELDS.length)
+    for (const [index, { input }] of batch.entries()) writeInputs(input, rows, index * INPUT_FIELDS.length)
+    const isChallengers = batch.map(({ input }) => models.challenger !== undefined && isChallengersShare(input.request.transaction_id))
+    const { champion, challenger } = models
+    const start = timers.monotonic()
+    unanswered += batch.length
+    child.request(KIND.score, encodeScoreRequest({ champion, challenger, isChallengers, rows })).then(
+      (answer) => {
+        unanswered -= batch.length
+        const ms = timers.monotonic() - start
+        telemetry.answered(batch.length, ms / 1_000)
+        if (ms <= SCORE_LIMIT_MS) circuit.inTime()
+        cancelLimit()
+        const results = decodeScores(answer, batch.length)
+        for (const [index, { resolve }] of batch.entries()) {
+          const { champion: scores, challenger: others, factors } = results[index]
+          resolve({ scores, versions: models.versions, policy: models.policy, challenger: others, factors })
+        }
+      },
+      () => {
+        unanswered -= batch.length
+        none('away', batch, cancelLimit)
+      },
+    )
+  }
+
+  function none(why: Unscored, batch: readonly Waiting[], cancelLimit?: CancelTimer): void {
+    cancelLimit?.()
+    telemetry.unscored(why, batch.length)
+    for (const { resolve } of batch) resolve(undefined)
+  }
+
+  function whyNot(): Unscored | undefined {
+    if (current() === undefined) return 'away'
+    if (circuit.isOpen) return 'circuit_open'
+    return unanswered + (turn?.length ?? 0) >= MOST_WAITING ? 'too_many' : undefined
+  }
+
+  return function score(input: ModelInput): Promise<ModelOutcome | undefined> {
+    const { promise, resolve } = Promise.withResolvers<ModelOutcome | undefined>()
+    const waiting = { input, resolve }
+    const why = whyNot()
+    if (why !== undefined) {
+      none(why, [waiting])
+    } else if (turn !== undefined) {
+      turn.push(waiting)
+    } else {
+      const batch = [waiting]
+      turn = batch
+      const cancelLimit = timers.setTimer(SCORE_LIMIT_MS, () => {
+        circuit.late()
+        none('late', batch)
+      })
+      timers.afterTurn(() => {
+        turn = undefined
+        send(batch, cancelLimit)
+      })
+    }
+    return promise
+  }
+}

@@ -1,0 +1,61 @@
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+
+/**
+ * Stops waiting for a process that is late again and again, so that it does not cost every request the whole limit. It
+ * then asks the process from time to time, without a request having to wait, and closes once an answer comes in time.
+ */
+export interface Circuit {
+  readonly isOpen: boolean
+  inTime(): void
+  late(): void
+  close(): void
+}
+
+export interface CircuitOptions {
+  /** Resolves once the process has answered; rejects if it is gone. */
+  ping(): Promise<unknown>
+  readonly limitMs: number
+  readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer; monotonic(): number }
+}
+
+/** A pause of garbage collection makes one or two batches late. */
+const LATE_BATCHES = 3
+const ASK_EVERY_MS = 100
+
+export function circuit({ ping, limitMs, timers }: CircuitOptions): Circuit {
+  let lateInARow = 0
+  let isOpen = false
+  let cancel: CancelTimer = () => {}
+
+  async function ask(): Promise<void> {
+    const start = timers.monotonic()
+    const isInTime = await ping().then(
+      () => timers.monotonic() - start <= limitMs,
+      () => false,
+    )
+    if (!isOpen) return
+    if (isInTime) reset()
+    else cancel = timers.setTimer(ASK_EVERY_MS, () => void ask())
+  }
+
+  function reset(): void {
+    lateInARow = 0
+    isOpen = false
+    cancel()
+  }
+
+  return {
+    get isOpen() {
+      return isOpen
+    },
+    inTime() {
+      lateInARow = 0
+    },
+    late() {
+      if (isOpen || ++lateInARow < LATE_BATCHES) return
+      isOpen = true
+      void ask()
+    },
+    close: reset,
+  }
+}

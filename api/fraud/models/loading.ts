@@ -1,0 +1,90 @@
+import { MODELS, type ModelName, type Policy } from '../../../schemas/fraud/decision/policy.ts'
+import type { ChildLink } from '../../kit/child/link.ts'
+import type { Logger } from '../../kit/logging.ts'
+import type { ModelAssignment, ModelVersions } from '../in-force.ts'
+import { type ModelFolders, SHIPPED_VERSIONS } from './folder.ts'
+import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers } from './wire.ts'
+
+/** Models that score, with the policy that was set together with them. */
+export interface ActiveModels {
+  readonly versions: Readonly<Record<ModelName, string>>
+  readonly champion: ModelNumbers
+  /** Undefined: none. */
+  readonly challenger: ModelNumbers | undefined
+  readonly policy: Policy
+}
+
+/** A model that is not there, or fails its hash or vectors. */
+export class CannotLoad extends Error {
+  override readonly name = 'CannotLoad'
+}
+
+/** Gives models numbers, and makes child processes load them. */
+export interface ModelLoading {
+  /**
+   * Makes a child load what an assignment needs and it has not loaded yet.
+   * @throws CannotLoad for a champion, ChildGone. A challenger that cannot be loaded is left out.
+   */
+  load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>
+}
+
+export interface LoadingOptions {
+  readFolders(): Promise<ModelFolders>
+  readonly log: Logger
+  onRefused(): void
+}
+
+export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): ModelLoading {
+  const numbers = new Map<string, number>()
+  const loaded = new WeakMap<ChildLink, Set<number>>()
+
+  async function loadSet(child: ChildLink, folders: ModelFolders, versions: Readonly<Record<ModelName, string>>): Promise<ModelNumbers> {
+    const set: number[] = []
+    for (const name of MODELS) set.push(await loadOne(child, folders, name, versions[name]))
+    return set
+  }
+
+  async function loadOne(child: ChildLink, { available }: ModelFolders, name: ModelName, version: string): Promise<number> {
+    const found = available.find(({ manifest }) => manifest.name === name && manifest.version === version)
+    if (found === undefined) throw refusal(`there is no model ${name} of version ${version}`)
+    const { sha256 } = found.manifest
+    const key = `${name} ${version} ${sha256}`
+    const number = numbers.get(key) ?? numbers.size
+    numbers.set(key, number)
+    const has = loaded.get(child) ?? new Set()
+    loaded.set(child, has)
+    if (has.has(number)) return number
+    const request: LoadRequest = { number, manifestPath: found.manifestPath, sha256 }
+    const answer: LoadAnswer = JSON.parse((await child.request(KIND.load, Buffer.from(JSON.stringify(request)))).toString())
+    if (answer.refused !== undefined) throw refusal(`${name} ${version}: ${answer.refused}`)
+    has.add(number)
+    return number
+  }
+
+  function refusal(reason: string): CannotLoad {
+    onRefused()
+    log.error({ reason }, 'fraud_model_refused')
+    return new CannotLoad(reason)
+  }
+
+  return {
+    async load(child, assignment, policy) {
+      const folders = await readFolders()
+      for (const { manifestPath, fault } of folders.broken) log.warn({ manifest: manifestPath, fault }, 'fraud_model_manifest_unusable')
+      const versions = { ...SHIPPED_VERSIONS, ...assignment.champion }
+      const champion = await loadSet(child, folders, versions)
+      const challenger = await challengerOf(assignment.challenger, versions)
+      return { versions, champion, challenger, policy }
+
+      async function challengerOf(given: ModelVersions | undefined, base: ActiveModels['versions']): Promise<ModelNumbers | undefined> {
+        if (given === undefined) return undefined
+        try {
+          return await loadSet(child, folders, { ...base, ...given })
+        } catch (error) {
+          if (error instanceof CannotLoad) return undefined
+          throw error
+        }
+      }
+    },
+  }
+}

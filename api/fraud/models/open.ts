@@ -1,0 +1,170 @@
+import { fileURLToPath } from 'node:url'
+import type { Registry } from 'prom-client'
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+import { DEFAULT_POLICY, type Policy } from '../../../schemas/fraud/decision/policy.ts'
+import { type ChildLink, startChild } from '../../kit/child/link.ts'
+import { supervise } from '../../kit/child/supervise.ts'
+import type { Logger } from '../../kit/logging.ts'
+import type { ModelAssignment, ModelScorer } from '../in-force.ts'
+import { modelBatches, SCORE_LIMIT_MS } from './batches.ts'
+import { circuit } from './circuit.ts'
+import { type ModelFolders, readModelFolders } from './folder.ts'
+import { type ActiveModels, CannotLoad, modelLoading } from './loading.ts'
+import { modelTelemetry } from './telemetry.ts'
+import { KIND } from './wire.ts'
+
+/** The models in force, with what their routes show. */
+export interface OpenModels extends ModelScorer {
+  /** What scores in this process; undefined until the first models are loaded. */
+  readonly active: ActiveModels | undefined
+  /** Reads the folders anew. */
+  folders(): Promise<ModelFolders>
+}
+
+export interface ModelTimers {
+  setTimer(ms: number, callback: () => void): CancelTimer
+  afterTurn(callback: () => void): void
+  monotonic(): number
+}
+
+interface WantedModels {
+  readonly models: ModelAssignment
+  readonly policy: Policy
+}
+
+export interface ModelsDeps {
+  /** Reading a property may throw until the settings are known. */
+  readonly settings: WantedModels
+  /** The operator's folder of models. */
+  readonly modelsDir: string | undefined
+  readonly log: Logger
+  readonly registry: Registry
+  readonly timers?: ModelTimers
+  /** Starts a model process. */
+  start?(): ChildLink
+}
+
+const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
+const NOTHING = Buffer.alloc(0)
+/** Changed settings act within ten seconds, of which loading takes one. */
+const LOOK_EVERY_MS = 500
+
+const UNTIL_KNOWN: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }
+
+const SYSTEM_TIMERS: ModelTimers = {
+  setTimer(ms, callback) {
+    const timer = setTimeout(callback, ms).unref()
+    return () => clearTimeout(timer)
+  },
+  afterTurn: (callback) => void setImmediate(callback),
+  monotonic: () => performance.now(),
+}
+
+/**
+ * Starts the model process and keeps it running with the assigned models. A change of models takes effect, together
+ * with its policy, once the new models are loaded and warm. Models that cannot be loaded leave the earlier ones in
+ * force.
+ */
+export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM_TIMERS, ...given }: ModelsDeps): OpenModels {
+  const telemetry = modelTelemetry(registry, () => current() !== undefined && !late.isOpen)
+  const loading = modelLoading({ readFolders: () => readModelFolders(modelsDir), log, onRefused: telemetry.refused })
+  const ping = (child: ChildLink) => child.request(KIND.ping, NOTHING)
+  let active: ActiveModels | undefined
+  /** The settings that were tried last, whether or not they could be loaded. */
+  let tried: WantedModels | undefined
+  let isLoading = false
+  let isClosed = false
+  let cancelLook: CancelTimer = () => {}
+
+  const start = given.start ?? (() => startChild({ file: PROCESS, onLine: (line) => log.warn({ line }, 'fraud_model_process_says') }))
+
+  const supervised = supervise({
+    start,
+    timers,
+    ping,
+    async prepare(child) {
+      const wanted = wantedSettings() ?? UNTIL_KNOWN
+      active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
+        if (!(error instanceof CannotLoad)) throw error
+        // Rules alone would be worse than the earlier models, and those worse than none.
+        if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
+        return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
+      })
+      tried = wanted
+      log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
+      late.close()
+    },
+    onEnd(how, restartInMs) {
+      telemetry.restarted()
+      log.error({ how, restart_in_ms: restartInMs }, 'fraud_model_process_ended')
+    },
+  })
+  const late = circuit({
+    limitMs: SCORE_LIMIT_MS,
+    timers,
+    ping: () => (supervised.ready === undefined ? Promise.reject(new Error('away')) : ping(supervised.ready)),
+  })
+
+  /** Returns undefined until the settings are known. */
+  function wantedSettings(): WantedModels | undefined {
+    try {
+      return { models: settings.models, policy: settings.policy }
+    } catch {
+      return undefined
+    }
+  }
+
+  function current() {
+    return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
+  }
+
+  /** Loads changed models beside those that score. */
+  async function look(): Promise<void> {
+    const child = supervised.ready
+    if (child !== undefined && !isLoading) {
+      const wanted = wantedSettings()
+      if (wanted !== undefined && (tried === undefined || !isSame(tried, wanted))) {
+        isLoading = true
+        tried = wanted
+        try {
+          active = await loading.load(child, wanted.models, wanted.policy)
+          log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
+        } catch (error) {
+          if (!(error instanceof CannotLoad)) tried = undefined
+        }
+        isLoading = false
+      }
+    }
+    if (!isClosed) cancelLook = timers.setTimer(LOOK_EVERY_MS, () => void look())
+  }
+  void look()
+
+  return {
+    score: modelBatches({ current, circuit: late, telemetry, timers }),
+    get active() {
+      return active
+    },
+    folders: () => readModelFolders(modelsDir),
+    probes: [
+      {
+        name: 'fraud models',
+        optional: true,
+        async check() {
+          if (supervised.trouble !== undefined) return supervised.trouble
+          return late.isOpen ? 'late' : undefined
+        },
+      },
+    ],
+    async close() {
+      isClosed = true
+      cancelLook()
+      late.close()
+      await supervised.close()
+    },
+  }
+}
+
+function isSame(one: WantedModels, other: WantedModels): boolean {
+  if (one.policy === other.policy && one.models === other.models) return true
+  return JSON.stringify(one) === JSON.stringify(other)
+}

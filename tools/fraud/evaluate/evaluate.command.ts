@@ -1,0 +1,32 @@
+import { command } from '../../../scripts/command-line/command.ts'
+import { duration, required, text } from '../../../scripts/command-line/option.ts'
+
+export default command({
+  call: 'npm run fraud:evaluate --',
+  description:
+    "Trains a model on recorded payments and reports how well it finds the frauds among later ones, beside a logistic regression on the same inputs. The payments pass through the service's own profiles and features. The label of a payment becomes known only after a delay, as an analyst's verdict; so the model learns from no payment whose label was unknown when the test begins. Needs Python 3; its packages are installed into an environment of their own on first use.",
+  options: {
+    train: required(
+      text('CSV file, optionally gzipped, with the columns of the payments data set, ordered by time.', { placeholder: 'FILE' }),
+    ),
+    test: required(text('The same for the test. It may be the same file; then --test-from divides it.', { placeholder: 'FILE' })),
+    'train-from': text('Learns from payments from this day on, such as 2018-04-08. Earlier ones only fill the profiles.', {
+      placeholder: 'DAY',
+    }),
+    'train-to': text('Learns from payments before this day. Default: --test-from.', { placeholder: 'DAY' }),
+    'test-from': text('Tests on payments from this day on. Default: the first one of the test file.', { placeholder: 'DAY' }),
+    'test-to': text('Tests on payments before this day. Default: all later ones.', { placeholder: 'DAY' }),
+    'label-delay': duration('Time after which a label is known.', { default: '7d' }),
+  },
+  check({ train, test, 'test-from': testFrom, ...days }) {
+    if (train === test && testFrom === undefined) return '--test-from is missing: one file needs a day that divides it'
+    const wrong = Object.entries({ 'test-from': testFrom, ...days }).find(
+      ([name, value]) => name !== 'label-delay' && value !== undefined && Number.isNaN(Date.parse(String(value))),
+    )
+    return wrong === undefined ? undefined : `--${wrong[0]} must be a day such as 2018-07-01`
+  },
+  examples: [
+    ['--train payments.csv.gz --test payments.csv.gz --test-from 2018-07-01', 'Learns from everything before July and tests on the rest.'],
+    ['--train may.csv --test june.csv', 'Two files; payments that are in both count once.'],
+  ],
+})
