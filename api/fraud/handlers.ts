@@ -69,7 +69,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     snoozesPart({ settings, changeSettings, hashes, now }),
     listsPart({ settings, changeSettings }),
     casesPart({ ...deps, pause: setTimeout, findTransaction }),
-    deskPart(),
+    deskPart(deps),
   ]
   return {
     name: 'fraud',

@@ -1,6 +1,7 @@
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
 import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import * as desk from '../../../api/fraud/desk/routes.ts'
+import { userTransactionsRoute } from '../../../api/fraud/desk/user-transactions.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as listRoutes from '../../../api/fraud/lists/routes.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
@@ -24,6 +25,7 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   ruleRoutes,
   snoozeRoutes,
   listRoutes,
+  { userTransactionsRoute },
 ]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */
