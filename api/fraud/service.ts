@@ -38,6 +38,7 @@ export const fraudService: ApiService<FraudSettings> = {
       what: 'a scored payment',
       command: `curl -s -H "Authorization: Bearer $(npm run --silent token -- --sub 1 --scope internal)" -H 'content-type: application/json' ${api}/api/v1/transactions/score -d '{"transaction_id":"'$RANDOM'","timestamp":"'$(date -u +%FT%TZ)'","amount":20,"currency":"USD","transaction_type":"PURCHASE","payer":{"user_id":"u1"}}'`,
     },
+    { what: 'the desk of fraud scoring', command: `open ${api}/fraud` },
   ],
   async open(kit, settings) {
     const { fraudHandlers } = await import('./handlers.ts')

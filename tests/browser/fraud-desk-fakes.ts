@@ -144,20 +144,21 @@ const REPORT = {
 
 const steps = Array.from({ length: 21 }, (_, index) => index / 20)
 const MODEL_REPORT = {
-  models: {
-    payment_fraud: {
-      auc: 0.972,
-      average_precision: 0.81,
+  models: [
+    {
+      ...{ name: 'payment_fraud', version: '2026-01', transactions: 12_000, frauds: 310 },
+      ...{ auc: 0.972, average_precision: 0.81, recall_at_1pct_fpr: 0.83 },
       roc: steps.map((fpr) => ({ fpr, tpr: fpr ** 0.15 })),
-      precision_recall: steps.map((recall) => ({ recall, precision: 1 - recall ** 4 * 0.8 })),
-      calibration: steps.map((predicted) => ({ predicted, observed: predicted ** 1.3 })),
+      pr: steps.map((recall) => ({ recall, precision: 1 - recall ** 4 * 0.8 })),
+      calibration: steps.map((predicted) => ({ predicted, observed: predicted ** 1.3, count: 600 })),
       drift: [
         { feature: 'amount_zscore', psi: 0.31 },
         { feature: 'user_velocity_1h', psi: 0.02 },
         { feature: HOSTILE, psi: 0.11 },
+        { feature: 'card_age_days', psi: null },
       ],
     },
-  },
+  ],
 }
 
 /** A fake of the API of fraud scoring, with the language of conditions of the real one. */

@@ -12,8 +12,8 @@ const LABELS = ['fraud', 'legitimate', 'unlabelled']
  * @param {any} report
  */
 export function drawReport(where, report) {
-  const found = report?.result ?? report ?? {}
-  const parts = [make('p', '', summaryOf(found))]
+  const found = report ?? {}
+  const parts = [make('p', '', summaryOf(found)), ...(found.notes ?? []).map((/** @type {string} */ note) => make('p', 'soft', note))]
   if (found.would_be && found.logged) parts.push(decisionsTable(found.logged, found.would_be))
   if (Array.isArray(found.confusion)) parts.push(confusionTable(found.confusion))
   if (found.quality) parts.push(qualityTable(found.quality))

@@ -46,12 +46,12 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
     while (turn === runs) {
       const job = await ask('GET', `/api/v1/rules/backtest/${encodeURIComponent(jobId)}`)
       if (turn !== runs) return
-      progress.value = Number(job.progress?.share ?? job.progress ?? 0)
+      progress.value = Number(job.progress)
       if (job.status === 'done') {
         say('The back-test is done.')
         return drawReport(part('backtest-report'), job.report)
       }
-      if (job.status === 'failed') return say(`The back-test has failed. ${job.error ?? job.message ?? job.report?.error ?? ''}`)
+      if (job.status === 'failed') return say(`The back-test has failed. ${job.reason ?? ''}`)
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
   }

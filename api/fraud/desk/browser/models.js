@@ -4,7 +4,7 @@ import { isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { barPlot, squarePlot } from './plots.js'
 import { row, table } from './table.js'
-import { dateTime, number, percent, words } from './text.js'
+import { count, dateTime, number, percent, words } from './text.js'
 
 /** A population stability index from here on counts as a clear change of the distribution. */
 const DRIFT_WARNING = 0.2
@@ -55,23 +55,13 @@ function drawVersions({ champion = {}, challenger, available = [] }) {
 
 /** @param {any} report */
 function drawReport(report) {
-  const models = listOf(report?.models)
-  const parts = models.flatMap(([name, model]) => [
-    make('h3', '', isolated(words(name))),
+  const parts = (report?.models ?? []).flatMap((/** @type {any} */ model) => [
+    make('h3', '', isolated(words(model.name)), ' ', make('span', 'soft', isolated(`version ${model.version}`))),
     figures(model),
     make('div', 'plots', ...plotsOf(model)),
   ])
   if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet with which the models could be judged.'))
   part('model-report').replaceChildren(...parts)
-}
-
-/**
- * @param {any} models by name, or a list with names
- * @returns {[string, any][]}
- */
-function listOf(models) {
-  if (Array.isArray(models)) return models.map((one) => [String(one.name ?? one.model), one])
-  return Object.entries(models ?? {})
 }
 
 /** @param {any} model */
@@ -80,9 +70,9 @@ function figures(model) {
   const known = [
     ['AUC', format(model.auc)],
     ['average precision', format(model.average_precision)],
-    ['recall at 1 % false positives', percent(model.recall_at_1_percent_fpr ?? model.recall_at_1pct_fpr)],
-    ['transactions', format(model.count ?? model.transactions)],
-    ['fraud', format(model.positives ?? model.frauds)],
+    ['recall at 1 % false positives', percent(model.recall_at_1pct_fpr)],
+    ['transactions', count(model.transactions)],
+    ['fraud', count(model.frauds)],
   ]
   return make(
     'p',
@@ -104,7 +94,7 @@ function plotsOf(model) {
   if (roc.length > 0) {
     plots.push(squarePlot({ title: 'ROC', x: 'false positive rate', y: 'recall', series: [{ name: 'ROC', points: roc }], diagonal: true }))
   }
-  const pr = curve(model.pr ?? model.precision_recall, 'recall', 'precision')
+  const pr = curve(model.pr, 'recall', 'precision')
   if (pr.length > 0)
     plots.push(squarePlot({ title: 'Precision and recall', x: 'recall', y: 'precision', series: [{ name: 'precision', points: pr }] }))
   const calibration = curve(model.calibration, 'predicted', 'observed')
@@ -136,19 +126,14 @@ function plotsOf(model) {
  * @param {string} y
  */
 function curve(points, x, y) {
-  if (!Array.isArray(points)) return []
-  return points
-    .map((point) => (Array.isArray(point) ? { x: point[0], y: point[1] } : { x: point[x] ?? point.x, y: point[y] ?? point.y }))
-    .filter((point) => Number.isFinite(point.x) && Number.isFinite(point.y))
+  return (points ?? []).map((/** @type {any} */ point) => ({ x: point[x], y: point[y] }))
 }
 
-/** @param {any} drift by feature, or a list */
+/** @param {any} drift by feature; null: there are too few transactions */
 function driftOf(drift) {
-  const all = Array.isArray(drift)
-    ? drift.map((one) => ({ name: String(one.feature ?? one.name), value: Number(one.psi ?? one.value) }))
-    : Object.entries(drift ?? {}).map(([name, value]) => ({ name, value: Number(value) }))
-  return all
-    .filter(({ value }) => Number.isFinite(value))
-    .sort((a, b) => b.value - a.value)
+  return (drift ?? [])
+    .filter((/** @type {any} */ { psi }) => psi !== null)
+    .map((/** @type {any} */ { feature, psi }) => ({ name: feature, value: psi }))
+    .sort((/** @type {{ value: number }} */ a, /** @type {{ value: number }} */ b) => b.value - a.value)
     .slice(0, MOST_DRIFTS)
 }

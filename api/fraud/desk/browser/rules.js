@@ -15,6 +15,7 @@ import { count, dateTime, words } from './text.js'
  * @property {boolean} enabled
  * @property {'live' | 'shadow'} mode
  * @property {string | null} expires_at
+ * @property {string | null} [fault] why it is not evaluated although it is enabled
  */
 
 /**
@@ -65,15 +66,7 @@ export function rulesView({ onFailure, onSuccess }) {
       buttons.append(labelled('Disable', rule, () => change(rule, { enabled: false })))
     } else buttons.append(labelled('Enable', rule, () => change(rule, { enabled: true })))
     const action = make('td', '', make('span', `action ${rule.action.toLowerCase()}`, words(rule.action)))
-    return make(
-      'tr',
-      rule.enabled ? '' : 'soft',
-      name,
-      action,
-      make('td', '', String(rule.priority)),
-      make('td', '', stateOf(rule)),
-      buttons,
-    )
+    return make('tr', rule.enabled ? '' : 'soft', name, action, make('td', '', String(rule.priority)), stateCell(rule), buttons)
   }
 
   /**
@@ -137,6 +130,13 @@ export function rulesView({ onFailure, onSuccess }) {
 /** @param {Rule} rule */
 export function bodyOf({ rule_id, name, condition, action, priority, mode, expires_at }) {
   return { rule_id, name, condition, action, priority, enabled: true, mode, expires_at }
+}
+
+/** @param {Rule} rule */
+function stateCell(rule) {
+  const cell = make('td', '', stateOf(rule))
+  if (rule.fault) cell.append(make('div', 'fault', 'not evaluated: ', isolated(rule.fault)))
+  return cell
 }
 
 /** @param {Rule} rule */
