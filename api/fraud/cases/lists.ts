@@ -29,8 +29,8 @@ const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of all partitions. Lists of closed cases also have those that were closed long ago, unless ClickHouse
- * does not respond.
+ * Merges the lists of all partitions. Lists of closed cases also have those that were closed long ago, unless
+ * ClickHouse does not respond.
  * Throws ApiError: `invalid_request` beyond the greatest list, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {

@@ -99,7 +99,7 @@ export async function listArchivedCases(
 /** Returns the JSON of those of the cases that the table has, by id. */
 export async function readTableCases(reader: TableReader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const query = 'SELECT toString(case_id), whole FROM fraud_cases FINAL WHERE case_id IN {ids:Array(UInt64)}'
-  return new Map(ids.length === 0 ? [] : await readRows<[string, string]>(reader, query, { ids: [...ids] }))
+  return new Map(ids.length === 0 ? [] : await readRows<[string, string]>(reader, query, { ids: ids.map(BigInt) }))
 }
 
 /** Returns the JSON of a case; undefined if the table has none. It may be older than the view. */

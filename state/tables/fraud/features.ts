@@ -43,11 +43,15 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
   version: EARLIEST,
   partitionBy: 'toDate(scored_at)',
   ttl: `toDateTime(scored_at) + INTERVAL ${FEATURE_DAYS} DAY`,
-  // A table from before a feature lacks its column. A new table has all of them, and counts these as done.
-  migrations: FEATURES.map((field) => ({
-    id: `add-${field.name}`,
-    statements: ({ onCluster }) => [`ALTER TABLE fraud_features${onCluster} ADD COLUMN IF NOT EXISTS ${columnOf(field)}`],
-  })),
+  // A table from before a feature lacks its column. Features are only ever added, so their number names the migration.
+  migrations: [
+    {
+      id: `features-${FEATURES.length}`,
+      statements: ({ onCluster }) => [
+        `ALTER TABLE fraud_features${onCluster} ${FEATURES.map((field) => `ADD COLUMN IF NOT EXISTS ${columnOf(field)}`).join(', ')}`,
+      ],
+    },
+  ],
   rowsOf(_user, event) {
     if (event === null) return []
     const { features, ...scored } = event

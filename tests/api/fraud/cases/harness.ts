@@ -42,10 +42,10 @@ function fakeTables(tables: FakeTables): TableReader {
   return {
     async query({ query, query_params }) {
       if (tables.down) throw new ApiError(errors.unavailable)
-      const { id, ids, statuses } = query_params as { id?: string; ids?: string[]; statuses?: string[] }
+      const { id, ids, statuses } = query_params as { id?: string; ids?: bigint[]; statuses?: string[] }
       const found = tables.archived.filter(
         ({ case_id, status, transaction: { transaction_id } }) =>
-          statuses?.includes(status) ?? ids?.includes(case_id) ?? (case_id === id || transaction_id === id),
+          statuses?.includes(status) ?? ids?.includes(BigInt(case_id)) ?? (case_id === id || transaction_id === id),
       )
       const rows = query.includes('count()')
         ? [[found.length]]
