@@ -82,7 +82,7 @@ export async function fraudSystem({ apiCount = 1, env: more = {} as Readonly<Rec
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  return { folder, kafka, redis, env, worker, apis, ask }
+  return { folder, kafka, redis, env, worker, apis, token, ask }
 }
 
 /** A payment as a caller sends it. */

@@ -67,7 +67,7 @@ test('records that are always spooled do not wait for Kafka, are sent once, and 
   for (const value of ['1', '2', '3', '4', '5']) expect(await facts.publishOrSpool(plain, `key-${value}`, value, always)).toBe('spooled')
   expect(facts.isAway).toBe(false)
   goOn()
-  await vi.waitFor(() => expect(spool.state.records).toBe(0), SOON)
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
   expect(logged()).toEqual(Object.fromEntries(['1', '2', '3', '4', '5'].map((value) => [`key-${value}`, [value]])))
 })
 
