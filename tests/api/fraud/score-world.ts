@@ -123,6 +123,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     answers,
     log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason) => void losses.push(reason), setTimer: runtime.setTimer }),
     ipFactsOf: () => NO_IP_FACTS,
+    observer: { scored: () => undefined },
     observe: (stage) => void stages.push(stage),
   })
 
