@@ -87,7 +87,7 @@ test('scores that are no probabilities count as none', async () => {
 
 test('the policy that was set with the models decides', async () => {
   const world = worldWithModels()
-  world.state.outcome = { ...LOW_RISK, policy: { ...DEFAULT_POLICY, version: 3, thresholds: { review: 100, block: 850 } } }
+  world.state.outcome = { ...LOW_RISK, policy: { ...DEFAULT_POLICY, version: 3, thresholds: { review: 0, block: 850 } } }
   expect((await world.score(pay())).scored).toMatchObject({ decision: 'REVIEW', policy_version: 3 })
   world.state.outcome = undefined
   expect((await world.score(pay())).scored).toMatchObject({ decision: 'APPROVE', policy_version: 0 })
