@@ -5,11 +5,15 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:fraud --',
   description:
-    'Measures fraud scoring: how long 500 rules take on one transaction, here and in two other engines, which npm installs, without servers; and the blocklist on separate servers, that is, how soon other instances enforce a change, and the memory and start of a large list beside a Map.',
+    'Measures fraud scoring: how long 500 rules take on one transaction, here and in two other engines, which npm installs, without servers; the blocklist on separate servers, that is, how soon other instances enforce a change, and the memory and start of a large list beside a Map; and scores of payments by one API with its workers, also with all payments from one IP address or to one merchant. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     changes: integer('Changes of the blocklist.', { default: 200, min: 1 }),
     entries: integer('Entries of the large blocklist.', { default: 1_000_000, min: 1 }),
+    users: integer('Users with a week of payments.', { default: 100_000, min: 100 }),
+    scores: integer('Scores per second.', { default: 1_000, min: 10 }),
+    seconds: integer('Duration of one round of scores.', { default: 15, min: 1 }),
+    prof: text('Writes a .cpuprofile of the API that scores into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),
   },
   examples: [['--part blocklist --changes 20 --entries 100000', 'Runs a short measurement of the blocklist.']],

@@ -6,10 +6,11 @@ import type { PartName } from './part-names.ts'
 import { peersTable } from './peers/table.ts'
 import { rulesTable } from './rules-table.ts'
 import declaration from './run.command.ts'
+import { measureScores } from './score/score.ts'
 
 /** `npm run bench:fraud`: see run.command.ts. */
 async function main(): Promise<void> {
-  const { part, changes, entries, note } = commandLine(declaration)
+  const { part, changes, entries, users, scores, seconds, prof, note } = commandLine(declaration)
   const lines: string[] = []
 
   function say(text: string): void {
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
       await peersTable(say)
     },
     blocklist: () => inFolder((folder) => blocklistTable(folder, { changes, entries }, say)),
+    score: () => inFolder((folder) => measureScores(folder, { users, perSecond: scores, seconds, prof }, say)),
   }
   for (const name of part) await measure[name]()
   appendResults('bench:fraud', note, lines)

@@ -6,8 +6,6 @@ import type { ScoreAnswer } from './model.ts'
 
 const WARN_EVERY_MS = 10_000
 
-export type ScoreMeasures = ReturnType<typeof scoreMeasures>
-
 /** Counts what scoring does and what it lacks. */
 export function scoreMeasures(registry: Registry, log: Logger) {
   const answers = counter(registry, 'fraud_answers_total', 'Answers to scoring requests', 'decision', 'reason')

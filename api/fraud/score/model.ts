@@ -3,9 +3,9 @@ import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
 /** Clocks of callers may be ahead by as much. */
-export const MAX_AHEAD_MS = 5 * 60_000
+const MAX_AHEAD_MS = 5 * 60_000
 /** A request may be this late. Windows of features are no longer. */
-export const MAX_BEHIND_MS = 7 * 86_400_000
+const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** As long as in a case. */
 const MAX_ID = 50

@@ -20,8 +20,9 @@ export function readRequest(body: unknown, hashes: PersonalHashes, now: number):
   assertNoCardNumber(body)
   const unclean = textFaults(body, 'body')
   const { value, details } = check(ScoreRequestSchema, body, 'body')
-  const faults = [...unclean, ...details, ...timeFaults(body, now)]
-  if (faults.length === 0) return fraudRequest(value as ScoreRequest, hashes)
+  const request = value as ScoreRequest | undefined
+  const faults = [...unclean, ...details, ...timeFaults(request?.timestamp ?? timestampOf(body), now)]
+  if (request !== undefined && faults.length === 0) return fraudRequest(request, hashes)
   const isEncoding = unclean.length === faults.length
   throw new ApiError(isEncoding ? errors.invalid_encoding : errors.invalid_request, { details: faults })
 }
@@ -33,12 +34,16 @@ function assertNoCardNumber(body: unknown): void {
   throw new ApiError(fraudErrors.raw_card_number, { details: [{ path: `body.${INSTRUMENT}`, message }] })
 }
 
-/** The range depends on the clock, so it is no part of the schema. It is checked even if other fields are wrong. */
-function timeFaults(body: unknown, now: number): ErrorDetail[] {
-  const given = typeof body === 'object' && body !== null && 'timestamp' in body ? body.timestamp : undefined
-  const parsed = ScoreRequestSchema.shape.timestamp.safeParse(given)
-  if (!parsed.success || isTimely(parsed.data, now)) return []
+/** The range depends on the clock, so it is no part of the schema. */
+function timeFaults(timestamp: number | undefined, now: number): ErrorDetail[] {
+  if (timestamp === undefined || isTimely(timestamp, now)) return []
   return [{ path: 'body.timestamp', message: 'must be at most 7 days ago and 5 minutes ahead' }]
+}
+
+/** Reads the time of a body in which other fields are wrong; undefined if it is wrong itself. */
+function timestampOf(body: unknown): number | undefined {
+  const given = typeof body === 'object' && body !== null && 'timestamp' in body ? body.timestamp : undefined
+  return ScoreRequestSchema.shape.timestamp.safeParse(given).data
 }
 
 function fraudRequest(

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { scoredBytes, scoredFromBytes } from '../../../schemas/fraud/scored-bytes.ts'
 import type { FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
 import type { ViewScript } from '../view.ts'
@@ -75,5 +75,5 @@ export function isSameRequest(one: FraudRequest, other: FraudRequest): boolean {
 }
 
 function requestHash(request: FraudRequest): Buffer {
-  return createHash('sha256').update(JSON.stringify(request)).digest().subarray(0, CLAIM_HASH_BYTES)
+  return hash('sha256', JSON.stringify(request), 'buffer').subarray(0, CLAIM_HASH_BYTES)
 }

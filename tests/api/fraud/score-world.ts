@@ -123,6 +123,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     answers,
     log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason) => void losses.push(reason), setTimer: runtime.setTimer }),
     ipFactsOf: () => NO_IP_FACTS,
+    observer: { scored: () => undefined },
     observe: (stage) => void stages.push(stage),
     observer: { scored: () => undefined },
   })
@@ -159,7 +160,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
 
 /** What models say of an ordinary payment. */
 export const LOW_RISK: ModelOutcome = {
-  scores: { account_takeover: 0.1, payment_fraud: 0.2, money_laundering: 0 },
+  scores: { account_takeover: 0.001, payment_fraud: 0.001, money_laundering: 0 },
   versions: { account_takeover: '1', payment_fraud: '1', money_laundering: '1' },
   policy: DEFAULT_POLICY,
   challenger: undefined,

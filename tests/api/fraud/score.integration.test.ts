@@ -29,6 +29,43 @@ test('a profile has all transactions, before and after the pipeline has counted 
   expect((await profile()).body).toMatchObject({ lifetime_txn_count: 6, txn_count_1h: 6, txn_sum_24h: 120, avg_txn_amount: 20 })
 })
 
+test('a transaction is shown without e-mail address and phone number, and to readers only', async () => {
+  const payer = { user_id: 'u2', email: 'ada@example.com', phone: '+49 30 1234567' }
+  await system.ask('POST', 'transactions/score', { body: payment('private', { payer }) })
+  const { body } = await system.ask('GET', 'transactions/private')
+  expect(body).toMatchObject({ request: { payer: { email_hash: expect.stringMatching(/^[0-9a-f]{32}$/) } }, feedback: null })
+  expect(JSON.stringify(body)).not.toMatch(/example|1234567/)
+  expect((await system.ask('GET', 'transactions/private', { token: undefined })).status).toBe(401)
+  expect((await system.ask('POST', 'transactions/score', { token: undefined, body: payment('none') })).status).toBe(401)
+  expect((await system.ask('POST', 'transactions/score', { token: 'bad', body: payment('none') })).status).toBe(401)
+})
+
+test('a body above 64 KiB is refused, and one that is no JSON is not repeated', async () => {
+  expect((await system.ask('POST', 'transactions/score', { body: payment('large', { unknown: 'x'.repeat(65_536) }) })).status).toBe(413)
+  const response = await fetch(`${system.apis[0].url}/api/v1/transactions/score`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${system.token}`, 'content-type': 'application/json' },
+    body: '{"payment_instrument": {"pan": 4111 1111 1111 1111}}',
+  })
+  expect(response.status).toBe(400)
+  expect(await response.text()).not.toContain('1111')
+})
+
+test('without Redis and Kafka payments are scored and logged, and count afterwards', async () => {
+  const { redis, kafka, ask } = system
+  await Promise.all([redis.kill(), kafka.kill()])
+  const user = { payer: { user_id: 'u3' } }
+  const small = await ask('POST', 'transactions/score', { body: payment('away1', user) })
+  expect(small).toMatchObject({ status: 200, body: { decision: 'APPROVE' } })
+  expect(small.body.degraded).toEqual(expect.arrayContaining(['profiles', 'answers']))
+  expect(small.body.degraded).not.toContain('log')
+  const large = await ask('POST', 'transactions/score', { body: payment('away2', { ...user, amount: 1_000 }) })
+  expect(large).toMatchObject({ status: 200, body: { decision: 'REVIEW', reason: 'default_profile' } })
+  await Promise.all([redis.start(), kafka.start()])
+  const counted = async () => (await ask('GET', 'profiles/user/u3')).body.lifetime_txn_count === 2
+  await waitUntil(counted, { what: 'the profile', ...SOON })
+})
+
 async function flying(): Promise<string[]> {
   const { Redis } = await import('ioredis')
   const redis = new Redis(system.redis.address)

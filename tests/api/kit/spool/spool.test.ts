@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { diskFiles, type SpoolFile, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
@@ -67,7 +67,7 @@ test('records that are always spooled do not wait for Kafka, are sent once, and 
   for (const value of ['1', '2', '3', '4', '5']) expect(await facts.publishOrSpool(plain, `key-${value}`, value, always)).toBe('spooled')
   expect(facts.isAway).toBe(false)
   goOn()
-  await vi.waitFor(() => expect(spool.state.records).toBe(0), SOON)
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
   expect(logged()).toEqual(Object.fromEntries(['1', '2', '3', '4', '5'].map((value) => [`key-${value}`, [value]])))
 })
 

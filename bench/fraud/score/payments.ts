@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto'
+import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
+import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
+import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
+import type { FraudEvent } from '../../../schemas/fraud/types.ts'
+import type { Random } from '../../../tools/random/random.ts'
+
+const WEEK_MS = 7 * 86_400_000
+const HASH_SPACE = 2 ** 32
+const MERCHANTS = 20_000
+const CENTS = 100
+const MOST_AMOUNT = 20_000
+const UNITS_PER_CENT = 100
+const USERS_PER_ADDRESS = 3
+
+/** Where the payments of a round come from. */
+export type Spread = 'spread' | 'hot IP' | 'hot merchant'
+
+/** Returns the body of a payment of one of `users` users. */
+export function benchPayment(users: number, spread: Spread, random: Random): string {
+  const user = Math.floor(random() * users)
+  const address = Math.floor(user / USERS_PER_ADDRESS)
+  return JSON.stringify({
+    transaction_id: randomUUID(),
+    timestamp: new Date().toISOString(),
+    amount: Math.round(random() * MOST_AMOUNT) / CENTS,
+    currency: 'USD',
+    transaction_type: 'PURCHASE',
+    payer: { user_id: `u${user}`, email: `u${user}@example.com`, account_age_days: user % 1_000 },
+    payee: {
+      merchant_id: spread === 'hot merchant' ? 'm0' : `m${Math.floor(random() * MERCHANTS)}`,
+      merchant_category: 'books',
+      merchant_country: 'US',
+    },
+    payment_instrument: { type: 'CREDIT_CARD', card_hash: `card-${user}`, issuer_bank: 'Bank', bin_country: 'US' },
+    device: {
+      fingerprint_id: `device-${user}`,
+      ip_address: spread === 'hot IP' ? '192.0.2.1' : `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
+      user_agent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+      geo_location: { lat: 40.7, lng: -74 },
+    },
+    session: { session_id: `s${user}`, login_method: 'password', time_since_login_sec: 90 },
+  })
+}
+
+/** Returns the profile of a user with a week of payments, as Redis holds it. */
+export function benchProfile(payments: number, now: number, random: Random): Buffer {
+  const hash = () => Math.floor(random() * HASH_SPACE)
+  const device = hash()
+  const events = Array.from(
+    { length: payments },
+    (): FraudEvent => ({
+      id: hash() * 2 ** 16,
+      at: Math.floor(now - random() * WEEK_MS),
+      units: Math.round(random() * MOST_AMOUNT) * UNITS_PER_CENT,
+      place: { lat: 40.7, lng: -74 },
+      user: null,
+      device,
+      ip: hash(),
+      card: device,
+      merchant: hash(),
+      user_id: null,
+    }),
+  )
+  return profileBytes(foldEvents(NEW_PROFILE, PROFILE_SHAPES.user, events))
+}

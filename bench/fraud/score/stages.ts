@@ -1,0 +1,26 @@
+import { STAGES } from '../../../api/fraud/score/stages.ts'
+
+/** Cumulative counts of a stage by upper limit in seconds. */
+type Buckets = ReadonlyMap<number, number>
+
+const MS_PER_SECOND = 1_000
+const METRIC = /^fraud_stage_duration_seconds_bucket\{le="([^"]+)",stage="(\w+)"[^}]*\} (\d+)/
+
+/** Reads the histograms of an API. @param url base URL of its metrics */
+export async function readStages(url: string): Promise<ReadonlyMap<string, Buckets>> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const stages = new Map<string, Map<number, number>>(STAGES.map((stage) => [stage, new Map()]))
+  for (const line of text.split('\n')) {
+    const found = METRIC.exec(line)
+    if (found !== null) stages.get(found[2])?.set(found[1] === '+Inf' ? Number.POSITIVE_INFINITY : Number(found[1]), Number(found[3]))
+  }
+  return stages
+}
+
+/** Returns the ms below which a share of the durations between two readings was, as the upper limit of a bucket. */
+export function stageQuantile(before: Buckets | undefined, after: Buckets, share: number): number {
+  const counts = [...after].map(([limit, count]) => [limit, count - (before?.get(limit) ?? 0)] as const)
+  const total = counts.at(-1)?.[1] ?? 0
+  const found = counts.find(([, count]) => count >= total * share)
+  return (found?.[0] ?? Number.NaN) * MS_PER_SECOND
+}
