@@ -8,7 +8,7 @@ import { isoTime } from '../rules/model.ts'
 /** More values than a list may have, so that the answer can name the limit. */
 const MAX_GIVEN_VALUES = 50_000
 
-export const ListName = z
+const ListName = z
   .string()
   .regex(LIST_NAME, 'must be 1 to 50 of A-Z a-z 0-9 _ . -')
   .refine((name) => name !== '.' && name !== '..', 'is a reserved word')

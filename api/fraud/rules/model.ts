@@ -24,7 +24,7 @@ export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
   '..',
 ])
 
-export const RuleId = z
+const RuleId = z
   .string()
   .regex(/^[A-Za-z0-9_.-]{1,50}$/, 'must be 1 to 50 of A-Z a-z 0-9 _ . -')
   .refine((id) => !RESERVED_RULE_IDS.has(id), 'is a reserved word')
@@ -43,12 +43,12 @@ function text(maximum: number) {
     .openapi({ minLength: 1, maxLength: maximum })
 }
 
-export const time = z.iso
+const time = z.iso
   .datetime({ offset: true, error: 'must be a time like 2026-01-31T12:00:00Z' })
   .transform((given) => Date.parse(given))
   .openapi({ type: 'string', format: 'date-time', example: '2030-01-31T12:00:00Z' })
 
-export const Condition = z
+const Condition = z
   .string()
   .min(1, 'must not be empty')
   .max(MAX_CONDITION)
@@ -98,7 +98,7 @@ export const RuleListSchema = z
   .object({ ruleset_version: z.int().openapi({ description: 'Grows with every change of the rules.' }), rules: z.array(RuleSchema) })
   .openapi('FraudRules')
 
-export const FaultSchema = z
+const FaultSchema = z
   .object({
     code: z.string(),
     message: z.string(),

@@ -138,6 +138,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
       frozenAt = undefined
       log.info({ topic, entries: options.sizeOf(filling), took_ms: Math.round(monotonic() - startedAt) }, 'table_ready')
       options.onChange?.()
+      // Without a file, a process that is killed before the first interval would leave nothing to its successor.
+      if (loaded === undefined) void save()
     },
   })
 

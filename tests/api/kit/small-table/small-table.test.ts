@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { smallTable } from '../../../../api/kit/small-table/small-table.ts'
@@ -145,6 +145,17 @@ test('writes changes to the disk soon, so that a process that is killed leaves t
   await expect.poll(() => reports(table), SOON).toEqual({})
   put(broker, 'a', 'changed')
   await expect.poll(() => readFileSync(snapshotPath(folder, topic.name), 'utf8'), SOON).toContain('changed')
+})
+
+test('writes a first snapshot when it is ready, even of an empty topic', async () => {
+  const { folder, broker, open } = world()
+  await open()
+  await expect.poll(() => existsSync(snapshotPath(folder, topic.name)), SOON).toBe(true)
+  const next = world({ folder, broker })
+  const { table } = await next.open(true)
+  next.state.aheadMs += SILENCE_MS
+  await expect.poll(() => table.isFromSnapshot, SOON).toBe(true)
+  expect(table.size).toBe(0)
 })
 
 test('ignores a snapshot that is damaged or has another version', async () => {

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { provisionTopics } from '../../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { guardedFolder } from '../../../stack/folder.ts'
+import { testStack, uniqueName } from '../../../stack/index.ts'
+import { newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
+import { type ApiProcess, startApiProcess } from '../../api-process.ts'
+import { startWorkerProcess } from '../../worker-process.ts'
+
+const run = promisify(execFile)
+const TOKEN_COMMAND = fileURLToPath(new URL('../../../../tools/token/main.ts', import.meta.url))
+const READY = { timeoutMs: 90_000, intervalMs: 50 }
+const SOON = { timeout: 30_000, interval: 50 }
+const RULE = { rule_id: 'v', name: 'v', condition: 'txn.amount > 1', action: 'REVIEW', priority: 1 }
+
+/** Starts servers, the workers of fraud scoring, and two APIs. */
+async function settingsSystem() {
+  const folder = guardedFolder()
+  const kafka = await newKafka(folder.path)
+  const redis = await newRedis(folder.path)
+  const registry = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const clickhouse = await testStack().clickhouse()
+  const database = uniqueName('fraud').replaceAll('-', '_')
+  await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: clickhouse,
+    CLICKHOUSE_DATABASE: database,
+    API_SERVICES: 'fraud',
+    PIPELINES: 'fraud-settings,fraud-records',
+  }
+  const worker = await startWorkerProcess(folder.path, env)
+  const apis = await Promise.all([0, 1].map(() => startApiProcess(folder.path, env)))
+  await waitUntil(worker.isReady, { what: 'the worker', ...READY })
+  const options = { env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path } }
+  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, '--sub', 'olga', '--scope', 'fraud:ops internal'], options)
+
+  async function send(api: ApiProcess, method: string, path: string, body?: unknown) {
+    const headers = { authorization: `Bearer ${stdout.trim()}`, ...(body !== undefined && { 'content-type': 'application/json' }) }
+    const response = await fetch(`${api.url}/api/v1/${path}`, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+  }
+
+  /** Scores a transaction. @returns the rules that matched, and what was away */
+  async function score(api: ApiProcess, id: string): Promise<{ rules: string[]; degraded: string[] }> {
+    const given = { amount: 20, currency: 'USD', transaction_type: 'PURCHASE', payer: { user_id: 'u1' } }
+    const { body } = await send(api, 'POST', 'transactions/score', { transaction_id: id, timestamp: new Date().toISOString(), ...given })
+    return { rules: body.triggered_rules, degraded: body.degraded }
+  }
+
+  for (const api of apis) await expect.poll(async () => (await send(api, 'GET', 'rules')).status, SOON).toBe(200)
+  return { folder, kafka, apis, env, send, score, snapshot: join(folder.path, 'data', 'tables', 'fraud-rulesets.snapshot') }
+}
+
+test('a change reaches every API within 10 seconds, and an API that starts without Kafka scores with the last rules', async () => {
+  const { folder, kafka, apis, env, send, score, snapshot } = await settingsSystem()
+  const [one, other] = apis
+  expect(
+    (await send(one, 'POST', 'lists', { name: 'big', values: Array.from({ length: 10_000 }, (_, index) => `${index}`.padEnd(100, 'x')) }))
+      .status,
+  ).toBe(201)
+  expect((await send(one, 'POST', 'rules', RULE)).status).toBe(201)
+  const answeredAt = performance.now()
+  expect((await score(one, 't1')).rules).toContain('v')
+  await expect.poll(async () => (await send(other, 'GET', 'rules')).body.ruleset_version, SOON).toBe(1)
+  expect(performance.now() - answeredAt).toBeLessThan(10_000)
+  expect((await score(other, 't2')).rules).toContain('v')
+
+  expect((await send(other, 'DELETE', 'rules/v')).status).toBe(204)
+  await expect.poll(async () => (await score(one, `t3-${performance.now()}`)).rules, SOON).not.toContain('v')
+  expect((await send(other, 'POST', 'rules/rollback', { version: 1 })).body).toEqual({ ruleset_version: 3 })
+  expect((await send(one, 'GET', 'rules/versions/2')).body.rules.find(({ rule_id }: { rule_id: string }) => rule_id === 'v').enabled).toBe(
+    false,
+  )
+  await expect.poll(async () => (await send(one, 'GET', 'rules/audit')).body.changes?.length, SOON).toBe(4)
+  expect((await send(one, 'GET', 'rules/audit')).body.changes.map(({ action, actor }: Record<string, string>) => [action, actor])).toEqual([
+    ['roll_back_rules', 'olga'],
+    ['disable_rule', 'olga'],
+    ['create_rule', 'olga'],
+    ['create_list', 'olga'],
+  ])
+
+  const hasVersion = () => existsSync(snapshot) && readFileSync(snapshot, 'utf8').includes('roll_back_rules')
+  await expect.poll(hasVersion, SOON).toBe(true)
+  await kafka.stop()
+  await expect.poll(async () => (await score(one, `t4-${performance.now()}`)).degraded, SOON).toContain('rules')
+  for (const api of apis) api.child.kill('SIGKILL')
+
+  const third = await startApiProcess(folder.path, env)
+  expect((await send(third, 'GET', 'rules')).status).toBe(503)
+  await expect.poll(async () => (await send(third, 'GET', 'rules')).status, SOON).toBe(200)
+  expect((await send(third, 'GET', 'rules')).body.ruleset_version).toBe(3)
+  expect((await send(third, 'GET', 'lists')).body.lists).toMatchObject([{ name: 'big', count: 10_000 }])
+  const scored = await score(third, 't5')
+  expect([scored.rules.includes('v'), scored.degraded.includes('rules')]).toEqual([true, true])
+  expect((await send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' })).status).toBe(503)
+
+  await kafka.start()
+  await expect.poll(async () => (await score(third, `t6-${performance.now()}`)).degraded, SOON).not.toContain('rules')
+  await expect.poll(async () => (await send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' })).status, SOON).toBe(201)
+  expect((await send(third, 'GET', 'rules/w')).status).toBe(200)
+})
