@@ -63,7 +63,10 @@ test('statistics and a back-test on any API cover the payments of all, and the g
   const now = await tested({})
   expect(now.report).toMatchObject({ changed: BLOCKED, would_be: { block: 0 }, logged: { block: BLOCKED } })
   expect(now.report.changes).toMatchObject([{ logged: 'BLOCK', would_be: 'APPROVE', count: BLOCKED }])
-  expect(now.report.rules.find(({ rule_id }: { rule_id: string }) => rule_id === 'high')).toMatchObject({ mode: 'shadow', matched: BLOCKED })
+  expect(now.report.rules.find(({ rule_id }: { rule_id: string }) => rule_id === 'high')).toMatchObject({
+    mode: 'shadow',
+    matched: BLOCKED,
+  })
 
   const wrong = await system.ask('POST', 'rules/backtest', { body: { ...period, rule: { ...RULE, condition: 'txn.amonut > 1' } } })
   expect([wrong.status, wrong.body.error]).toEqual([400, 'invalid_condition'])
