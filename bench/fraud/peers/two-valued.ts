@@ -2,8 +2,8 @@ import { type ComparisonOperator, childrenOf, type Node, type NodeOf } from '../
 import { fieldOf } from '../../../schemas/fraud/rules/fields.ts'
 
 /**
- * A condition in logic with two values, which is all that the peers have. Every comparison stands beside the presence of
- * the fields that it reads, so that the whole is true exactly if the condition is true in our logic with three values.
+ * A condition in logic with two values, which is all that the peers have. Every comparison stands beside the presence
+ * of the fields that it reads. The whole is therefore true exactly if the condition is true in our logic with three.
  */
 export type Test =
   | { readonly kind: 'all' | 'any'; readonly tests: readonly Test[] }

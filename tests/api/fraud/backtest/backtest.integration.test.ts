@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { backtestJobs } from '../../../../api/fraud/backtest/jobs.ts'
 import type { ReplayOrder } from '../../../../api/fraud/backtest/process/messages.ts'
@@ -18,6 +18,7 @@ import { fraudFeedbackTable } from '../../../../state/tables/fraud/feedback.ts'
 import { type LoggedTransaction, openLoggedTransactions } from '../../../../state/tables/fraud/logged.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import type { Table } from '../../../../state/tables/table.ts'
+import { beginBacktest, endBacktest, renewBacktest } from '../../../../state/views/fraud/backtests.ts'
 import { scored } from '../../../pipelines/fraud/scored.ts'
 import { DAY, HOUR, pay } from '../../../schemas/fraud/payments.ts'
 import { testStack } from '../../../stack/index.ts'
@@ -188,6 +189,27 @@ test('a job fails with the reason: the history store, the time limit, the end of
   expect(await jobs.read(job.jobId)).toMatchObject({ status: 'running' })
   await jobs.close()
   expect(await open().read(job.jobId)).toMatchObject({ status: 'failed', reason: expect.stringContaining('stopped') })
+})
+
+test('a job whose process no longer renews it reads as failed, and its caller may start another one', async () => {
+  const { scripts, open } = await jobsOnRedis()
+  const jobs = open()
+  const job = jobOf()
+  const state = { status: 'running', progress: 0.5, started_at: Date.now(), ended_at: null, reason: null, report: null } as const
+  expect(await beginBacktest(scripts, job, state)).toEqual({ outcome: 'begun' })
+  expect(await jobs.read(job.jobId)).toEqual(state)
+  // What the end of its lifetime does.
+  const caller = `{fraud-backtests}:caller:${createHash('sha256').update(job.subject).digest('base64url').slice(0, 22)}`
+  const expire = { name: 'expire', source: `return redis.call('DEL', unpack(KEYS))` }
+  expect(await scripts.run(expire, [`{fraud-backtests}:running:${job.jobId}`, caller], [])).toBe(2)
+  expect(await jobs.read(job.jobId)).toMatchObject({ status: 'failed', progress: 0.5, reason: expect.stringContaining('has ended') })
+  const next = { jobId: randomUUID(), subject: job.subject }
+  expect(await beginBacktest(scripts, next, state)).toEqual({ outcome: 'begun' })
+  // A renewal that arrives after the end changes nothing.
+  await endBacktest(scripts, next, { ...state, status: 'done', progress: 1 })
+  await renewBacktest(scripts, next, state)
+  expect(await jobs.read(next.jobId)).toMatchObject({ status: 'done' })
+  expect(await beginBacktest(scripts, { jobId: randomUUID(), subject: job.subject }, state)).toEqual({ outcome: 'begun' })
 })
 
 /** A replay that only a cancellation ends. */
