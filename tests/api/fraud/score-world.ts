@@ -125,7 +125,6 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     ipFactsOf: () => NO_IP_FACTS,
     observer: { scored: () => undefined },
     observe: (stage) => void stages.push(stage),
-    observer: { scored: () => undefined },
   })
 
   /** Scores while the time passes, one ms per turn, for at most `withinMs`. */
