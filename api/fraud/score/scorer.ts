@@ -108,7 +108,8 @@ export function scorer(deps: ScorerDeps): Scorer {
       at,
       ip,
       features,
-      policy,
+      // Models decide under their own policy, also while those that were assigned with a newer one are loading.
+      policy: outcome?.policy ?? policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {
         isBlocklisted: false,

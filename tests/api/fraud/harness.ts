@@ -3,6 +3,7 @@ import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import * as desk from '../../../api/fraud/desk/routes.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as listRoutes from '../../../api/fraud/lists/routes.ts'
+import * as modelRoutes from '../../../api/fraud/models/routes.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
 import * as ruleRoutes from '../../../api/fraud/rules/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
@@ -20,6 +21,7 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   profileRoutes,
   blocklistRoutes,
   casesRoutes,
+  modelRoutes,
   desk,
   ruleRoutes,
   snoozeRoutes,
