@@ -79,6 +79,11 @@ export interface OpenService extends ServiceRoutes {
   /** Receives requests on the API's own port before the app does. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
+  /**
+   * Names of the process's own probes without which the service still answers as it should. A process that runs such a
+   * service stays ready without them, because its callers would otherwise have no service at all.
+   */
+  readonly worksWithout?: readonly string[]
   /** Called after the last request has ended, before the kit closes. */
   close?(): Promise<unknown>
 }

@@ -92,12 +92,10 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(() => Promise.all(services.map((service) => service.close?.())))
   for (const { service, settings } of config.services) services.push(await service.open(kit, settings, guard))
 
+  const dispensable = new Set(services.flatMap(({ worksWithout = [] }) => worksWithout))
+  const ownProbes = [redis.probe, redis.evictionProbe, facts.probe, spoolProbe(spool, now), tables.probe]
   const ready = readiness([
-    redis.probe,
-    redis.evictionProbe,
-    facts.probe,
-    spoolProbe(spool, now),
-    tables.probe,
+    ...ownProbes.map((probe) => ({ ...probe, optional: probe.optional === true || dispensable.has(probe.name) })),
     ...(limitedPaths.length > 0 ? (guard?.probes ?? []) : []),
     ...services.flatMap((service) => service.probes),
   ])

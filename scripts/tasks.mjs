@@ -38,7 +38,7 @@ export const TASKS = {
   },
   'bench:snippets': { does: 'measures creations, reads and views of snippets', file: 'bench/snippets/run.ts', programs: STACK },
   'bench:languages': { does: 'measures how often the language of a text is detected', file: 'bench/languages/run.ts' },
-  'bench:fraud': { does: 'measures the rules of fraud scoring', file: 'bench/fraud/run.ts' },
+  'bench:fraud': { does: 'measures the rules and the blocklist of fraud scoring', file: 'bench/fraud/run.ts', programs: STACK },
   'bench:limits': { does: 'measures speed and accuracy of the rate limits and peers', file: 'bench/limits/run.ts', programs: STACK },
   'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },

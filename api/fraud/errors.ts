@@ -7,7 +7,7 @@ export const fraudErrors = defineErrors({
     when: '`payment_instrument` contains the number of a payment card; it is neither stored nor logged',
     message: 'The payment instrument contains a raw card number. Send a token of the card as card_hash instead.',
   },
-  profile_not_found: {
+  entity_not_found: {
     status: 404,
     when: 'nothing is known of this entity',
     message: 'Nothing is known of this entity.',

@@ -5,6 +5,7 @@ import { FRAUD_PROFILES_VIEW } from '../../state/views/fraud/profiles.ts'
 import { addressRanges } from '../kit/client-address.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
+import { openBacktest } from './backtest/open.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
 import { casesPart } from './cases/part.ts'
@@ -19,6 +20,8 @@ import { modelsPart } from './models/part.ts'
 import type { FraudPart } from './part.ts'
 import { entityProfiles } from './profiles/entity-profiles.ts'
 import { profilesPart } from './profiles/part.ts'
+import { openRuleStats } from './rule-stats/open.ts'
+import { shadowMover } from './rules/move-to-shadow.ts'
 import { rulesPart } from './rules/part.ts'
 import { keptAnswers } from './score/kept-answers.ts'
 import { scoreMeasures } from './score/measures.ts'
@@ -55,9 +58,11 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const answers = keptAnswers({ scripts, keptMs: deps.answersKeptMs, onFailure: measures.onAnswersAway })
   const findTransaction = transactionFinder({ answers, tables })
 
+  const ruleStats = openRuleStats({ ...deps, settings, moveToShadow: deps.guardActs ? shadowMover(changeSettings) : undefined })
+
   function openScoring(): FraudPart {
     const { setTimer } = systemRuntime(log)
-    const scoring = { ...deps, ...measures, setTimer, ipFactsOf, observe: stageTimes(metrics.registry) }
+    const scoring = { ...deps, ...measures, setTimer, ipFactsOf, observe: stageTimes(metrics.registry), observer: ruleStats.observer }
     const score = scorer({ ...scoring, settings, blocklist, models, profiles, answers, log: scoreLog(scoring) })
     return scorePart({ ...scoring, score, hashes, gateways: deps.gateways && addressRanges(deps.gateways) })
   }
@@ -72,12 +77,15 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     listsPart({ settings, changeSettings }),
     modelsPart({ ...deps, models, settings, assignments: modelAssignments(changeSettings) }),
     casesPart({ ...deps, pause: setTimeout, findTransaction }),
-    deskPart(),
+    deskPart(deps),
+    openBacktest({ ...deps, settings }),
+    ruleStats,
   ]
   return {
     name: 'fraud',
     description: 'Scores payments, and manages the rules, the blocklist and the cases of analysts.',
     isUserId: () => true,
+    worksWithout: ['redis'],
     errors: Object.values(fraudErrors),
     probes: [
       // Scoring goes on without profiles.

@@ -47,8 +47,6 @@ export interface BlocklistInForce {
   close(): Promise<unknown>
 }
 
-export type { ModelInput }
-
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions

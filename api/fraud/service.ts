@@ -1,5 +1,6 @@
 import { fraudBlocklist, fraudBlocklistCommands, fraudBlocklistDecisions } from '../../schemas/fraud/blocklist/topics.ts'
 import { fraudCaseCommands, fraudCases } from '../../schemas/fraud/cases/topics.ts'
+import { fraudRuleTallies } from '../../schemas/fraud/rule-stats/topics.ts'
 import {
   fraudAudit,
   fraudFeedback,
@@ -20,6 +21,7 @@ export const fraudService: ApiService<FraudSettings> = {
     txnScored,
     fraudFeedback,
     fraudProfiles,
+    fraudRuleTallies,
     fraudCaseCommands,
     fraudCases,
     fraudBlocklistCommands,
@@ -31,7 +33,12 @@ export const fraudService: ApiService<FraudSettings> = {
     fraudAudit,
   ],
   limitedPaths: ['/api/v1/*'],
-  examples: () => [],
+  examples: (api) => [
+    {
+      what: 'a scored payment',
+      command: `curl -s -H "Authorization: Bearer $(npm run --silent token -- --sub 1 --scope internal)" -H 'content-type: application/json' ${api}/api/v1/transactions/score -d '{"transaction_id":"'$RANDOM'","timestamp":"'$(date -u +%FT%TZ)'","amount":20,"currency":"USD","transaction_type":"PURCHASE","payer":{"user_id":"u1"}}'`,
+    },
+  ],
   async open(kit, settings) {
     const { fraudHandlers } = await import('./handlers.ts')
     return fraudHandlers({ ...kit, ...settings })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
-import { documented, wholeNumber } from '../../settings/variables.ts'
+import { documented, flag, wholeNumber } from '../../settings/variables.ts'
 import { addressList } from '../kit/address-list.ts'
 
 /** Minimum length of the key, which is 128 bits as text. */
@@ -36,6 +36,10 @@ export const fraudSettings = settingsFragment({
       'folder with models of your own (ONNX files and manifests), the same on all APIs; the shipped models are always there',
     ),
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
+    FRAUD_GUARD: documented(
+      flag.prefault('0'),
+      '1: if rules block more than 1 % of the transactions of five minutes, the newest of these rules goes into shadow; the alert is raised anyway',
+    ),
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.FRAUD_HASH_KEY !== undefined) return
@@ -57,6 +61,8 @@ export const fraudSettings = settingsFragment({
       tor: env.FRAUD_TOR_NETWORKS,
       datacenter: env.FRAUD_DATACENTER_NETWORKS,
     },
+    /** Whether the guard may put a rule into shadow. */
+    guardActs: env.FRAUD_GUARD,
   }),
 })
 

@@ -1,20 +1,31 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
-import { row } from '../harness/table.ts'
-import { measureRules } from './rules.ts'
+import { inFolder } from '../harness/folder.ts'
+import { appendResults } from '../harness/table.ts'
+import { blocklistTable } from './blocklist.ts'
+import type { PartName } from './part-names.ts'
+import { peersTable } from './peers/table.ts'
+import { rulesTable } from './rules-table.ts'
 import declaration from './run.command.ts'
 
 /** `npm run bench:fraud`: see run.command.ts. */
-const print = (line: string) => process.stdout.write(`${line}\n`)
-const ms = (value: number) => value.toFixed(3)
-
 async function main(): Promise<void> {
-  commandLine(declaration)
-  const { compileMs, matches, all, fastest } = measureRules()
-  print(row(['500 rules, ms per transaction', 'median', 'P99']))
-  print(row(['---', '--:', '--:']))
-  print(row(['every evaluation', ms(all.median), ms(all.p99)]))
-  print(row(['fastest of 15 evaluations of each transaction', ms(fastest.median), ms(fastest.p99)]))
-  print(`\nCompiling the rules took ${ms(compileMs)} ms. ${matches.toFixed(1)} rules match a transaction on average.`)
+  const { part, changes, entries, note } = commandLine(declaration)
+  const lines: string[] = []
+
+  function say(text: string): void {
+    lines.push(text)
+    process.stdout.write(`${text}\n`)
+  }
+
+  const measure: Readonly<Record<PartName, () => Promise<void> | void>> = {
+    rules: async () => {
+      rulesTable(say)
+      await peersTable(say)
+    },
+    blocklist: () => inFolder((folder) => blocklistTable(folder, { changes, entries }, say)),
+  }
+  for (const name of part) await measure[name]()
+  appendResults('bench:fraud', note, lines)
 }
 
 await runMain(main)

@@ -108,6 +108,8 @@ export interface FraudCaseEntry {
   assigned_to: null | string
   /** given with this change */
   verdict: null | FraudVerdict
+  /** whose verdict it is; null: the actor's */
+  reporter: null | string
   /** the one that this corrects */
   previous_verdict: null | FraudVerdict
   previous_at: null | number
@@ -121,8 +123,10 @@ export type FraudCaseAction = 'OPENED' | 'CHANGED' | 'VERDICT'
 
 /** A request of an analyst about the case of a transaction. Body of topic fraud-case-commands, key: transaction_id. */
 export interface FraudCaseCommand {
-  /** who asks */
+  /** the subject of the caller's token */
   actor: string
+  /** whose verdict it is; null: the actor's */
+  reporter: null | string
   verdict: null | FraudVerdict
   /** a final one is a verdict */
   status: null | FraudCaseStatus

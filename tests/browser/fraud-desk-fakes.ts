@@ -61,7 +61,7 @@ function transactionOf(index: number) {
       payer: { user_id: one.user_id, email_hash: '5f1c', phone_hash: null, account_age_days: 412, country: 'DE' },
       payee: { merchant_id: 'm-77', merchant_category: 'electronics', merchant_country: 'US' },
       payment_instrument: { type: 'CREDIT_CARD', card_hash: 'c-1f0b', issuer_bank: 'Bank', bin_country: 'DE' },
-      device: { fingerprint_id: 'd-9', ip_address: '203.0.113.9', user_agent: 'Mozilla/5.0', geo_location: { lat: 40.71, lng: -74.01 } },
+      device: { fingerprint_id: 'd-9', ip_address: '203.0.113.9', user_agent: 'Mozilla/5.0', lat: 40.71, lng: -74.01 },
       session: { session_id: 's-1', login_method: 'password', time_since_login_sec: 12 },
     },
     ip: { geo_country: 'US', is_vpn: false, is_tor: null, is_datacenter: true },
@@ -99,12 +99,22 @@ const PROFILE = {
   fraud_history_count: 0,
   last_txn_ts: iso(100),
   last_txn_geo: { lat: 52.52, lng: 13.4 },
-  recent_transactions: [
-    { timestamp: iso(100), amount_usd: 23.5, geo_location: { lat: 52.52, lng: 13.4 } },
-    { timestamp: iso(400), amount_usd: 12, geo_location: { lat: 50.11, lng: 8.68 } },
-    { timestamp: iso(3_000), amount_usd: 61.2, geo_location: null },
-  ],
 }
+
+const other = (minutesAgo: number, amount: number, geo_location: object | null) => ({
+  transaction_id: `t-before-${minutesAgo}`,
+  timestamp: iso(minutesAgo),
+  amount,
+  currency: 'EUR',
+  amount_usd: amount * 1.1,
+  merchant_id: minutesAgo === 400 ? HOSTILE : 'm-3',
+  fingerprint_id: 'd-1',
+  ip_address: null,
+  geo_location,
+  decision: 'APPROVE',
+  risk_score: 12,
+})
+const OTHERS = [other(100, 23.5, { lat: 52.52, lng: 13.4 }), other(400, 12, { lat: 50.11, lng: 8.68 }), other(3_000, 61.2, null)]
 
 function ruleOf(rule_id: string, more: object = {}) {
   const times = { created_at: iso(9_000), updated_at: iso(9_000), expires_at: null as string | null, created_by: 'seed' }
@@ -158,7 +168,8 @@ export function deskFakes() {
     ruleOf('night', { mode: 'shadow' }),
     ruleOf('old', { enabled: false }),
   ]
-  const history: object[] = [{ at: iso(6), kind: 'created', by: 'system' }]
+  const entry = { actor: 'ann', status: 'OPEN', assigned_to: null, verdict: null, fraud_type: null, notes: '', evidence: [] }
+  const history: object[] = [{ ...entry, at: iso(6), action: 'opened', actor: null }]
   const changes: Change[] = []
   let polls = 0
   /** Answers that replace others, by line. */
@@ -190,6 +201,7 @@ export function deskFakes() {
       return { body: method === 'PATCH' ? Object.assign(found, body) : { ...found, history } }
     }
     if (path.endsWith('/feedback')) return feedback(id, body)
+    if (line === 'GET transactions') return { body: { transactions: OTHERS } }
     if (kind === 'transactions')
       return /^t-\d$/.test(id) ? { body: transactionOf(Number(id.slice(2))) } : refusal(404, 'transaction_not_found')
     if (kind === 'profiles') return { body: PROFILE }
@@ -207,7 +219,7 @@ export function deskFakes() {
     const found = cases.find(({ transaction_id }) => transaction_id === transactionId)
     const verdict = String(body.verdict)
     if (found !== undefined) Object.assign(found, { verdict, status: verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict })
-    history.push({ at: iso(0), kind: 'verdict', verdict, by: 'ann', notes: body.notes })
+    history.push({ ...entry, at: iso(0), action: 'verdict', verdict, notes: String(body.notes ?? '') })
     return { body: { status: 'recorded', case_id: found?.case_id ?? '1' } }
   }
 

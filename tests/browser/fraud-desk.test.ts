@@ -1,13 +1,12 @@
-import { mkdirSync } from 'node:fs'
-import type { BrowserContextOptions, Page, Route } from 'playwright-core'
+import type { BrowserContextOptions, Route } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { startServer } from '../../api/kit/server.ts'
 import { deskPart } from '../../api/fraud/desk/part.ts'
+import { startServer } from '../../api/kit/server.ts'
 import { START, signToken, testApp } from '../api/kit/harness.ts'
-import { useChromium } from './chromium.ts'
-import { deskFakes, HOSTILE } from './fraud-desk-fakes.ts'
+import { background, useChromium } from './chromium.ts'
+import { deskFakes, HOSTILE, refusal } from './fraud-desk-fakes.ts'
 
-const SHOTS = process.env.DESK_SHOTS
+const NO_TABLES = { tables: { query: () => Promise.reject(new Error('the API is a fake')) }, now: Date.now }
 
 describe('the desk of fraud scoring in Chromium, with a fake API behind the real sign-in', () => {
   const open = useChromium()
@@ -17,7 +16,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     hash = '',
     ...options
   }: BrowserContextOptions & { scope?: string; hash?: string } = {}) {
-    const service = { name: 'fraud', description: '', isUserId: () => true, errors: [], probes: [], routes: deskPart().routes }
+    const service = { name: 'fraud', description: '', isUserId: () => true, errors: [], probes: [], routes: deskPart(NO_TABLES).routes }
     const api = await testApp({ services: [{ ...service, routes: [...service.routes] }] })
     const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
     onTestFinished(async () => void (await server.close(0)))
@@ -35,42 +34,220 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     return { page, complaints, token, fakes, api }
   }
 
-  async function shot(page: Page, name: string) {
-    if (SHOTS === undefined) return
-    mkdirSync(SHOTS, { recursive: true })
-    await page.screenshot({ path: `${SHOTS}/${name}.png`, fullPage: true })
-  }
-
-  test.skipIf(SHOTS === undefined)('screenshots', { timeout: 120_000 }, async () => {
-    for (const [width, scheme] of [
-      [1280, 'light'],
-      [400, 'dark'],
-      [400, 'light'],
-      [1280, 'dark'],
-    ] as const) {
-      const { page } = await opened({ viewport: { width, height: 900 }, colorScheme: scheme })
-      await page.locator('.entry').first().waitFor()
-      await shot(page, `queue-${width}-${scheme}`)
-      await page.locator('.entry').first().click()
-      await page.getByRole('heading', { name: /810/ }).waitFor()
-      await shot(page, `case-${width}-${scheme}`)
-      await page.keyboard.press('f')
-      await shot(page, `verdict-${width}-${scheme}`)
-      await page.keyboard.press('Escape')
-      await page.getByRole('link', { name: 'Rules' }).click()
-      await page.locator('#rule-rows tr').first().waitFor()
-      await shot(page, `rules-${width}-${scheme}`)
-      await page.locator('#rule-rows a').first().click()
-      await page.locator('#condition').fill('velocity.user.txn_count_1h > 5\n  AND txn.amonut > 100')
-      await page.getByText('line 2, column 7').waitFor()
-      await page.getByRole('button', { name: 'Start' }).click()
-      await page.getByText('The back-test is done.').waitFor()
-      await shot(page, `editor-${width}-${scheme}`)
-      await page.getByRole('link', { name: 'Models' }).click()
-      await page.locator('.plot').first().waitFor()
-      await shot(page, `models-${width}-${scheme}`)
-    }
+  test('an analyst gives a verdict by key, confirms it, and takes it back by a correction', async () => {
+    const { page, complaints, fakes } = await opened()
+    await page.locator('.entry').first().waitFor()
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('f')
+    await page.keyboard.press('Escape')
+    expect(await page.isVisible('#confirm')).toBe(false)
+    expect(fakes.changes).toEqual([])
+    await page.keyboard.press('f')
+    await page.getByLabel('Kind of fraud').fill('stolen_card')
+    // Keys that are typed into a field are text.
+    await page.getByLabel('Notes (optional)').fill('psf')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    await page.getByText('Verdict confirmed fraud by ann').waitFor()
+    await page.keyboard.press('u')
+    await page.getByText('Corrected: the verdict is now suspicious.').waitFor()
+    const [given, corrected] = fakes.changes
+    expect(given.line).toBe('POST transactions/t-1/feedback')
+    expect(given.body).toEqual({ verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'psf' })
+    expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.' })
+    expect(given.csrf).toMatch(/^[\w-]{43}$/)
+    expect(fakes.changes).toHaveLength(2)
+    // The verdict has taken the case out of the open ones, and the next key opens the first of the others.
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    expect(await page.isVisible('#undo')).toBe(false)
+    expect(complaints).toEqual([])
   })
 
-  test('placeholder', () => expect(HOSTILE).toBeTruthy())
+  test('Enter alone confirms, and a refused verdict is not shown as recorded', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    fakes.replaced.set('POST transactions/t-1/feedback', refusal(503, 'unavailable'))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    expect(await page.textContent('#verdict-news')).toBe('')
+    fakes.replaced.clear()
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as false positive.').waitFor()
+    // Another verdict would be a correction, which needs a reason.
+    await page.keyboard.press('f')
+    await page.keyboard.press('Enter')
+    expect(await page.getByLabel('Notes (a correction needs a reason)').evaluate((field) => field.matches(':invalid:focus'))).toBe(true)
+    expect(fakes.changes.map(({ body }) => body.verdict)).toEqual(['FALSE_POSITIVE', 'FALSE_POSITIVE'])
+  })
+
+  test('a case shows factors, places, timeline and features, and hostile text stays text', async () => {
+    const { page, complaints, fakes } = await opened({ hash: '#case/90071992547409932' })
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    expect(await page.locator('#why .bars li').allTextContents()).toContain('geo distance km0.42')
+    expect(await page.locator('#why a').first().textContent()).toBe(HOSTILE)
+    expect(await page.locator('#user').textContent()).toContain('lifetime txn count118')
+    expect(await page.locator('#places circle.visit').count()).toBe(2)
+    expect(await page.locator('#places circle.own').count()).toBe(1)
+    expect(await page.locator('.places').textContent()).toContain('6,385 km away')
+    expect(await page.locator('#timeline').textContent()).toContain(HOSTILE)
+    expect(await page.locator('.entry .who').nth(1).textContent()).toBe(HOSTILE)
+    await page.getByText('All features').click()
+    expect(await page.locator('#features').textContent()).toContain('device age daysmissing')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    await page.getByLabel('Notes on the case').fill(HOSTILE)
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await expect
+      .poll(() => fakes.changes.map(({ body }) => body))
+      .toEqual([{ assigned_to: 'ann', status: 'IN_REVIEW' }, { notes: HOSTILE }])
+    expect(await page.locator('img').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('a case can be judged while its transaction and profile are away', async () => {
+    const { page, fakes } = await opened()
+    for (const line of ['GET transactions/t-1', 'GET profiles/user/user-1', 'GET transactions'])
+      fakes.replaced.set(line, refusal(503, 'unavailable'))
+    await page.locator('.entry').first().click()
+    await page.getByText('The transaction is not available at the moment.').waitFor()
+    await page.keyboard.press('s')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as suspicious.').waitFor()
+  })
+
+  test('the queue is filtered, and a transaction without a case can be looked up', async () => {
+    const { page } = await opened()
+    await page.locator('.entry').first().waitFor()
+    await page.getByLabel('Status').selectOption('Confirmed fraud')
+    await page.getByText('0 cases with this status').waitFor()
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('3 cases').waitFor()
+    await page.getByLabel('Assigned to').selectOption('Me')
+    await page.getByText('0 cases').waitFor()
+    await page.getByRole('textbox', { name: 'Transaction' }).fill('nothing')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'There is no such transaction' }).waitFor()
+    await page.getByRole('textbox', { name: 'Transaction' }).fill('t-3')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'EUR 416.63' }).waitFor()
+    await page.getByText('Scored without: models.').waitFor()
+    expect(await page.isVisible('#case-notes')).toBe(false)
+  })
+
+  test('the editor underlines a fault where it is, offers the nearest name, and saves', async () => {
+    const { page, complaints, fakes } = await opened({ hash: '#rules' })
+    await page.getByRole('button', { name: 'New rule' }).click()
+    await page.getByLabel('Id', { exact: true }).fill('big')
+    await page.getByLabel('Name').fill('Big payments')
+    await page.getByLabel('Condition').fill('txn.currency = "USD"\n  AND txn.amonut > 100')
+    await page.getByRole('button', { name: 'line 2, column 7' }).waitFor()
+    expect(await page.locator('#condition-marks mark').allTextContents()).toEqual(['txn.amonut'])
+    expect(await page.getByLabel('Condition').getAttribute('aria-invalid')).toBe('true')
+    // The underline stands exactly under the faulty text.
+    const marked = await page.locator('#condition-marks').evaluate((marks) => marks.textContent)
+    expect(marked).toBe('txn.currency = "USD"\n  AND txn.amonut > 100\n')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The condition has a fault.').waitFor()
+    expect(await page.locator('#condition').evaluate((field: HTMLTextAreaElement) => [field.selectionStart, field.selectionEnd])).toEqual([
+      27, 37,
+    ])
+    await page.getByRole('button', { name: 'Use txn.amount' }).click()
+    await expect.poll(() => page.locator('#condition-marks mark').count()).toBe(0)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    const saved = fakes.changes.at(-1)!
+    expect([saved.line, saved.body.condition, saved.body.mode]).toEqual([
+      'POST rules',
+      'txn.currency = "USD"\n  AND txn.amount > 100',
+      'shadow',
+    ])
+    await page.getByRole('button', { name: 'Go live: big' }).click()
+    await page.getByRole('button', { name: 'To shadow: big' }).waitFor()
+    await page.getByRole('button', { name: 'Disable: big' }).click()
+    await expect.poll(() => page.getByRole('button', { name: 'Disable: big' }).count()).toBe(0)
+    await page.getByLabel('disabled and expired ones, too').check()
+    await page.getByRole('button', { name: 'Enable: big' }).click()
+    await page.getByRole('button', { name: 'Disable: big' }).waitFor()
+    expect(fakes.changes.slice(-3).map(({ line }) => line)).toEqual(['PUT rules/big', 'DELETE rules/big', 'PUT rules/big'])
+    // Chromium reports the refusal as a failed load.
+    expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
+  })
+
+  test('a back-test runs to its report, whose examples lead to transactions', async () => {
+    const { page, complaints, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('The back-test is done.').waitFor()
+    const start = fakes.changes.find(({ line }) => line === 'POST rules/backtest')!
+    expect(start.body).toMatchObject({ rule: { rule_id: 'night', condition: 'txn.amount > 100' }, sample: 100_000 })
+    expect(await page.textContent('#backtest-report')).toContain('0.28 % would be blocked')
+    expect(await page.getByRole('row', { name: /approve → review/ }).textContent()).toContain(HOSTILE)
+    await page.locator('a.example').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('the models have plots of their report', async () => {
+    const { page, complaints } = await opened({ hash: '#models' })
+    await expect
+      .poll(() => page.locator('.plot figcaption').allTextContents())
+      .toEqual(['ROC', 'Precision and recall', 'Calibration', 'Drift'])
+    expect(await page.locator('.plot .line').first().getAttribute('points')).toMatch(/^(-?[\d.]+,-?[\d.]+ ?){21}$/)
+    expect(await page.locator('.plot .bar.warn').count()).toBe(1)
+    expect(complaints).toEqual([])
+  })
+
+  test('scopes decide what is open; signing out and an ended session lead to the sign-in; nothing stays in the browser', async () => {
+    const { page, token, fakes } = await opened({ scope: 'fraud:analyst' })
+    await page.locator('.entry').first().waitFor()
+    expect(await page.getByRole('link', { name: 'Rules' }).isVisible()).toBe(false)
+    const [cookie] = await page.context().cookies()
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', value: token })
+    expect(await page.evaluate(() => [document.cookie, sessionStorage.length, localStorage.length])).toEqual(['', 0, 0])
+    // The session survives a reload, with its CSRF token.
+    await page.reload()
+    await page.locator('.entry').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('s')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as suspicious.').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    expect(await page.locator('.entry').first().isVisible()).toBe(false)
+    await page.getByLabel('Token').fill(token)
+    await page.keyboard.press('Enter')
+    await page.locator('.entry').first().waitFor()
+    fakes.replaced.set('GET cases', refusal(401, 'unauthorized'))
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('You are no longer signed in').waitFor()
+    expect(await page.isVisible('#token')).toBe(true)
+    await page.getByLabel('Token').fill('x.y.z')
+    await page.keyboard.press('Enter')
+    await page.getByText('You are no longer signed in, or this token is not valid').waitFor()
+  })
+
+  test.each([400, 1280])('fits a screen of %i pixels, in light and dark', async (width) => {
+    const { page } = await opened({ viewport: { width, height: 800 } })
+    const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
+    await page.locator('.entry').first().waitFor()
+    await fits()
+    await page.locator('.entry').nth(1).click()
+    await page.locator('#places svg').waitFor()
+    await fits()
+    expect(await page.isVisible('#queue')).toBe(width > 1_000)
+    await page.getByRole('link', { name: 'Rules' }).click()
+    await page.locator('#rule-rows a').first().click()
+    await page.locator('#condition').waitFor()
+    await fits()
+    await page.getByRole('link', { name: 'Models' }).click()
+    await page.locator('.plot').first().waitFor()
+    await fits()
+    const light = await background(page)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await background(page)).not.toBe(light)
+  })
 })

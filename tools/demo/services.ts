@@ -1,3 +1,4 @@
+import { fraudDemo } from './fraud/play.ts'
 import { matchesDemo } from './matches/play.ts'
 import type { DemoService } from './service.ts'
 import { trendsDemo } from './trends/play.ts'
@@ -7,6 +8,7 @@ import { trendsDemo } from './trends/play.ts'
 export const demoServices: readonly DemoService[] = [
   trendsDemo,
   matchesDemo,
+  fraudDemo,
 ]
 
 /**

@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import type { BacktestState } from '../../../state/views/fraud/backtests.ts'
+import { NewRuleBody } from '../rules/model.ts'
 import { MAX_EXAMPLES } from './examples.ts'
-import { RuleBody } from './rule-body.ts'
 
 /** The most transactions that a back-test reads. */
-export const MAX_SAMPLE = 1_000_000
+const MAX_SAMPLE = 1_000_000
 const DEFAULT_SAMPLE = 100_000
 const MAX_DRAFTS = 1_000
 
@@ -12,8 +12,8 @@ const time = (what: string) => z.iso.datetime({ offset: true }).openapi({ descri
 
 export const BacktestBody = z
   .object({
-    rule: RuleBody.optional().openapi({ description: 'a draft, which is added to the rules in force, or replaces the one with its id' }),
-    rules: z.array(RuleBody).max(MAX_DRAFTS).optional().openapi({ description: 'drafts that replace all rules' }),
+    rule: NewRuleBody.optional().openapi({ description: 'a draft, which is added to the rules in force, or replaces the one with its id' }),
+    rules: z.array(NewRuleBody).max(MAX_DRAFTS).optional().openapi({ description: 'drafts that replace all rules' }),
     ruleset_version: z.int().min(0).optional().openapi({ description: 'a version of the rules that can be restored' }),
     from: time('beginning of the period; included'),
     to: time('end of the period; excluded'),
@@ -24,6 +24,9 @@ export const BacktestBody = z
     path: ['rule'],
   })
   .openapi('FraudBacktestRequest')
+
+/** A rule as a change of the live rules takes it. */
+export type RuleDraft = z.output<typeof NewRuleBody>
 
 export type BacktestRequest = z.output<typeof BacktestBody>
 

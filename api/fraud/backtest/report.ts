@@ -16,7 +16,7 @@ export interface CountedCell {
   readonly examples: readonly string[]
 }
 
-/** How well the labelled transactions of a kind of decision were told apart. Null: there is nothing to divide by. */
+/** How well a kind of decision fits the labels. Null: there is nothing to divide by. */
 export interface Quality {
   /** Share of the fraud that the decision met. */
   readonly recall: number | null

@@ -5,8 +5,8 @@ import type { RuleSet } from '../../../schemas/fraud/rules/rule-set.ts'
 import { exceededRuleLimit } from '../../../schemas/fraud/settings/rule-limits.ts'
 import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { fraudErrors } from '../errors.ts'
-import type { BacktestRequest } from './model.ts'
-import type { RuleDraft } from './rule-body.ts'
+import { faultJson } from '../rules/model.ts'
+import type { BacktestRequest, RuleDraft } from './model.ts'
 
 /** The rules that a back-test evaluates. */
 export interface TestedRules {
@@ -51,10 +51,11 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
   async function ruleOf(draft: RuleDraft, place: string): Promise<Rule> {
     const compiled = await compile(draft.condition)
     if (!compiled.ok) {
-      const details = compiled.faults.map((fault) => ({ path: `${place}.condition`, ...fault }))
+      const details = compiled.faults.map((fault) => ({ path: `${place}.condition`, ...faultJson(fault) }))
       throw new ApiError(fraudErrors.invalid_condition, { details })
     }
-    return { ...draft, created_by: author, created_at: now, updated_at: now }
+    const { created_by = author, created_at: _at, updated_at: _since, fault: _fault, ...given } = draft
+    return { ...given, created_by, created_at: now, updated_at: now }
   }
 
   async function drafted(): Promise<readonly Rule[]> {

@@ -12,7 +12,7 @@ import type { CasesDeps } from './deps.ts'
 /** The event of a transaction that was just scored may be on its way to ClickHouse. */
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
-/** Younger transactions cannot have a case that has left the state. A day is for clocks and time zones of retentions. */
+/** Younger transactions cannot have a case that has left the state. One day is for clocks that differ. */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 
 type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>

@@ -2,8 +2,9 @@ import { newestFirst } from '../../../schemas/fraud/cases/case-id.ts'
 import { fraudCases } from '../../../schemas/fraud/cases/topics.ts'
 import { CASE_STATUSES, isFinal } from '../../../schemas/fraud/cases/transitions.ts'
 import type { FraudCase, FraudCaseStatus } from '../../../schemas/fraud/types.ts'
-import { listArchivedCases } from '../../../state/tables/fraud/cases.ts'
+import { listArchivedCases, readTableCases } from '../../../state/tables/fraud/cases.ts'
 import { listCases, readCases } from '../../../state/views/fraud/cases.ts'
+import { withDeadline } from '../../kit/deadline.ts'
 import { invalidRequest } from '../../kit/errors.ts'
 import { caughtUp } from '../../kit/readiness.ts'
 import type { CasesDeps } from './deps.ts'
@@ -19,45 +20,43 @@ export interface CaseQuery {
 export interface CasePage {
   readonly cases: readonly FraudCase[]
   readonly total: number
-  /** Whether cases that were closed long ago are included. */
+  /** Whether the list has everything that belongs to it. */
   readonly complete: boolean
 }
 
-const NO_ARCHIVE = { total: 0, cases: [] }
+/** A queue must not wait long for what few analysts look for. */
+const ARCHIVE_TIMEOUT_MS = 2_000
+const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of all partitions and, if closed cases are asked for, those of ClickHouse. Without ClickHouse the
- * list has the cases of the view, because analysts mostly need open ones.
+ * Merges the lists of all partitions. Lists of closed cases also have those that were closed long ago, unless ClickHouse
+ * does not respond.
  * Throws ApiError: `invalid_request` beyond the greatest list, `not_ready`.
  */
-export async function pageOfCases({ views, tables, facts, log }: CasesDeps, query: CaseQuery): Promise<CasePage> {
+export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
+  const { views, facts } = deps
   const { status, assigned_to: assignedTo, page, limit } = query
   const count = page * limit
   if (count > MAX_LISTED) throw invalidRequest('query.page', `only the newest ${MAX_LISTED} cases can be listed`)
-  const statuses = status === undefined ? CASE_STATUSES : [status]
-  const closed = statuses.filter(isFinal)
+  const wanted = { statuses: status === undefined ? CASE_STATUSES : [status], assignedTo, count }
 
-  const archived =
-    closed.length === 0 ? NO_ARCHIVE : listArchivedCases(tables, { statuses: closed, assignedTo, count }).catch(withoutArchive)
-  const shown = caughtUp(await listCases(views, facts.partitionsOf(fraudCases), { statuses, assignedTo, count }))
-  const old = await archived
-  const wholes = new Map(old?.cases.map(({ case_id, whole }) => [case_id, whole]))
-  // A request may have brought a case back since the table was written.
-  for (const id of shown.ids) wholes.delete(id)
+  const archive = status !== undefined && isFinal(status) ? fromTable(deps, (tables) => listArchivedCases(tables, wanted)) : NOTHING
+  const shown = caughtUp(await listCases(views, facts.partitionsOf(fraudCases), wanted))
+  const archived = await archive
 
-  const ids = [...shown.ids, ...wholes.keys()].sort(newestFirst).slice(count - limit, count)
-  const found = new Map(
-    (
-      await readCases(
-        views,
-        ids.filter((id) => !wholes.has(id)),
-      )
-    ).map((one) => [one.case_id, one]),
-  )
-  const cases = ids.flatMap((id) => found.get(id) ?? parsed(wholes.get(id)) ?? [])
-  return { cases, total: shown.total + (old?.total ?? 0), complete: old !== undefined }
+  const ids = [...new Set([...shown.ids, ...(archived ?? NOTHING).ids])].sort(newestFirst).slice(count - limit, count)
+  const found = new Map((await readCases(views, ids)).map((one) => [one.case_id, one]))
+  const missing = ids.filter((id) => !found.has(id))
+  const old = missing.length === 0 ? undefined : await fromTable(deps, (tables) => readTableCases(tables, missing))
+  const cases = ids.flatMap((id) => found.get(id) ?? parsed(old?.get(id)) ?? [])
+  return { cases, total: shown.total + (archived ?? NOTHING).total, complete: archived !== undefined }
+}
 
-  function withoutArchive(error: unknown): undefined {
+/** Returns undefined if ClickHouse does not respond in time. */
+async function fromTable<T>({ tables, log }: CasesDeps, read: (tables: CasesDeps['tables']) => Promise<T>): Promise<T | undefined> {
+  try {
+    return await withDeadline(read(tables), ARCHIVE_TIMEOUT_MS, () => new Error('no answer in time'))
+  } catch (error) {
     log.warn({ reason: (error as Error).message }, 'fraud_cases_without_archive')
     return undefined
   }

@@ -15,7 +15,7 @@ const MAX_VERSION = 2_147_483_647
 /** Greatest number of cases up to the end of a page, because each partition has to give as many. */
 export const MAX_LISTED = 10_000
 
-export const VERDICTS = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS'] as const
+const VERDICTS = ['CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS'] as const
 
 function text(most: number, least = 0) {
   const message = `must have ${least} to ${most} characters`
@@ -93,6 +93,7 @@ export const CaseWithHistorySchema = CaseSchema.extend({
         status: caseStatus,
         assigned_to: z.string().nullable(),
         verdict: z.enum(VERDICTS).nullable(),
+        reporter: z.string().nullable().openapi({ description: 'Whose verdict it is; null: that of the actor.' }),
         fraud_type: z.string().nullable(),
         notes: z.string(),
         evidence: z.array(z.string()),
@@ -109,7 +110,7 @@ export const CaseListSchema = z
     total: z.int(),
     complete: z
       .boolean()
-      .openapi({ description: 'false: ClickHouse is away, so cases that were closed more than 30 days ago are missing.' }),
+      .openapi({ description: 'false: ClickHouse does not respond, so cases that were closed more than 30 days ago are missing.' }),
   })
   .openapi('FraudCaseList')
 
@@ -146,8 +147,8 @@ export function caseWithHistoryJson(found: FraudCase): z.output<typeof CaseWithH
 
 const ACTIONS = { OPENED: 'opened', CHANGED: 'changed', VERDICT: 'verdict' } as const
 
-function entryJson({ at, actor, action, status, assigned_to, verdict, fraud_type, notes, evidence }: FraudCaseEntry) {
-  return { at: iso(at), actor, action: ACTIONS[action], status, assigned_to, verdict, fraud_type, notes, evidence }
+function entryJson({ at, action, previous_verdict: _verdict, previous_at: _at, ...values }: FraudCaseEntry) {
+  return { ...values, at: iso(at), action: ACTIONS[action] }
 }
 
 function iso(time: number): string {

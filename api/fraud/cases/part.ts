@@ -19,6 +19,7 @@ import { feedbackRoute, listCasesRoute, patchCaseRoute, readCaseRoute } from './
 
 const NOTHING_ASKED: FraudCaseCommand = {
   actor: '',
+  reporter: null,
   verdict: null,
   status: null,
   assigned_to: null,
@@ -46,7 +47,8 @@ export function casesPart(deps: CasesDeps): FraudPart {
   }
 
   return {
-    probes: [viewProbe(views, facts, FRAUD_CASES_VIEW, fraudCases)],
+    // Scoring needs no cases.
+    probes: [{ ...viewProbe(views, facts, FRAUD_CASES_VIEW, fraudCases), optional: true }],
     routes: [
       bind(listCasesRoute, async ({ query }) => {
         const { page, limit } = query
@@ -76,10 +78,11 @@ export function casesPart(deps: CasesDeps): FraudPart {
         const { params, body, caller } = input
         const id = params.transaction_id
         const open = await commands.open(input, ['fraud-feedback', id, body])
-        const { reporter = caller!.subject, verdict, fraud_type, notes = null, evidence = [] } = body
+        const { reporter = null, verdict, fraud_type, notes = null, evidence = [] } = body
         const command: FraudCaseCommand = {
           ...NOTHING_ASKED,
-          actor: reporter,
+          actor: caller!.subject,
+          reporter,
           verdict,
           notes,
           evidence,

@@ -2,6 +2,7 @@ import { pageFiles } from '../../kit/page/files.ts'
 import { bind } from '../../kit/route.ts'
 import type { FraudPart } from '../part.ts'
 import { deskFileRoute, deskRoute } from './routes.ts'
+import { type UserTransactionsDeps, userTransactions } from './user-transactions.ts'
 
 const FILES = [
   'style.css',
@@ -27,10 +28,14 @@ const FILES = [
   'verdict.js',
 ]
 
-/** Creates the routes of the analysts' desk. They need no server but this one. */
-export function deskPart(): FraudPart {
+/** Creates the routes of the analysts' desk: the page, and what only the page needs. */
+export function deskPart(deps: UserTransactionsDeps): FraudPart {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })
   return {
-    routes: [bind(deskRoute, () => files.page('page.html')), bind(deskFileRoute, ({ params: { file } }) => files.file(file))],
+    routes: [
+      bind(deskRoute, () => files.page('page.html')),
+      bind(deskFileRoute, ({ params: { file } }) => files.file(file)),
+      userTransactions(deps),
+    ],
   }
 }

@@ -27,7 +27,7 @@ export function profilesPart({ profiles, ipFactsOf, now }: ProfilesDeps): FraudP
         const held = await profiles.find(kind, id)
         if (held === 'failed') throw new ApiError(errors.not_ready, { message: 'The profiles cannot be read now. Try again shortly.' })
         const json = profileJson({ kind, id, held, ip: ipFactsOf(kind === 'ip' ? id : null), now: now() })
-        if (json === undefined) throw new ApiError(fraudErrors.profile_not_found)
+        if (json === undefined) throw new ApiError(fraudErrors.entity_not_found)
         return jsonAnswer(200, json, PRIVATE)
       }),
     ],

@@ -19,5 +19,5 @@ export const profileRoute = defineRoute({
     id: z.string().openapi({ example: 'u1', description: 'The id of the user, device or merchant, an IP address, or a card_hash.' }),
   }),
   answers: { 200: { description: 'The profile. Its fields depend on the kind.', schema: ProfileSchema } },
-  errors: [fraudErrors.profile_not_found, errors.not_ready],
+  errors: [fraudErrors.entity_not_found, errors.not_ready],
 })

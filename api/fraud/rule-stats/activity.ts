@@ -1,4 +1,4 @@
-import type { Verdict } from '../../../schemas/fraud/decision/decide.ts'
+import type { Decision } from '../../../schemas/fraud/decision/policy.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 
@@ -8,7 +8,7 @@ export interface ScoredActivity {
   readonly tallies: RuleTallies
   /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
   readonly winner: Rule | undefined
-  readonly verdict: Pick<Verdict, 'decision' | 'reason'>
+  readonly verdict: { readonly decision: Decision; readonly reason: string | null }
 }
 
 /** Observes what scoring decides. It must be fast and must not throw, since scoring waits for it. */

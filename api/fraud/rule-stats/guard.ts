@@ -36,6 +36,7 @@ const MAX_BLOCKED_SHARE = 0.01
 const MIN_TRANSACTIONS = 1_000
 /** The longest list in messages. */
 const MAX_NAMED = 10
+const UNKNOWN = 'unknown'
 const PERCENT = 100
 
 export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow }: BlockGuardDeps): BlockGuard {
@@ -97,7 +98,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     scored({ winner, verdict: { decision, reason } }) {
       scored++
       if (decision !== 'BLOCK') return
-      const cause = reason === 'rule' && winner !== undefined ? causeOf(winner) : reason
+      const cause = reason === 'rule' && winner !== undefined ? causeOf(winner) : (reason ?? UNKNOWN)
       blocked.set(cause, (blocked.get(cause) ?? 0) + 1)
     },
     async tick() {
@@ -118,7 +119,7 @@ function shareOf({ scored, blocked }: BlockCounts): number {
   return scored === 0 ? 0 : sum / scored
 }
 
-/** What an earlier form of a rule has blocked says nothing about the rule as it is now, so the form is named as well. */
+/** Names the form of the rule as well, because blocks of an earlier form say nothing about the present one. */
 function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`
 }

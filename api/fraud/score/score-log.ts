@@ -1,13 +1,13 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 import { txnScored } from '../../../schemas/fraud/topics.ts'
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
-import type { SpoolingFacts } from '../../kit/spool/spooling-publisher.ts'
+import type { SpoolingFacts, SpoolingOptions } from '../../kit/spool/spooling-publisher.ts'
 
 /** How long an answer waits for its event to be in the spool. A disk that hangs must not stop scoring. */
 export const LOG_MS = 20
 
 /** Kafka need not take an event before the caller gets the answer. */
-const WITHOUT_WAITING_MS = 0
+const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
 /** Records scored transactions. */
 export interface ScoreLog {
@@ -44,7 +44,7 @@ export function scoreLog({ facts, onLoss, setTimer }: ScoreLogDeps): ScoreLog {
         settle(false)
       }
 
-      facts.publishOrSpool(txnScored, scored.request.payer.user_id, scored, { withinMs: WITHOUT_WAITING_MS, isDurable: false }).then(
+      facts.publishOrSpool(txnScored, scored.request.payer.user_id, scored, SPOOLING).then(
         () => settle(true),
         (error: Error) => lost(error.message),
       )

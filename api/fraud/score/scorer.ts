@@ -7,10 +7,12 @@ import { unitsOf, usdOf } from '../../../schemas/fraud/money.ts'
 import { evaluateRules } from '../../../schemas/fraud/rules/evaluate.ts'
 import { factsOfTransaction } from '../../../schemas/fraud/rules/read-facts.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
+import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 import type { FraudFeatures, FraudIpFacts, FraudMlScores, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import type { BlocklistInForce, ModelOutcome, ModelScorer, SettingsInForce } from '../in-force.ts'
 import type { EntityProfiles } from '../profiles/entity-profiles.ts'
+import type { ScoringObserver } from '../rule-stats/activity.ts'
 import { riskFactors } from './factors.ts'
 import type { Claimed, KeptAnswers } from './kept-answers.ts'
 import { NO_FEATURES } from './no-features.ts'
@@ -36,10 +38,20 @@ export interface ScorerDeps {
   readonly log: ScoreLog
   ipFactsOf(address: string | null): FraudIpFacts
   readonly observe: ObserveStage
+  /** Learns of each new transaction, but not of repeated requests. */
+  readonly observer: ScoringObserver
   /** Epoch ms. */
   now(): number
   monotonic(): number
   setTimer(ms: number, callback: () => void): CancelTimer
+}
+
+/** A new answer, with what its evaluation has used. */
+interface Evaluated {
+  readonly scored: TxnScored
+  /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
+  readonly winner: Rule | undefined
+  readonly tallies: RuleTallies
 }
 
 export interface Scored {
@@ -52,7 +64,7 @@ export interface Scored {
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 
 export function scorer(deps: ScorerDeps): Scorer {
-  const { settings, blocklist, models, profiles, answers, log, ipFactsOf, observe, now, monotonic, setTimer } = deps
+  const { settings, blocklist, models, profiles, answers, log, ipFactsOf, observe, observer, now, monotonic, setTimer } = deps
 
   /** Measures a stage. */
   async function timed<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
@@ -80,10 +92,10 @@ export function scorer(deps: ScorerDeps): Scorer {
     return { scored: await logged(scored), isRepeat: true }
   }
 
-  async function evaluate(request: FraudRequest, requestId: string, away: Set<DegradedPart>): Promise<TxnScored> {
+  async function evaluate(request: FraudRequest, requestId: string, away: Set<DegradedPart>): Promise<Evaluated> {
     const enrichments = await timed('enrichment', () => profiles.enrich(request))
-    // Rules, lists and policy must be those of one moment, although settings change at any time.
-    const { ruleSet, tallies, lists, snoozes, policy } = settings
+    // Rules and lists must be those of one moment, although settings change at any time.
+    const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)
     const modelsStart = monotonic()
@@ -108,8 +120,8 @@ export function scorer(deps: ScorerDeps): Scorer {
       at,
       ip,
       features,
-      // Models decide under their own policy, also while those that were assigned with a newer one are loading.
-      policy: outcome?.policy ?? policy,
+      // A policy fits the models that it was set with.
+      policy: outcome?.policy ?? settings.policy,
       rulesetVersion: ruleSet.version,
       decisionInput: {
         isBlocklisted: false,
@@ -123,13 +135,13 @@ export function scorer(deps: ScorerDeps): Scorer {
       outcome,
     })
     observe('decision', monotonic() - decisionStart)
-    return scored
+    return { scored, winner, tallies }
   }
 
-  function blocked(request: FraudRequest, requestId: string): TxnScored {
-    const { ruleSet, policy } = settings
+  function blocked(request: FraudRequest, requestId: string): Evaluated {
+    const { ruleSet, tallies, policy } = settings
     const amountUsd = usdOf(unitsOf(request.amount, request.currency))
-    return scoredOf({
+    const scored = scoredOf({
       request,
       requestId,
       at: now(),
@@ -142,6 +154,7 @@ export function scorer(deps: ScorerDeps): Scorer {
       shadow: [],
       outcome: undefined,
     })
+    return { scored, winner: undefined, tallies }
   }
 
   /** Scores that are no probabilities are as good as none. */
@@ -156,7 +169,7 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   /** Keeps the answer, then logs the event. */
-  async function record(scored: TxnScored, away: Set<DegradedPart>): Promise<Scored> {
+  async function record({ scored, winner, tallies }: Evaluated, away: Set<DegradedPart>): Promise<Scored> {
     if (blocklist.isStale) away.add('blocklist')
     if (settings.isStale) away.add('rules')
     const named = { ...scored, degraded: inOrder(away) }
@@ -165,6 +178,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     // An entity on the blocklist is blocked, even if the id belongs to another request.
     if (kept.state === 'conflict' && scored.reason !== 'blocklist_hit') throw conflict()
     if (kept.state === 'away') away.add('answers')
+    observer.scored({ tallies, winner, verdict: scored })
     return { scored: await logged({ ...scored, degraded: inOrder(away) }), isRepeat: false }
   }
 

@@ -12,6 +12,11 @@ import type { Outcome, Spool, Spooled } from './spool.ts'
 export interface SpoolingOptions {
   /** How long to wait for Kafka, in ms. The wait may be over when the call is made. */
   readonly withinMs: number
+  /**
+   * Whether the record goes to the spool in any case, while it is being sent. Then there is no wait, and a slow Kafka
+   * does not count as away.
+   */
+  readonly isAlwaysSpooled?: boolean
   /** Whether a spooled record must survive a loss of power, and not only the end of the process. */
   readonly isDurable: boolean
 }
@@ -93,7 +98,8 @@ export class SpoolingPublisher implements SpoolingFacts {
     return this.#absence.isAway()
   }
 
-  publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, { withinMs, isDurable }: SpoolingOptions): Promise<Published> {
+  publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published> {
+    const { withinMs, isDurable, isAlwaysSpooled = false } = options
     const { promise, resolve, reject } = Promise.withResolvers<Published>()
     const record = this.#encode(topic, key, value)
     const line = lineOf(record)
@@ -104,7 +110,7 @@ export class SpoolingPublisher implements SpoolingFacts {
     if (isAway || this.#deps.spool.holds(topic.name, record.key)) {
       this.#spoolLine(line)
       this.#spool(waiting, false)
-    } else this.#publish(waiting, line, partition, withinMs)
+    } else this.#publish(waiting, line, partition, isAlwaysSpooled ? 'spool' : withinMs)
     return promise
   }
 
@@ -122,7 +128,8 @@ export class SpoolingPublisher implements SpoolingFacts {
     }
   }
 
-  #publish(waiting: Waiting, line: string, partition: number, withinMs: number): void {
+  /** @param wait how long to wait before the record is spooled, ms; `spool` spools it at once */
+  #publish(waiting: Waiting, line: string, partition: number, wait: number | 'spool'): void {
     const { record } = waiting
     const lane = laneOf(record.topic.name, partition)
     const settled = (_count: number, error: TransportError | undefined): void => {
@@ -150,7 +157,8 @@ export class SpoolingPublisher implements SpoolingFacts {
     const others = this.#waiting.get(line)
     if (others === undefined) this.#waiting.set(line, new Set([waiting]))
     else others.add(waiting)
-    waiting.cancelTimer = this.#deps.runtime.setTimer(withinMs, () => {
+    if (wait === 'spool') return this.#spoolLine(line)
+    waiting.cancelTimer = this.#deps.runtime.setTimer(wait, () => {
       this.#absence.late(lane)
       this.#spoolLine(line)
     })

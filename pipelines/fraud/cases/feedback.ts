@@ -6,7 +6,7 @@ export function feedbackOf({ case_id, transaction, history }: FraudCase): FraudF
   if (last === undefined || last.verdict === null) return undefined
   const { transaction_id, user_id, device, ip, card, merchant } = transaction
   const { verdict, previous_verdict, previous_at, fraud_type, notes, evidence, at } = last
-  const reporter = last.actor ?? ''
+  const reporter = last.reporter ?? last.actor ?? ''
   const entities = { user_id, device, ip, card, merchant }
   return { transaction_id, case_id, verdict, previous_verdict, previous_at, fraud_type, notes, evidence, reporter, at, ...entities }
 }

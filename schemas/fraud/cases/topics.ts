@@ -5,9 +5,9 @@ import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../../retenti
 import type { Topic } from '../../topic.ts'
 import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 
-/** As long as scored transactions, so that a replay of these opens no case anew. */
+/** Replays after a bad week. */
 const REVIEWS_KEPT_DAYS = 7
-/** All topics keyed by a case's transaction have one partition count, so that one task owns all that concerns the case. */
+/** Equal counts, so that one task owns all that concerns a case. */
 const BY_CASE = { partitions: 1, productionPartitions: 16 }
 
 /** Transactions with decision REVIEW, possibly more than once; key: transaction_id. */

@@ -64,7 +64,7 @@ export const fraudCasesTable: Table<string, Decision<FraudCase>> = {
 }
 
 const ARCHIVED_QUERY = `
-SELECT toString(case_id), whole
+SELECT toString(case_id)
 FROM fraud_cases FINAL
 WHERE is_archived AND status IN {statuses:Array(String)} AND ({anybody:Bool} OR assigned_to = {assigned_to:String})
 ORDER BY fraud_cases.case_id DESC
@@ -77,20 +77,29 @@ WHERE is_archived AND status IN {statuses:Array(String)} AND ({anybody:Bool} OR 
 
 export interface ArchivedQuery {
   readonly statuses: readonly FraudCaseStatus[]
-  /** Undefined: whoever they are assigned to. */
+  /** Undefined selects all cases, assigned or not. */
   readonly assignedTo: string | undefined
   /** How many of the newest. */
   readonly count: number
 }
 
-/** Returns the newest cases that were closed long ago, newest first, and how many there are in all. */
-export async function listArchivedCases(reader: TableReader, { statuses, assignedTo, count }: ArchivedQuery) {
+/** Returns the ids of the newest cases that were closed long ago, newest first, and how many there are in all. */
+export async function listArchivedCases(
+  reader: TableReader,
+  { statuses, assignedTo, count }: ArchivedQuery,
+): Promise<{ readonly total: number; readonly ids: readonly string[] }> {
   const params = { statuses: [...statuses], anybody: assignedTo === undefined, assigned_to: assignedTo ?? '', count }
   const [found, [[total]]] = await Promise.all([
-    readRows<[string, string]>(reader, ARCHIVED_QUERY, params),
+    readRows<[string]>(reader, ARCHIVED_QUERY, params),
     readRows<[number]>(reader, ARCHIVED_COUNT_QUERY, params),
   ])
-  return { total, cases: found.map(([case_id, whole]) => ({ case_id, whole })) }
+  return { total, ids: found.map(([id]) => id) }
+}
+
+/** Returns the JSON of those of the cases that the table has, by id. */
+export async function readTableCases(reader: TableReader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const query = 'SELECT toString(case_id), whole FROM fraud_cases FINAL WHERE case_id IN {ids:Array(UInt64)}'
+  return new Map(ids.length === 0 ? [] : await readRows<[string, string]>(reader, query, { ids: [...ids] }))
 }
 
 /** Returns the JSON of a case; undefined if the table has none. It may be older than the view. */

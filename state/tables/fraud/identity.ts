@@ -14,7 +14,7 @@ export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:Strin
  * are away, and then two different events have its id.
  */
 export const EARLIEST = 'earliest'
-export const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`
+const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`
 
 /** Columns of every table of transactions. */
 export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3, 'UTC')", EARLIEST_COLUMN]

@@ -84,7 +84,7 @@ export async function hasCase(reader: ViewReader, partition: number, transaction
 
 export interface CaseListQuery {
   readonly statuses: readonly FraudCaseStatus[]
-  /** Undefined: whoever they are assigned to. */
+  /** Undefined selects all cases, assigned or not. */
   readonly assignedTo: string | undefined
   /** How many of the newest. */
   readonly count: number

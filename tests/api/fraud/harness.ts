@@ -1,10 +1,13 @@
+import * as backtestRoutes from '../../../api/fraud/backtest/routes.ts'
 import * as blocklistRoutes from '../../../api/fraud/blocklist/routes.ts'
 import * as casesRoutes from '../../../api/fraud/cases/routes.ts'
 import * as desk from '../../../api/fraud/desk/routes.ts'
+import { userTransactionsRoute } from '../../../api/fraud/desk/user-transactions.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as listRoutes from '../../../api/fraud/lists/routes.ts'
 import * as modelRoutes from '../../../api/fraud/models/routes.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
+import * as ruleStatsRoutes from '../../../api/fraud/rule-stats/routes.ts'
 import * as ruleRoutes from '../../../api/fraud/rules/routes.ts'
 import * as scoreRoutes from '../../../api/fraud/score/routes.ts'
 import * as snoozeRoutes from '../../../api/fraud/snoozes/routes.ts'
@@ -23,9 +26,12 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   casesRoutes,
   modelRoutes,
   desk,
+  backtestRoutes,
+  ruleStatsRoutes,
   ruleRoutes,
   snoozeRoutes,
   listRoutes,
+  { userTransactionsRoute },
 ]
 
 /** Builds the fraud API for its OpenAPI document and its errors only, so its handlers never run. */

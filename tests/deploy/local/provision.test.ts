@@ -45,6 +45,8 @@ test('without production settings, topics are those that a worker would create',
 test('every topology has its repartition topics and changelogs', () => {
   const known = [
     'clicks',
+    'fraud-blocklist',
+    'fraud-cases',
     'fraud-profiles',
     'fraud-settings',
     'limits',

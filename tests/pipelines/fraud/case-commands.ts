@@ -12,6 +12,7 @@ export function review(payment: Payment = {}): FraudReview {
 export function caseCommand(asked: Partial<FraudCaseCommand>): FraudCaseCommand {
   return {
     actor: 'ann',
+    reporter: null,
     verdict: null,
     status: null,
     assigned_to: null,

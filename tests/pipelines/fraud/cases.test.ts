@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { KeyedStore } from '../../../pipelines/engine/index.ts'
-import { decisionDriver, type TestDriver } from '../../../pipelines/engine/testing.ts'
+import { decisionDriver, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { fraudCasesTopology } from '../../../pipelines/fraud/cases/topology.ts'
+import { partitionOfCase } from '../../../schemas/fraud/cases/case-id.ts'
 import { caseFlow } from '../../../schemas/fraud/cases/flow.ts'
 import { fraudCases, fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { fraudFeedback } from '../../../schemas/fraud/topics.ts'
@@ -242,6 +243,15 @@ test('a case keeps its newest changes', () => {
   expect(view()?.history.map(({ notes }) => notes[0])).toEqual(['7', '8', '9'])
 })
 
+test('the id of a case names the partition that the case is in', () => {
+  const partitions = Object.fromEntries([fraudReviews, fraudCases, caseFlow.commands].map(({ name }) => [name, 4]))
+  const driver = testDriver(fraudCasesTopology, { startAt: NOON, partitions })
+  for (let at = 0; at < 20; at++) driver.pipe(fraudReviews, `t${at}`, review({ id: `t${at}` }))
+  const records = driver.read(fraudCases)
+  expect(new Set(records.map(({ partition }) => partition)).size).toBe(4)
+  for (const { partition, value } of records) expect(partitionOfCase(value!.view!.case_id)).toBe(partition)
+})
+
 type Step =
   | { readonly kind: 'scored'; readonly id: string }
   | {
@@ -299,7 +309,7 @@ test('repeated records and requests give one case per transaction, whose history
         const told = published.filter(({ transaction_id }) => transaction_id === id)
         expect(told.map((one) => one.verdict)).toEqual(history.flatMap((entry) => entry.verdict ?? []))
         expect(told.at(-1)?.verdict ?? null).toBe(verdict)
-        // Each correction names the verdict before it, so whoever counts verdicts can take the old one back.
+        // Each correction names the verdict before it, so that a profile can take the old one back.
         expect(told.map(({ previous_verdict }) => previous_verdict)).toEqual(
           [null, ...told.map((one) => one.verdict)].slice(0, told.length),
         )

@@ -4,5 +4,5 @@ import { chosenServices, demoServices } from '../../../tools/demo/services.ts'
 test('plays all services, or those that are named', () => {
   expect(chosenServices(demoServices, undefined)).toBe(demoServices)
   expect(chosenServices(demoServices, 'matches').map(({ name }) => name)).toEqual(['matches'])
-  expect(() => chosenServices(demoServices, 'trends,nobody')).toThrow('nobody has no demo; choose from trends, matches')
+  expect(() => chosenServices(demoServices, 'trends,nobody')).toThrow('nobody has no demo; choose from trends, matches, fraud')
 })

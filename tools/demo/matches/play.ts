@@ -1,105 +1,45 @@
 import { apiTarget } from '../../config.ts'
-import { playInTime } from '../../pace.ts'
-import type { StreamSession } from '../../session.ts'
-import { readDevelopmentAuth } from '../../token/config.ts'
-import type { DemoOptions, DemoService } from '../service.ts'
-import { type DemoClient, demoClient, type Reply } from './client.ts'
+import type { DemoClient, Reply } from '../http/client.ts'
+import { type Count, playRequests } from '../http/play-requests.ts'
+import { servedClient } from '../http/served.ts'
+import type { DemoService } from '../service.ts'
 import { personAt } from './people.ts'
 import { type DemoMatchEvent, type DemoMatches, demoMatches } from './stream.ts'
 
 /** Each event is one or more HTTP requests, each of which makes several records. */
 const GREATEST_RATE = 10
-const MAX_IN_FLIGHT = 8
-const REPORT_EVERY_MS = 15_000
-const RETRY_MS = 2_000
 /** Likes that a user answers at once. */
 const ANSWERED = 3
+const PREFIX = '/v1/'
 
 /** Generated users around San Francisco, who use the match feed through its HTTP API. */
 export const matchesDemo: DemoService = {
   name: 'matches',
-  async play(session, options) {
-    const url = apiTarget()
-    const client = await clientFor(url, session)
-    if (client === undefined || !(await isServed(client, url, session, options))) return
-    await playStream(client, session, options)
-  },
-}
-
-async function clientFor(url: string, { say }: StreamSession): Promise<DemoClient | undefined> {
-  try {
-    return await demoClient(url, readDevelopmentAuth())
-  } catch (error) {
-    say(`not played: ${(error as Error).message}`)
-    return undefined
-  }
-}
-
-/** Waits for the API. Returns false if it will not serve the demo, which then does nothing. */
-async function isServed(client: DemoClient, url: string, { say, stopped, pause }: StreamSession, { seed, endAt }: DemoOptions) {
-  let hasSaid = false
-  while (!stopped() && Date.now() < endAt) {
-    const { status, code } = await client.ask(personAt(seed, 0).userId, 'GET', 'me')
-    if (status === 200 || code === 'profile_not_found') return true
-    if (status === 401) return refuse(`the API at ${url} does not accept tokens of this machine's development key`)
-    if (status === 404) return refuse(`the API at ${url} does not run the match feed`)
-    if (!hasSaid) say(`the API at ${url} is not ready yet (${code}); waiting`)
-    hasSaid = true
-    await pause(Math.min(RETRY_MS, endAt - Date.now()))
-  }
-  return false
-
-  function refuse(reason: string): boolean {
-    say(`not played: ${reason}`)
-    return false
-  }
-}
-
-async function playStream(client: DemoClient, { say, stopped, pause }: StreamSession, { rate, seed, endAt }: DemoOptions) {
-  // The API may have become ready long after the command was started.
-  const stream = demoMatches({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
-  const counts = new Map<string, number>()
-  const inFlight = new Set<Promise<void>>()
-  const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1)
-  const report = () => say([...counts].map(([what, times]) => `${what} ${times}`).join(', ') || 'nothing yet')
-  const reporting = setInterval(report, REPORT_EVERY_MS)
-  try {
-    await playInTime({
-      next() {
-        const event = stream.next()
-        return event.at < endAt ? event : undefined
-      },
-      send(event) {
-        const sending = perform(event, stream, client, count).finally(() => inFlight.delete(sending))
-        inFlight.add(sending)
-      },
-      isFull: () => inFlight.size >= MAX_IN_FLIGHT,
-      flush: async () => void (await Promise.all(inFlight)),
-      now: Date.now,
-      pause,
-      stopped,
+  async play(session, { rate, seed, endAt }) {
+    const client = await servedClient(session, {
+      url: apiTarget(),
+      what: 'the match feed',
+      endAt,
+      ask: (api) => api.ask({ subject: personAt(seed, 0).userId }, 'GET', `${PREFIX}me`),
+      isServed: ({ status, code }) => status === 200 || code === 'profile_not_found',
     })
-  } finally {
-    clearInterval(reporting)
-    report()
-  }
+    if (client === undefined) return
+    // The API may have become ready long after the command was started.
+    const stream = demoMatches({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
+    await playRequests(session, { next: stream.next, perform: (event, count) => perform(event, stream, client, count), endAt })
+  },
 }
 
 /**
  * Does what the event says, through the API. Refusals are counted and not repeated.
  * @param count counts what has happened
  */
-export async function perform(
-  event: DemoMatchEvent,
-  stream: DemoMatches,
-  client: DemoClient,
-  count: (what: string) => void,
-): Promise<void> {
+export async function perform(event: DemoMatchEvent, stream: DemoMatches, client: DemoClient, count: Count): Promise<void> {
   const { person } = event
   const me = person.userId
 
   async function ask(method: string, path: string, body?: object): Promise<Reply> {
-    const reply = await client.ask(me, method, path, body)
+    const reply = await client.ask({ subject: me }, method, `${PREFIX}${path}`, body)
     if (reply.code !== '') count(reply.code)
     return reply
   }

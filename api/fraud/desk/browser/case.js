@@ -9,12 +9,16 @@ import { drawPlaces } from './places.js'
 import { drawTimeline } from './timeline.js'
 import { verdicts } from './verdict.js'
 
+/** The user's transactions are shown up to a day after the one that is open. */
+const DAY_MS = 86_400_000
+
 /**
  * What is known about a transaction. Each part may be away for a while, and the others are shown nevertheless.
  * @typedef {object} Dossier
  * @property {Case | undefined} found the case, if it has one that is known
  * @property {any} transaction
  * @property {any} profile of the user
+ * @property {any[]} others transactions of the user, newest first
  */
 
 /**
@@ -59,7 +63,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /** @param {Dossier} dossier */
   function draw(dossier) {
     open = dossier
-    const { found, transaction, profile } = dossier
+    const { found, transaction } = dossier
     part('no-case').hidden = true
     part('case-body').hidden = false
     drawHead(dossier, assign)
@@ -68,7 +72,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       verdict: found?.verdict ?? transaction?.feedback?.verdict ?? null,
     })
     drawReasons(part('why'), transaction?.answer, found)
-    drawPlaces(part('places'), transaction, profile)
+    drawPlaces(part('places'), dossier)
     drawTimeline(part('timeline'), dossier)
     drawFacts(dossier)
     const notes = byId('notes', HTMLTextAreaElement)
@@ -78,7 +82,9 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
 
   /** @param {string | null} assignee */
   async function assign(assignee) {
-    await change({ assigned_to: assignee })
+    // Taking an open case begins the work on it.
+    const begins = assignee !== null && open?.found?.status === 'OPEN'
+    await change({ assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }) })
   }
 
   /** @param {object} change */
@@ -140,8 +146,14 @@ async function read(kind, id) {
   // A case outlives its transaction, and can be judged without it.
   const transaction = found === undefined ? await request : await request.catch(ignoreMissing)
   const userId = found?.user_id ?? transaction.request.payer.user_id
-  const profile = await ask('GET', `/api/v1/profiles/user/${encodeURIComponent(userId)}`).catch(ignoreMissing)
-  return { found, transaction, profile }
+  const to = new Date(new Date(transaction?.request.timestamp ?? found.created_at).getTime() + DAY_MS)
+  const query = new URLSearchParams({ user_id: userId, to: to.toISOString() })
+  const [profile, listed] = await Promise.all([
+    ask('GET', `/api/v1/profiles/user/${encodeURIComponent(userId)}`).catch(ignoreMissing),
+    ask('GET', `/api/v1/transactions?${query}`).catch(ignoreMissing),
+  ])
+  const others = (listed?.transactions ?? []).filter((/** @type {any} */ one) => one.transaction_id !== transactionId)
+  return { found, transaction, profile, others }
 }
 
 /** @param {unknown} error */

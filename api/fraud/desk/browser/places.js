@@ -1,9 +1,9 @@
 // @ts-check
+/** @import { Dossier } from './case.js' */
 /** @import { Visit } from './map.js' */
 import { make } from '../../../kit/page/browser/elements.js'
 import { degrees, drawMap } from './map.js'
 import { ago, count, duration } from './text.js'
-import { earlier, timeOf } from './timeline.js'
 
 const EARTH_RADIUS_KM = 6_371
 const RADIANS = Math.PI / 180
@@ -12,11 +12,10 @@ const MOST_PLACES = 20
 /**
  * Shows where the user was, on a map and as a list.
  * @param {HTMLElement} where
- * @param {any} transaction
- * @param {any} profile of the user
+ * @param {Dossier} dossier
  */
-export function drawPlaces(where, transaction, profile) {
-  const visits = visitsOf(transaction, profile)
+export function drawPlaces(where, dossier) {
+  const visits = visitsOf(dossier)
   const own = visits.find(({ isOwn }) => isOwn)
   if (visits.length === 0) return where.replaceChildren(make('p', 'soft', 'No place of this transaction is known.'))
   const rows = visits.toReversed().map((visit) => rowOf(visit, own))
@@ -24,28 +23,28 @@ export function drawPlaces(where, transaction, profile) {
 }
 
 /**
- * @param {any} transaction
- * @param {any} profile
+ * @param {Dossier} dossier
  * @returns {Visit[]} oldest first, with the transaction's own last
  */
-function visitsOf(transaction, profile) {
-  const own = visitOf(transaction?.request?.device, timeOf(transaction?.request), true)
-  const before = earlier(profile).flatMap((one) => visitOf(one, timeOf(one), false))
-  if (before.length === 0) before.push(...visitOf({ geo_location: profile?.last_txn_geo }, timeOf({ at: profile?.last_txn_ts }), false))
-  const others = before.filter(({ at }) => at !== own[0]?.at)
-  return [...others.sort((a, b) => a.at - b.at).slice(-MOST_PLACES), ...own]
+function visitsOf({ transaction, profile, others }) {
+  const own = visitOf(transaction?.request.device, transaction?.request.timestamp, true)
+  const before = others.flatMap((one) => visitOf(one.geo_location, one.timestamp, false))
+  // Without the list, the profile at least has the last place.
+  if (before.length === 0 && profile?.last_txn_ts !== transaction?.request.timestamp) {
+    before.push(...visitOf(profile?.last_txn_geo, profile?.last_txn_ts, false))
+  }
+  return [...before.sort((a, b) => a.at - b.at).slice(-MOST_PLACES), ...own]
 }
 
 /**
- * @param {any} holder an object with `geo_location`
- * @param {number} at
+ * @param {any} place with `lat` and `lng`, or nothing
+ * @param {string | undefined} time
  * @param {boolean} isOwn
  * @returns {Visit[]}
  */
-function visitOf(holder, at, isOwn) {
-  const place = holder?.geo_location ?? holder
+function visitOf(place, time, isOwn) {
   const isPlace = Number.isFinite(place?.lat) && Number.isFinite(place?.lng)
-  return isPlace ? [{ lat: place.lat, lng: place.lng, at, isOwn }] : []
+  return isPlace ? [{ lat: place.lat, lng: place.lng, at: time === undefined ? Number.NaN : Date.parse(time), isOwn }] : []
 }
 
 /**

@@ -39,6 +39,7 @@ export function caseQueue({ onFailure, onSuccess }) {
   let cases = []
   let page = 1
   let total = 0
+  let isComplete = true
   let isShown = false
   /** @type {string | undefined} */
   let chosen
@@ -60,6 +61,7 @@ export function caseQueue({ onFailure, onSuccess }) {
       if (turn !== asked) return
       cases = found.cases
       total = found.total
+      isComplete = found.complete !== false
       draw()
       if (hasFailed) onSuccess()
       hasFailed = false
@@ -72,7 +74,8 @@ export function caseQueue({ onFailure, onSuccess }) {
 
   function draw() {
     const isNarrowed = byId('status', HTMLSelectElement).value !== ''
-    part('queue-summary').textContent = `${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}`
+    part('queue-summary').textContent =
+      `${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}${isComplete ? '' : '; cases that were closed more than 30 days ago are missing'}`
     const pages = Math.max(1, Math.ceil(total / PAGE))
     part('pages').hidden = pages === 1
     part('page-number').textContent = `${page} of ${count(pages)}`

@@ -41,7 +41,12 @@ export function verdicts({ onFailure, onGiven }) {
     part('fraud-type-field').hidden = verdict !== 'CONFIRMED_FRAUD'
     part('verdict-news').textContent = ''
     press(key)
-    button('confirm-verdict').focus()
+    // A correction needs a reason, since others have acted on the first verdict.
+    const isCorrection = target.verdict !== null && target.verdict !== verdict
+    input('verdict-notes').required = isCorrection
+    part('notes-need').textContent = isCorrection ? '(a correction needs a reason)' : '(optional)'
+    if (isCorrection) input('verdict-notes').focus()
+    else button('confirm-verdict').focus()
   }
 
   /** @param {string} [key] the button that appears pressed */
@@ -65,7 +70,10 @@ export function verdicts({ onFailure, onGiven }) {
     const wasGiven = await send(transactionId, { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) })
     if (!wasGiven) return
     last = { transactionId, given, before }
-    if (target?.transactionId === transactionId) say(`Recorded as ${words(given)}.`, true)
+    if (target?.transactionId === transactionId) {
+      target = { transactionId, verdict: given }
+      say(`Recorded as ${words(given)}.`, true)
+    }
     onGiven()
   }
 
@@ -77,7 +85,10 @@ export function verdicts({ onFailure, onGiven }) {
     const notes = `Correction: ${words(given)} was given by mistake.`
     if (!(await send(transactionId, { verdict, notes }))) return
     last = undefined
-    if (target?.transactionId === transactionId) say(`Corrected: the verdict is now ${words(verdict)}.`, false)
+    if (target?.transactionId === transactionId) {
+      target = { transactionId, verdict }
+      say(`Corrected: the verdict is now ${words(verdict)}.`, false)
+    }
     onGiven()
   }
 

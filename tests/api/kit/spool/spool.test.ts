@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { diskFiles, type SpoolFile, type SpoolFiles } from '../../../../api/kit/spool/files.ts'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
@@ -58,6 +58,17 @@ test('after three late records in a row others are spooled at once, until Kafka 
   await expect.poll(() => spool.state.records, SOON).toBe(0)
   expect(facts.isAway).toBe(false)
   expect(logged()).toEqual({ a: ['1'], b: ['1'], c: ['1'], d: ['1'] })
+})
+
+test('records that are always spooled do not wait for Kafka, are sent once, and do not make it count as away', async () => {
+  const { facts, spool, stop, logged } = await spoolWorld()
+  const goOn = stop()
+  const always = { withinMs: 20_000, isAlwaysSpooled: true, isDurable: false }
+  for (const value of ['1', '2', '3', '4', '5']) expect(await facts.publishOrSpool(plain, `key-${value}`, value, always)).toBe('spooled')
+  expect(facts.isAway).toBe(false)
+  goOn()
+  await vi.waitFor(() => expect(spool.state.records).toBe(0), SOON)
+  expect(logged()).toEqual(Object.fromEntries(['1', '2', '3', '4', '5'].map((value) => [`key-${value}`, [value]])))
 })
 
 test('a record that Kafka never accepts is an error for the caller, and is dropped from the spool', async () => {

@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { FraudFeedback, TxnScored } from '../../../../schemas/fraud/types.ts'
 import { fraudFeaturesTable, SCORED_SELECTION, scoredOf } from '../../../../state/tables/fraud/features.ts'
 import { fraudFeedbackTable } from '../../../../state/tables/fraud/feedback.ts'
 import { readTransaction } from '../../../../state/tables/fraud/read-transaction.ts'
 import { fraudTransactionsTable } from '../../../../state/tables/fraud/transactions.ts'
+import { readUserTransactions } from '../../../../state/tables/fraud/user-transactions.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import type { Table } from '../../../../state/tables/table.ts'
 import { scored } from '../../../pipelines/fraud/scored.ts'
@@ -142,4 +144,43 @@ test('analysts find what shadow rules and challengers said', async () => {
   expect(await rowsOf(client, 'SELECT transaction_id, shadow_rules, challenger_payment_fraud FROM fraud_shadow')).toEqual([
     { transaction_id: 't1', shadow_rules: ['s'], challenger_payment_fraud: 0.75 },
   ])
+})
+
+test('the documented query gives features of the week before last with their labels', async () => {
+  const { client, score, judge } = await world()
+  const scoredAt = NOW - 10 * DAY
+  const event = (id: string, scored_at = scoredAt) => ({ ...scored(pay({ id, at: scored_at })), scored_at })
+  const verdict = (transaction_id: string, given: FraudFeedback['verdict'], at = NOW) => ({
+    ...VERDICT,
+    transaction_id,
+    verdict: given,
+    at,
+  })
+  await score(event('fraud'), event('unknown'), event('corrected'), event('suspicious'), event('young', NOW))
+  await judge(verdict('fraud', 'CONFIRMED_FRAUD'), verdict('corrected', 'CONFIRMED_FRAUD'), verdict('corrected', 'FALSE_POSITIVE', NOW + 1))
+  await judge(verdict('suspicious', 'SUSPICIOUS'))
+  const page = readFileSync(new URL('../../../../docs/services/fraud.md', import.meta.url), 'utf8')
+  const query = /```sql\n([\s\S]*?FROM fraud_features[\s\S]*?)```/.exec(page)?.[1]
+  expect(await rowsOf(client, `SELECT transaction_id, is_fraud, amount_usd FROM (${query}) ORDER BY transaction_id`)).toEqual([
+    { transaction_id: 'corrected', is_fraud: 0, amount_usd: 1 },
+    { transaction_id: 'fraud', is_fraud: 1, amount_usd: 1 },
+    { transaction_id: 'unknown', is_fraud: 0, amount_usd: 1 },
+  ])
+})
+
+test("a user's transactions of a period, newest first, each with its first answer", async () => {
+  const { client, score } = await world()
+  const payment = (id: string, user: string, at: number) => ({ ...scored(pay({ id, user, at })), scored_at: at + 5 })
+  const own = [payment('old', 'u9', NOW - 8 * DAY), payment('first', 'u9', NOW - DAY), payment('second', 'u9', NOW - HOUR)]
+  const again = { ...payment('second', 'u9', NOW - HOUR), decision: 'BLOCK' as const, scored_at: NOW }
+  await score(...own, again, payment('of another', 'u8', NOW - HOUR), payment('at the end', 'u9', NOW))
+  const found = await readUserTransactions(client, { userId: 'u9', from: NOW - 7 * DAY, to: NOW, limit: 10 })
+  expect(found.map(({ transaction_id, timestamp, decision }) => [transaction_id, timestamp, decision])).toEqual([
+    ['second', NOW - HOUR, own[2].decision],
+    ['first', NOW - DAY, own[1].decision],
+  ])
+  await score({ ...EVENT, request: { ...EVENT.request, payer: { ...EVENT.request.payer, user_id: 'u7' } } })
+  const [full] = await readUserTransactions(client, { userId: 'u7', from: NOW - DAY, to: NOW + DAY, limit: 10 })
+  expect(full).toMatchObject({ amount: 12.34, merchant_id: 'm', device_fp: 'd', place: { lat: 1.5, lng: -2 }, risk_score: 612 })
+  expect(await readUserTransactions(client, { userId: 'u9', from: NOW - 7 * DAY, to: NOW, limit: 1 })).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Reply } from '../../../../tools/demo/matches/client.ts'
+import type { DemoCaller, Reply } from '../../../../tools/demo/http/client.ts'
 import { personAt } from '../../../../tools/demo/matches/people.ts'
 import { perform } from '../../../../tools/demo/matches/play.ts'
 import { type DemoMatchEvent, demoMatches } from '../../../../tools/demo/matches/stream.ts'
@@ -11,10 +11,11 @@ async function performed(event: DemoMatchEvent, answer: (call: string) => Partia
   const calls: string[] = []
   const counts = new Map<string, number>()
   const client = {
-    async ask(userId: string, method: string, path: string) {
-      const call = `${method} ${path}`
+    async ask({ subject }: DemoCaller, method: string, path: string) {
+      expect(path).toMatch(/^\/v1\//)
+      const call = `${method} ${path.slice('/v1/'.length)}`
       calls.push(call)
-      expect(userId).toBe(ann.userId)
+      expect(subject).toBe(ann.userId)
       return { status: 200, code: '', body: {}, ...answer(call) }
     },
   }

@@ -14,34 +14,42 @@ export interface Reply {
   readonly body: any
 }
 
-/** Calls the API as any user, with tokens of the development key. */
+/** Whose token a request has. */
+export interface DemoCaller {
+  readonly subject: string
+  readonly scope?: string
+}
+
+/** Calls the API as anybody, with tokens of the development key. */
 export interface DemoClient {
-  ask(userId: string, method: string, path: string, body?: object): Promise<Reply>
+  /** @param path from the root */
+  ask(caller: DemoCaller, method: string, path: string, body?: object): Promise<Reply>
 }
 
 export async function demoClient(url: string, { home, issuer, audience }: DevelopmentAuth): Promise<DemoClient> {
   const key = await ensureDevelopmentKey(home)
   const tokens = new Map<string, { readonly text: string; readonly until: number }>()
 
-  async function tokenOf(subject: string): Promise<string> {
-    const known = tokens.get(subject)
+  async function tokenOf({ subject, scope }: DemoCaller): Promise<string> {
+    const name = `${subject} ${scope ?? ''}`
+    const known = tokens.get(name)
     const now = Date.now()
     if (known !== undefined && known.until > now) return known.text
-    const text = await mintToken(key, { subject, issuer, audience, lifetimeSeconds: TOKEN_SECONDS, now })
+    const text = await mintToken(key, { subject, scope, issuer, audience, lifetimeSeconds: TOKEN_SECONDS, now })
     // Half of the lifetime is left for clocks that differ.
-    tokens.set(subject, { text, until: now + (TOKEN_SECONDS * MS_PER_SECOND) / 2 })
+    tokens.set(name, { text, until: now + (TOKEN_SECONDS * MS_PER_SECOND) / 2 })
     return text
   }
 
   return {
-    async ask(userId, method, path, body) {
+    async ask(caller, method, path, body) {
       const headers = {
-        authorization: `Bearer ${await tokenOf(userId)}`,
+        authorization: `Bearer ${await tokenOf(caller)}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       }
       const init = { method, headers, body: body === undefined ? null : JSON.stringify(body), signal: AbortSignal.timeout(TIMEOUT_MS) }
       try {
-        const response = await fetch(`${url}/v1/${path}`, init)
+        const response = await fetch(`${url}${path}`, init)
         const text = await response.text()
         const answer = text === '' ? {} : JSON.parse(text)
         return { status: response.status, code: response.ok ? '' : String(answer.error), body: answer }

@@ -1,0 +1,69 @@
+import { z } from '@hono/zod-openapi'
+import { readUserTransactions, type UserTransaction } from '../../../state/tables/fraud/user-transactions.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { integerParameter } from '../../kit/parameters.ts'
+import { type BoundRoute, bind, defineRoute } from '../../kit/route.ts'
+
+const DAY_MS = 86_400_000
+/** Analysts compare a payment with those of the days around it. Longer periods are for ClickHouse itself. */
+const MAX_DAYS = 7
+const MAX_LISTED = 100
+const MAX_USER_ID = 50
+
+const TransactionInShort = z
+  .object({
+    transaction_id: z.string(),
+    timestamp: z.string().openapi({ example: '2026-01-15T12:00:00.000Z' }),
+    amount: z.number(),
+    currency: z.string(),
+    amount_usd: z.number(),
+    merchant_id: z.string().nullable(),
+    fingerprint_id: z.string().nullable(),
+    ip_address: z.string().nullable(),
+    geo_location: z.object({ lat: z.number(), lng: z.number() }).nullable(),
+    decision: z.string(),
+    risk_score: z.int(),
+  })
+  .openapi('TransactionInShort')
+
+export const userTransactionsRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/transactions',
+  operationId: 'listTransactionsOfUser',
+  summary: "List a user's transactions, newest first",
+  description: 'The transactions of up to 7 days, from ClickHouse. The newest ones may be missing for some seconds.',
+  auth: { kind: 'scope', scope: ['fraud:analyst', 'fraud:ops', 'internal', 'admin'] },
+  query: z.object({
+    user_id: z.string().min(1).max(MAX_USER_ID).openapi({ description: '`payer.user_id` of the transactions.', example: 'u1' }),
+    to: z.iso.datetime().optional().openapi({ description: 'The end of the period; default: now.', example: '2026-01-15T12:00:00.000Z' }),
+    days: integerParameter({ minimum: 1, maximum: MAX_DAYS, default: MAX_DAYS, description: 'The length of the period.' }),
+    limit: integerParameter({ minimum: 1, maximum: MAX_LISTED, default: MAX_LISTED, description: 'How many transactions to return.' }),
+  }),
+  answers: {
+    200: {
+      description: 'The transactions.',
+      schema: z.object({ transactions: z.array(TransactionInShort) }).openapi('TransactionsOfUser'),
+    },
+  },
+  errors: [],
+})
+
+export interface UserTransactionsDeps {
+  readonly tables: TableReader
+  /** Epoch ms. */
+  now(): number
+}
+
+export function userTransactions({ tables, now }: UserTransactionsDeps): BoundRoute {
+  return bind(userTransactionsRoute, async ({ query: { user_id: userId, to, days, limit } }) => {
+    const end = to === undefined ? now() : Date.parse(to)
+    const found = await readUserTransactions(tables, { userId, from: end - days * DAY_MS, to: end, limit })
+    return jsonAnswer(200, { transactions: found.map(inShort) }, PRIVATE)
+  })
+}
+
+function inShort({ timestamp, place, device_fp, ...rest }: UserTransaction): z.input<typeof TransactionInShort> {
+  return { ...rest, timestamp: new Date(timestamp).toISOString(), fingerprint_id: device_fp, geo_location: place }
+}

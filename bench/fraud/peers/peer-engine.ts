@@ -1,0 +1,9 @@
+import type { Facts } from '../../../schemas/fraud/rules/facts.ts'
+
+/** Another engine with the same rules. */
+export interface PeerEngine {
+  /** With its version. */
+  readonly name: string
+  /** Returns the ids of the rules that match, in any order. */
+  matches(facts: Facts): Promise<readonly string[]>
+}

@@ -1,0 +1,85 @@
+import { readRows, type TableReader } from '../reader.ts'
+
+/** A transaction of a user, in short. */
+export interface UserTransaction {
+  readonly transaction_id: string
+  /** Epoch ms. */
+  readonly timestamp: number
+  readonly amount: number
+  readonly currency: string
+  readonly amount_usd: number
+  readonly merchant_id: string | null
+  readonly device_fp: string | null
+  readonly ip_address: string | null
+  readonly place: { readonly lat: number; readonly lng: number } | null
+  readonly decision: string
+  readonly risk_score: number
+}
+
+export interface UserTransactionsQuery {
+  readonly userId: string
+  /** Epoch ms; the transaction's own time is from here on and before `to`. */
+  readonly from: number
+  readonly to: number
+  readonly limit: number
+}
+
+/** A transaction is scored at most this long after its own time, or before, where clocks differ. */
+const LATE_DAYS = 7
+
+/**
+ * The index of users skips what has none of the user's transactions, and the days bound what is searched. Of repeated
+ * answers the first one counts.
+ */
+const QUERY = `
+SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,
+  lat, lng, decision, risk_score
+FROM (
+  SELECT * FROM fraud_transactions
+  WHERE payer_user_id = {user:String}
+    AND scored_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') - INTERVAL 1 DAY
+    AND scored_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC') + INTERVAL ${LATE_DAYS} DAY
+  ORDER BY scored_at
+  LIMIT 1 BY transaction_id
+)
+WHERE timestamp >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND timestamp < fromUnixTimestamp64Milli({to:Int64}, 'UTC')
+ORDER BY timestamp DESC, transaction_id
+LIMIT {limit:UInt32}`
+
+type Row = [
+  id: string,
+  timestamp: number,
+  amount: number,
+  currency: string,
+  amountUsd: number,
+  merchant: string | null,
+  device: string | null,
+  ip: string | null,
+  lat: number | null,
+  lng: number | null,
+  decision: string,
+  riskScore: number,
+]
+
+/** Returns the transactions of a user in a period, newest first. The sink may not have written the last ones yet. */
+export async function readUserTransactions(
+  reader: TableReader,
+  { userId, from, to, limit }: UserTransactionsQuery,
+): Promise<UserTransaction[]> {
+  const rows = await readRows<Row>(reader, QUERY, { user: userId, from, to, limit })
+  return rows.map(
+    ([transaction_id, timestamp, amount, currency, amount_usd, merchant_id, device_fp, ip_address, lat, lng, decision, risk_score]) => ({
+      transaction_id,
+      timestamp,
+      amount,
+      currency,
+      amount_usd,
+      merchant_id,
+      device_fp,
+      ip_address,
+      place: lat === null || lng === null ? null : { lat, lng },
+      decision,
+      risk_score,
+    }),
+  )
+}

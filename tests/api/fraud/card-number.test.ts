@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { hasCardNumber } from '../../../api/fraud/score/card-number.ts'
+import '../../property-limit.ts'
+
+/** Test numbers that the card schemes publish. */
+const VISA = '4111111111111111'
+
+test.each([
+  ['one piece', VISA],
+  ['groups', '4111 1111 1111 1111'],
+  ['dashes', '4111-1111-1111-1111'],
+  ['a typographic dash and a no-break space', '4111\u20131111\u00a01111 1111'],
+  ['13 digits', '4222222222222'],
+  ['19 digits', '6304000000000000000'],
+  ['American Express', '3782 822463 10005'],
+  ['other numbers beside it', '12 4111 1111 1111 1111 12/29 123'],
+  ['words beside it', 'card:4111111111111111;exp'],
+  ['full-width digits', '\uff14111111111111111'],
+  ['a number', 4111111111111111],
+  ['a number that has lost digits', Number('6304000000000000123')],
+  ['a deep value', { a: [{ b: { c: [null, VISA] } }] }],
+  ['a name', { [VISA]: true }],
+])('finds a card number: %s', (_what, value) => {
+  expect(hasCardNumber(value)).toBe(true)
+})
+
+test.each([
+  ['a wrong check digit', '4111111111111112'],
+  ['12 digits', '411111111116'],
+  ['20 digits', '41111111111111111111'],
+  ['a token that contains digits', `a${VISA}`],
+  ['a token that ends in letters', `${VISA}f`],
+  ['a fraction', 41111111111.11111],
+  ['a greater number than cards have', 1e30],
+  ['nothing', { type: null, expires: true, digits: [], amount: 20 }],
+])('takes nothing else for one: %s', (_what, value) => {
+  expect(hasCardNumber(value)).toBe(false)
+})
+
+test('every number with a check digit is found, however it is grouped', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 12, maxLength: 18 }),
+      fc.array(fc.constantFrom('', '', ' ', '-', ' - '), { minLength: 18, maxLength: 18 }),
+      (digits, separators) => {
+        const number = [...digits, checkDigit(digits)]
+        expect(
+          hasCardNumber(
+            number
+              .map((digit, index) => `${digit}${separators[index] ?? ''}`)
+              .join('')
+              .replace(/\D+$/, ''),
+          ),
+        ).toBe(true)
+      },
+    ),
+  )
+})
+
+test('hashes are hardly ever taken for card numbers', () => {
+  const hashes = Array.from({ length: 20_000 }, (_, index) => createHash('sha256').update(String(index)).digest('hex'))
+  expect(hashes.filter(hasCardNumber)).toEqual([])
+})
+
+/** The digit that makes the sum a multiple of 10, computed from the left, unlike the code. */
+function checkDigit(digits: readonly number[]): number {
+  const sum = digits.reduce((total, digit, index) => {
+    const isDoubled = (digits.length - index) % 2 === 1
+    return total + (isDoubled ? [0, 2, 4, 6, 8, 1, 3, 5, 7, 9][digit] : digit)
+  }, 0)
+  return (10 - (sum % 10)) % 10
+}

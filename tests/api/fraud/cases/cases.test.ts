@@ -1,0 +1,286 @@
+import { expect, test } from 'vitest'
+import { caseFlow } from '../../../../schemas/fraud/cases/flow.ts'
+import { fraudFeedback } from '../../../../schemas/fraud/topics.ts'
+import type { FraudCase } from '../../../../schemas/fraud/types.ts'
+import { START } from '../../kit/harness.ts'
+import { casesApi } from './harness.ts'
+
+const CASE_ID = /^[1-9]\d{17,18}$/
+const DAY_MS = 24 * 3_600_000
+
+test('a transaction to review is a case in the list, which an analyst takes and closes', async () => {
+  const { send, reviewed } = await casesApi()
+  expect((await send('GET', 'cases')).body).toEqual({ cases: [], page: 1, limit: 20, total: 0, complete: true })
+  reviewed('t1')
+  const opened = {
+    case_id: expect.stringMatching(CASE_ID),
+    transaction_id: 't1',
+    user_id: 'u1',
+    risk_score: 612,
+    decision: 'REVIEW',
+    assigned_to: null,
+    status: 'OPEN',
+    fraud_type: null,
+    notes: '',
+    created_at: new Date(START).toISOString(),
+    updated_at: new Date(START).toISOString(),
+    resolved_at: null,
+    verdict: null,
+    triggered_rules: ['r1'],
+    risk_factors: [],
+    amount: 10,
+    currency: 'USD',
+    version: 1,
+  }
+  const { body: list } = await send('GET', 'cases')
+  expect(list).toEqual({ cases: [opened], page: 1, limit: 20, total: 1, complete: true })
+  const path = `cases/${list.cases[0].case_id}`
+
+  const taken = await send('PATCH', path, { body: { status: 'IN_REVIEW', assigned_to: 'ann', notes: 'mine' } })
+  expect([taken.status, taken.body]).toEqual([200, { ...opened, status: 'IN_REVIEW', assigned_to: 'ann', notes: 'mine', version: 2 }])
+  const closed = await send('PATCH', path, { body: { status: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card' } })
+  expect(closed.body).toMatchObject({ status: 'CONFIRMED_FRAUD', verdict: 'CONFIRMED_FRAUD', resolved_at: new Date(START).toISOString() })
+  const { status, body } = await send('GET', path)
+  expect([status, body.history.map(({ action, actor }: { action: string; actor: string }) => [action, actor])]).toEqual([
+    200,
+    [
+      ['opened', null],
+      ['changed', 'ann'],
+      ['verdict', 'ann'],
+    ],
+  ])
+  expect({ ...body, history: undefined }).toEqual({ ...closed.body, history: undefined })
+})
+
+test('lists are filtered by status and analyst, newest first, and paged', async () => {
+  const { send, reviewed, driver } = await casesApi()
+  for (let at = 0; at < 5; at++) {
+    driver.advanceWallClock(1)
+    reviewed(`t${at}`)
+  }
+  const listed = async (query: string) => {
+    const { body } = await send('GET', `cases?${query}`)
+    return [body.total, body.cases.map(({ transaction_id }: { transaction_id: string }) => transaction_id)]
+  }
+  const { body } = await send('GET', 'cases')
+  await send('PATCH', `cases/${body.cases[0].case_id}`, { body: { assigned_to: 'bob' } })
+  await send('PATCH', `cases/${body.cases[1].case_id}`, { body: { assigned_to: 'bob', status: 'ESCALATED' } })
+  expect(await listed('limit=2')).toEqual([5, ['t4', 't3']])
+  expect(await listed('limit=2&page=3')).toEqual([5, ['t0']])
+  expect(await listed('limit=2&page=4')).toEqual([5, []])
+  expect(await listed('status=OPEN')).toEqual([4, ['t4', 't2', 't1', 't0']])
+  expect(await listed('assigned_to=bob')).toEqual([2, ['t4', 't3']])
+  expect(await listed('assigned_to=bob&status=ESCALATED')).toEqual([1, ['t3']])
+  expect(await listed('assigned_to=cat')).toEqual([0, []])
+  expect((await send('GET', 'cases?page=101&limit=100')).body).toMatchObject({
+    error: 'invalid_request',
+    details: [{ path: 'query.page' }],
+  })
+})
+
+test.each([
+  [{}, 'body'],
+  [{ version: 1 }, 'body'],
+  [{ status: 'CLOSED' }, 'body.status'],
+  [{ assigned_to: '' }, 'body.assigned_to'],
+  [{ fraud_type: 'x'.repeat(51) }, 'body.fraud_type'],
+  [{ notes: 'x'.repeat(4_001) }, 'body.notes'],
+  [{ notes: 'x', priority: 1 }, 'body'],
+])('the change %o is refused at %s', async (body, path) => {
+  const { send, reviewed } = await casesApi()
+  reviewed('t1')
+  const { case_id } = (await send('GET', 'cases')).body.cases[0]
+  expect(await send('PATCH', `cases/${case_id}`, { body })).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', details: [{ path }] },
+  })
+})
+
+test.each([
+  [{ verdict: 'FRAUD' }, 'body.verdict'],
+  [{}, 'body.verdict'],
+  [{ verdict: 'SUSPICIOUS', evidence: Array(21).fill('e') }, 'body.evidence'],
+  [{ verdict: 'SUSPICIOUS', evidence: ['x'.repeat(501)] }, 'body.evidence[0]'],
+  [{ verdict: 'SUSPICIOUS', reporter: 'x'.repeat(201) }, 'body.reporter'],
+  [{ verdict: 'SUSPICIOUS', score: 1 }, 'body'],
+])('the feedback %o is refused at %s', async (body, path) => {
+  const { send } = await casesApi()
+  const reply = await send('POST', 'transactions/t1/feedback', { body })
+  expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
+})
+
+test('text with NUL is refused', async () => {
+  const { send } = await casesApi()
+  const reply = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'SUSPICIOUS', notes: 'a\0b' } })
+  expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
+})
+
+test('a forbidden transition, a missing note and another version are refused, with the case', async () => {
+  const { send, reviewed } = await casesApi()
+  reviewed('t1')
+  const { case_id } = (await send('GET', 'cases')).body.cases[0]
+  const change = (body: object) => send('PATCH', `cases/${case_id}`, { body })
+  await change({ status: 'FALSE_POSITIVE' })
+  expect(await change({ status: 'IN_REVIEW' })).toMatchObject({
+    status: 409,
+    body: { error: 'case_transition', case: { status: 'FALSE_POSITIVE' } },
+  })
+  expect(await change({ status: 'CONFIRMED_FRAUD' })).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', details: [{ path: 'body.notes' }] },
+  })
+  expect(await change({ notes: 'x', version: 1 })).toMatchObject({ status: 409, body: { error: 'version_conflict', case: { version: 2 } } })
+  expect(await change({ status: 'CONFIRMED_FRAUD', notes: 'chargeback', version: 2 })).toMatchObject({ status: 200, body: { version: 3 } })
+})
+
+test('unknown cases, and ids that are none, are 404', async () => {
+  const { send } = await casesApi()
+  for (const id of ['x', '0', '1', '9223372036854775807', '99999999999999999999']) {
+    expect(await send('GET', `cases/${id}`)).toMatchObject({ status: 404, body: { error: 'case_not_found' } })
+    expect(await send('PATCH', `cases/${id}`, { body: { notes: 'x' } })).toMatchObject({ status: 404, body: { error: 'case_not_found' } })
+  }
+})
+
+test.each([
+  [null, 401],
+  [{ sub: 'u' }, 403],
+  [{ sub: 'u', scope: 'fraud:ops internal' }, 403],
+  [{ sub: 'u', scope: 'fraud:analyst' }, 200],
+  [{ sub: 'u', scope: 'admin' }, 200],
+])('with the token %o the list of cases is %i', async (claims, status) => {
+  const { send } = await casesApi()
+  expect((await send('GET', 'cases', { claims })).status).toBe(status)
+})
+
+test('feedback closes the case of its transaction, and the reporter defaults to the caller', async () => {
+  const { send, reviewed, driver } = await casesApi()
+  reviewed('t1')
+  const { case_id } = (await send('GET', 'cases')).body.cases[0]
+  const body = { verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'n', evidence: ['e1'] }
+  expect(await send('POST', 'transactions/t1/feedback', { body })).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+  await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'o', reporter: 'bank' } })
+  expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([
+    { case_id, verdict: 'CONFIRMED_FRAUD', reporter: 'ann', evidence: ['e1'], notes: 'n' },
+    { case_id, verdict: 'FALSE_POSITIVE', reporter: 'bank', previous_verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card' },
+  ])
+  expect((await send('GET', 'cases?status=FALSE_POSITIVE')).body.total).toBe(1)
+  const { history } = (await send('GET', `cases/${case_id}`)).body
+  expect(history.at(-1)).toMatchObject({ actor: 'ann', reporter: 'bank', verdict: 'FALSE_POSITIVE', notes: 'o' })
+})
+
+test('feedback about a transaction without a case opens and closes one', async () => {
+  const { send, transaction, driver } = await casesApi()
+  transaction('t1')
+  const { status, body } = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'CONFIRMED_FRAUD' } })
+  expect([status, body]).toEqual([200, { status: 'recorded', case_id: expect.stringMatching(CASE_ID) }])
+  expect((await send('GET', `cases/${body.case_id}`)).body).toMatchObject({
+    decision: 'APPROVE',
+    risk_score: 12,
+    status: 'CONFIRMED_FRAUD',
+  })
+  expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ user_id: 'u1', device: 'd1', case_id: body.case_id }])
+})
+
+test('feedback waits for a transaction whose event is on its way, and for two seconds at most', async () => {
+  const { send, transaction, clock } = await casesApi()
+  const ask = () => send('POST', 'transactions/t1/feedback', { body: { verdict: 'SUSPICIOUS' } })
+  expect(await ask()).toMatchObject({ status: 404, body: { error: 'transaction_not_found' } })
+  expect(clock.waited).toBe(2_000)
+  clock.onPause = () => clock.waited >= 3_000 && transaction('t1')
+  expect((await ask()).status).toBe(200)
+  expect(clock.waited).toBe(3_000)
+})
+
+test('without ClickHouse, feedback about an unknown transaction is 503, and that about a case is recorded', async () => {
+  const { send, reviewed, tables } = await casesApi()
+  reviewed('t1')
+  tables.down = true
+  const ask = (id: string) => send('POST', `transactions/${id}/feedback`, { body: { verdict: 'SUSPICIOUS' } })
+  expect(await ask('t2')).toMatchObject({ status: 503, body: { error: 'unavailable' } })
+  expect((await ask('t1')).status).toBe(200)
+  const { status, body } = await send('GET', 'cases')
+  expect([status, body.total, body.complete]).toEqual([200, 1, true])
+  expect((await send('GET', 'cases?status=ESCALATED')).body).toMatchObject({ total: 1, complete: true })
+  expect((await send('GET', 'cases?status=FALSE_POSITIVE')).body).toMatchObject({ total: 0, complete: false })
+})
+
+test('repeated feedback gets the first answer and is published once', async () => {
+  const { send, transaction, driver } = await casesApi()
+  transaction('t1')
+  const body = { verdict: 'CONFIRMED_FRAUD' }
+  const first = await send('POST', 'transactions/t1/feedback', { body, key: 'k' })
+  expect(await send('POST', 'transactions/t1/feedback', { body, key: 'k' })).toEqual(first)
+  expect(driver.read(fraudFeedback)).toHaveLength(1)
+  const other = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'SUSPICIOUS' }, key: 'k' })
+  expect(other).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
+})
+
+/** Closes a case and waits until it has left the state. */
+async function archivedCase() {
+  const api = await casesApi()
+  const { send, reviewed, transaction, daysPass, tables, driver } = api
+  reviewed('t1')
+  transaction('t1')
+  const { case_id } = (await send('POST', 'transactions/t1/feedback', { body: { verdict: 'CONFIRMED_FRAUD' } })).body
+  const whole = driver.store('cases') as unknown as { get(key: string): FraudCase }
+  tables.archived.push({ ...whole.get('t1'), is_archived: true })
+  driver.read(fraudFeedback)
+  daysPass(30)
+  return { ...api, case_id }
+}
+
+test('a case that was closed 30 days ago comes from ClickHouse', async () => {
+  const { send, case_id, reviewed, tables } = await archivedCase()
+  expect((await send('GET', `cases/${case_id}`)).body).toMatchObject({ case_id, status: 'CONFIRMED_FRAUD', history: [{}, {}] })
+  reviewed('t2')
+  const transactions = async (query: string) =>
+    (await send('GET', `cases?${query}`)).body.cases.map(({ transaction_id }: { transaction_id: string }) => transaction_id)
+  expect(await transactions('')).toEqual(['t2'])
+  expect(await transactions('status=CONFIRMED_FRAUD')).toEqual(['t1'])
+  await send('POST', 'transactions/t2/feedback', { body: { verdict: 'CONFIRMED_FRAUD' } })
+  expect(await transactions('status=CONFIRMED_FRAUD')).toEqual(['t2', 't1'])
+  expect(await transactions('status=CONFIRMED_FRAUD&limit=1&page=2')).toEqual(['t1'])
+  expect(await transactions('status=OPEN')).toEqual([])
+  tables.down = true
+  expect(await send('GET', `cases/${case_id}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
+})
+
+test.each(['feedback', 'change'] as const)('a late %s brings an archived case back, which is still the only one', async (way) => {
+  const { send, case_id, driver } = await archivedCase()
+  const answer =
+    way === 'feedback'
+      ? await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'chargeback withdrawn' } })
+      : await send('PATCH', `cases/${case_id}`, { body: { status: 'FALSE_POSITIVE', notes: 'chargeback withdrawn' } })
+  expect(answer).toMatchObject({ status: 200, body: { case_id } })
+  const { body } = await send('GET', 'cases')
+  expect(body.cases).toMatchObject([{ case_id, status: 'FALSE_POSITIVE' }])
+  expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([
+    { case_id, verdict: 'FALSE_POSITIVE', previous_verdict: 'CONFIRMED_FRAUD', previous_at: START },
+  ])
+})
+
+test('a case that leaves the state between look-up and decision is brought back, too', async () => {
+  const { send, case_id, redis } = await archivedCase()
+  // The view still shows the case, as it does for a moment.
+  const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
+  redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:txn:t1`, value: JSON.stringify(place) }])
+  const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+})
+
+test('while the view is being built, cases are not ready', async () => {
+  const { send, redis } = await casesApi()
+  redis.flush()
+  for (const path of ['cases', `cases/${1n << 41n}`])
+    expect(await send('GET', path)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+  const reply = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'SUSPICIOUS' } })
+  expect(reply).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+})
+
+test('feedback of a transaction that is younger than a month asks for no archived case', async () => {
+  const { send, transaction, tables } = await casesApi()
+  transaction('young', START - 28 * DAY_MS)
+  tables.archived.push({ transaction: { transaction_id: 'young' } } as FraudCase)
+  const { status } = await send('POST', 'transactions/young/feedback', { body: { verdict: 'SUSPICIOUS' } })
+  expect(status).toBe(200)
+})

@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest'
+import { ENRICHMENT_MS } from '../../../api/fraud/profiles/entity-profiles.ts'
+import { ANSWER_MS } from '../../../api/fraud/score/kept-answers.ts'
+import { LOG_MS } from '../../../api/fraud/score/score-log.ts'
+import { MODELS_MS } from '../../../api/fraud/score/scorer.ts'
+import { STAGES } from '../../../api/fraud/score/stages.ts'
+import { ApiError } from '../../../api/kit/errors.ts'
+import { DEFAULT_POLICY } from '../../../schemas/fraud/decision/policy.ts'
+import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
+import { answerBytes, answerFromBytes, answerKey } from '../../../state/views/fraud/kept-answers.ts'
+import { pay } from '../../schemas/fraud/payments.ts'
+import { LOW_RISK, scoreWorld } from './score-world.ts'
+
+function rule(rule_id: string, action: 'REVIEW' | 'BLOCK' | 'STEP_UP' | 'APPROVE', condition: string, mode: 'live' | 'shadow' = 'live') {
+  return { ...SEEDED_RULES[0], rule_id, name: rule_id, action, condition, mode, priority: 1 }
+}
+
+function worldWithModels() {
+  const world = scoreWorld()
+  world.state.outcome = LOW_RISK
+  return world
+}
+
+test('an ordinary payment is approved, kept and logged once, and every stage is measured', async () => {
+  const world = worldWithModels()
+  const request = pay({ id: 't1', device: 'd1' })
+  const { scored, isRepeat } = await world.score(request)
+  expect(isRepeat).toBe(false)
+  expect(scored).toMatchObject({ decision: 'APPROVE', degraded: [], risk_score: 145, ruleset_version: 7, request_id: 'request-1' })
+  expect(scored.ml_scores).toEqual({ evaluated: true, ...LOW_RISK.scores })
+  expect(scored.features).toMatchObject({ user_velocity_1h: 0, device_velocity_1h: 0, ip_velocity_1h: null })
+  expect(world.logged).toEqual([scored])
+  expect(await world.answers.find('t1')).toEqual(scored)
+  // The route measures the first and the last one.
+  expect(new Set(world.stages)).toEqual(new Set(STAGES.filter((stage) => stage !== 'validation' && stage !== 'total')))
+})
+
+test.each([
+  ['Redis', 'redis', ['profiles', 'answers']],
+  ['the models', 'models', ['models']],
+  ['the log', 'log', ['log']],
+] as const)('without %s the answer names what is away', async (_what, part, degraded) => {
+  for (const presence of ['fails', 'hangs'] as const) {
+    const world = worldWithModels()
+    world.state[part] = presence
+    const { scored } = await world.scoreWithin(pay(), 100)
+    expect([presence, scored.decision, scored.degraded]).toEqual([presence, 'APPROVE', degraded])
+  }
+})
+
+test.each([
+  ['redis', 2 * ANSWER_MS + ENRICHMENT_MS],
+  ['models', MODELS_MS],
+  ['log', LOG_MS],
+] as const)('%s hangs: the answer comes within the time limits of the stages', async (part, limitMs) => {
+  const world = worldWithModels()
+  world.state[part] = 'hangs'
+  expect((await world.scoreWithin(pay(), 200)).tookMs).toBe(limitMs)
+})
+
+test('everything is away at once: rules still decide, in less than 100 ms', async () => {
+  const world = scoreWorld({ rules: [rule('r1', 'REVIEW', 'txn.amount > 50')] })
+  Object.assign(world.state, { redis: 'hangs', models: 'hangs', log: 'hangs', isStale: { blocklist: true, settings: true } })
+  const { scored, tookMs } = await world.scoreWithin(pay({ amount: 60 }), 100)
+  expect(tookMs).toBeLessThan(100)
+  expect(scored).toMatchObject({ decision: 'REVIEW', triggered_rules: ['r1'] })
+  expect(scored.degraded).toEqual(['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'])
+  expect(world.losses).toHaveLength(1)
+})
+
+test('without the profile of the user, amounts from 1,000 USD are reviewed, and small ones approved', async () => {
+  const world = worldWithModels()
+  world.state.view = 'cleared'
+  const large = await world.score(pay({ amount: 1_000 }))
+  expect(large.scored).toMatchObject({ decision: 'REVIEW', reason: 'default_profile', degraded: ['profiles'] })
+  expect((await world.score(pay({ amount: 99 }))).scored).toMatchObject({ decision: 'APPROVE', degraded: ['profiles'] })
+  world.state.view = 'caught up'
+  expect((await world.score(pay({ amount: 1_000 }))).scored).toMatchObject({ decision: 'APPROVE', degraded: [] })
+})
+
+test('scores that are no probabilities count as none', async () => {
+  const world = worldWithModels()
+  world.state.outcome = { ...LOW_RISK, scores: { ...LOW_RISK.scores, payment_fraud: Number.NaN } }
+  const { scored } = await world.score(pay())
+  expect(scored).toMatchObject({ degraded: ['models'], risk_score: 0, ml_scores: { evaluated: false, payment_fraud: 0 } })
+})
+
+test('the policy that was set with the models decides', async () => {
+  const world = worldWithModels()
+  world.state.outcome = { ...LOW_RISK, policy: { ...DEFAULT_POLICY, version: 3, thresholds: { review: 100, block: 850 } } }
+  expect((await world.score(pay())).scored).toMatchObject({ decision: 'REVIEW', policy_version: 3 })
+  world.state.outcome = undefined
+  expect((await world.score(pay())).scored).toMatchObject({ decision: 'APPROVE', policy_version: 0 })
+})
+
+test('an entity on the blocklist is blocked, and nothing further runs', async () => {
+  const world = worldWithModels()
+  world.state.blocked = ({ device }) => (device.fingerprint_id === 'd1' ? 'DEVICE' : undefined)
+  const { scored } = await world.score(pay({ id: 't1', device: 'd1', amount: 12 }))
+  expect(scored).toMatchObject({ decision: 'BLOCK', risk_score: 1_000, reason: 'blocklist_hit', triggered_rules: [], degraded: [] })
+  expect(scored.features).toMatchObject({ amount_usd: 12, user_velocity_1h: null })
+  expect(scored.ml_scores.evaluated).toBe(false)
+  expect(world.state.calls).toEqual(['keep-answer'])
+  expect(world.logged).toEqual([scored])
+})
+
+test('a repeated request gets the first answer, and its event is logged again', async () => {
+  const world = worldWithModels()
+  const request = pay({ id: 't1', amount: 12.34, place: [52.5, 13.4] })
+  const first = await world.score(request)
+  world.state.outcome = undefined
+  const again = await world.score(structuredClone(request))
+  expect(again).toEqual({ scored: first.scored, isRepeat: true })
+  expect(world.logged).toEqual([first.scored, first.scored])
+})
+
+test('another request with the same transaction_id is a conflict, also while the first one is being scored', async () => {
+  const world = worldWithModels()
+  const first = world.score(pay({ id: 't1', amount: 1 }))
+  const second = world.score(pay({ id: 't1', amount: 2 }))
+  expect((await first).scored.request.amount).toBe(1)
+  const refusal = await second.catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(ApiError)
+  expect((refusal as ApiError).definition.code).toBe('idempotency_conflict')
+  await expect(world.score(pay({ id: 't1', amount: 2 }))).rejects.toThrow('was used for a different request')
+  expect(world.logged).toHaveLength(1)
+})
+
+test('of two answers to the same request at once, the first one wins', async () => {
+  const world = worldWithModels()
+  const request = pay({ id: 't1' })
+  const [one, other] = await Promise.all([world.score(request), world.score(request)])
+  expect(other.scored).toEqual(one.scored)
+  expect(world.logged).toEqual([one.scored, one.scored])
+})
+
+test('a repeated request of an entity that was blocklisted since then is blocked, from then on', async () => {
+  const world = worldWithModels()
+  const request = pay({ id: 't1' })
+  expect((await world.score(request)).scored.decision).toBe('APPROVE')
+  world.state.blocked = () => 'USER'
+  const blocked = await world.score(request)
+  expect(blocked.scored).toMatchObject({ decision: 'BLOCK', reason: 'blocklist_hit' })
+  expect(await world.score(request)).toEqual({ scored: blocked.scored, isRepeat: true })
+  expect(await world.answers.find('t1')).toEqual(blocked.scored)
+  world.state.blocked = undefined
+  expect((await world.score(request)).scored.decision).toBe('BLOCK')
+})
+
+test('an answer that another version of the service has kept is replaced', async () => {
+  const world = worldWithModels()
+  const { scored } = await world.score(pay({ id: 't1' }))
+  const bytes = answerBytes(scored)
+  bytes[1] ^= 0xff
+  world.held.set(answerKey('t1'), bytes)
+  expect((await world.score(pay({ id: 't1' }))).isRepeat).toBe(false)
+  expect(answerFromBytes(world.held.get(answerKey('t1'))!)).toBeDefined()
+})
+
+test('shadow rules change nothing, and the strongest factors are named', async () => {
+  const rules = [
+    rule('stop', 'BLOCK', 'txn.amount > 1'),
+    rule('look', 'REVIEW', 'txn.amount > 2'),
+    rule('ask', 'STEP_UP', 'txn.amount > 3'),
+    rule('trust', 'APPROVE', 'txn.amount > 4'),
+    rule('draft', 'BLOCK', 'txn.amount > 5', 'shadow'),
+  ]
+  const world = scoreWorld({ rules })
+  world.state.outcome = { ...LOW_RISK, factors: [0.7, 0.4, 0.2].map((contribution) => ({ factor: `f${contribution}`, contribution })) }
+  const { scored } = await world.score(pay({ amount: 10 }))
+  expect(scored).toMatchObject({
+    decision: 'BLOCK',
+    risk_score: 850,
+    triggered_rules: ['stop', 'ask', 'look', 'trust'],
+    shadow_rules: ['draft'],
+  })
+  expect(scored.risk_factors).toEqual([
+    { factor: 'rule:stop', contribution: 0.85 },
+    { factor: 'f0.7', contribution: 0.7 },
+    { factor: 'rule:look', contribution: 0.6 },
+    { factor: 'f0.4', contribution: 0.4 },
+    { factor: 'rule:ask', contribution: 0.3 },
+  ])
+})

@@ -1,0 +1,48 @@
+import { apiTarget } from '../../config.ts'
+import type { DemoClient } from '../http/client.ts'
+import { type Count, playRequests } from '../http/play-requests.ts'
+import { servedClient } from '../http/served.ts'
+import type { DemoService } from '../service.ts'
+import { judgeOne } from './analyst.ts'
+import { type DemoPayment, demoPayments } from './stream.ts'
+
+/** Payments per second. */
+const GREATEST_RATE = 5
+/** The analyst of the demo judges a case after this many payments, about every 40 seconds. */
+const PAYMENTS_PER_VERDICT = 200
+
+const GATEWAY = { subject: 'demo-payments', scope: 'internal' }
+
+/** Payments of generated people, of which some are fraudulent, and an analyst who judges some of the cases. */
+export const fraudDemo: DemoService = {
+  name: 'fraud',
+  async play(session, { rate, seed, endAt }) {
+    const client = await servedClient(session, {
+      url: apiTarget(),
+      what: 'fraud scoring',
+      endAt,
+      ask: (api) => api.ask(GATEWAY, 'GET', '/api/v1/transactions/demo'),
+      isServed: ({ status, code }) => status === 200 || code === 'transaction_not_found',
+    })
+    if (client === undefined) return
+    // The API may have become ready long after the command was started.
+    const { next } = demoPayments({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
+    let payments = 0
+    await playRequests(session, {
+      next,
+      async perform(payment, count) {
+        await pay(client, payment, count)
+        if (++payments % PAYMENTS_PER_VERDICT === 0) await judgeOne(client, count)
+      },
+      endAt,
+    })
+  },
+}
+
+/** Has a payment scored, and counts the decision. A payment that nobody scores is not repeated. */
+export async function pay(client: DemoClient, { body, pattern }: DemoPayment, count: Count): Promise<void> {
+  const reply = await client.ask(GATEWAY, 'POST', '/api/v1/transactions/score', body)
+  if (reply.code !== '') return count(reply.code)
+  const decision = String(reply.body.decision).toLowerCase()
+  count(pattern === undefined ? decision : `fraud ${decision}`)
+}

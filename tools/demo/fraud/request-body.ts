@@ -1,0 +1,23 @@
+import type { FraudRequest } from '../../../schemas/fraud/types.ts'
+
+type Part = Readonly<Record<string, unknown>>
+
+/** Returns the body of a scoring request, without what is missing. */
+export function requestBody({ timestamp, device, payer, payee, payment_instrument, session, ...rest }: FraudRequest) {
+  const { lat, lng, ...identity } = device
+  const place = lat === null || lng === null ? {} : { geo_location: { lat, lng } }
+  return {
+    ...rest,
+    timestamp: new Date(timestamp).toISOString(),
+    // E-mail addresses and phone numbers of people who do not exist would say nothing.
+    payer: present({ user_id: payer.user_id, account_age_days: payer.account_age_days, country: payer.country }),
+    payee: present({ ...payee }),
+    payment_instrument: present({ ...payment_instrument }),
+    device: { ...present(identity), ...place },
+    session: present({ ...session }),
+  }
+}
+
+function present(part: Part): Part {
+  return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== null))
+}
