@@ -46,10 +46,10 @@ const MAX_HASH = 2 ** 64
 /** Transactions without a verdict count as normal: most never get one. */
 const SCORES_QUERY = `
 WITH labels AS (
-  SELECT transaction_id, argMax(verdict, at) AS verdict FROM fraud_feedback FINAL
+  SELECT transaction_id, argMax(verdict, at) AS label FROM fraud_feedback FINAL
   WHERE verdict != 'SUSPICIOUS' AND at > now() - INTERVAL ${DAYS} DAY GROUP BY transaction_id
 )
-SELECT scored.1 AS model, avg(scored.2), countIf(labels.verdict = 'CONFIRMED_FRAUD'), countIf(labels.verdict != 'CONFIRMED_FRAUD')
+SELECT scored.1 AS model, avg(scored.2), countIf(labels.label = 'CONFIRMED_FRAUD'), countIf(labels.label != 'CONFIRMED_FRAUD')
 FROM (
   SELECT transaction_id, arrayJoin([${SCORES.map((name) => `('${name}', ${name})`).join(', ')}]) AS scored
   FROM fraud_transactions FINAL
