@@ -157,7 +157,10 @@ export class SpoolingPublisher implements SpoolingFacts {
     const others = this.#waiting.get(line)
     if (others === undefined) this.#waiting.set(line, new Set([waiting]))
     else others.add(waiting)
-    if (wait === 'spool') return this.#spoolLine(line)
+    if (wait === 'spool') {
+      this.#spoolLine(line)
+      return
+    }
     waiting.cancelTimer = this.#deps.runtime.setTimer(wait, () => {
       this.#absence.late(lane)
       this.#spoolLine(line)

@@ -124,6 +124,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason) => void losses.push(reason), setTimer: runtime.setTimer }),
     ipFactsOf: () => NO_IP_FACTS,
     observe: (stage) => void stages.push(stage),
+    observer: { scored: () => undefined },
   })
 
   /** Scores while the time passes, one ms per turn, for at most `withinMs`. */
