@@ -98,6 +98,11 @@ export const fraudErrors = defineErrors({
     when: 'this process runs as many back-tests as it may; `Retry-After` says when to try again',
     message: 'Too many back-tests are running. Try again shortly.',
   },
+  model_not_found: {
+    status: 404,
+    when: 'neither the shipped models nor those of FRAUD_MODELS_DIR contain this model in this version',
+    message: 'There is no such model.',
+  },
   no_challenger: {
     status: 409,
     when: 'no models are on trial',

@@ -14,7 +14,9 @@ import { fraudErrors } from './errors.ts'
 import { openPersonalHashes } from './hash-key.ts'
 import { openIpFacts } from './ip/ip-facts.ts'
 import { listsPart } from './lists/part.ts'
-import { NO_MODELS } from './no-models.ts'
+import { modelAssignments } from './models/assignment.ts'
+import { openModels } from './models/open.ts'
+import { modelsPart } from './models/part.ts'
 import type { FraudPart } from './part.ts'
 import { entityProfiles } from './profiles/entity-profiles.ts'
 import { profilesPart } from './profiles/part.ts'
@@ -44,7 +46,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const measures = scoreMeasures(metrics.registry, log)
   const [settings, blocklist] = await Promise.all([openSettingsInForce(deps), openBlocklist(deps)])
   const changeSettings = settingsCommands(deps.commands, settings)
-  const models = NO_MODELS
+  const models = openModels({ settings, modelsDir: deps.modelsDir, log, registry: metrics.registry })
   const inForce = [settings, blocklist, models]
 
   const profiles = entityProfiles({
@@ -73,6 +75,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     rulesPart({ ...deps, settings, changeSettings }),
     snoozesPart({ settings, changeSettings, hashes, now }),
     listsPart({ settings, changeSettings }),
+    modelsPart({ ...deps, models, settings, assignments: modelAssignments(changeSettings) }),
     casesPart({ ...deps, pause: setTimeout, findTransaction }),
     deskPart(deps),
     openBacktest({ ...deps, settings }),

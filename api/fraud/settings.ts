@@ -31,6 +31,10 @@ export const fraudSettings = settingsFragment({
     FRAUD_COUNTRY_DATABASE: documented(z.string().optional(), 'MaxMind DB file with the countries of IP addresses', 'bundled'),
     FRAUD_VPN_NETWORKS: documented(z.string().optional(), networks('VPNs')),
     FRAUD_TOR_NETWORKS: documented(z.string().optional(), networks('Tor exits')),
+    FRAUD_MODELS_DIR: documented(
+      z.string().optional(),
+      'folder with models of your own (ONNX files and manifests), the same on all APIs; the shipped models are always there',
+    ),
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(
       flag.prefault('0'),
@@ -49,6 +53,7 @@ export const fraudSettings = settingsFragment({
     hashKey: env.FRAUD_HASH_KEY,
     /** Undefined: every caller needs a token or a certificate. */
     gateways: env.SCORE_GATEWAYS,
+    modelsDir: env.FRAUD_MODELS_DIR,
     answersKeptMs: env.SCORE_ANSWER_HOURS * HOUR_MS,
     ipSources: {
       countries: env.FRAUD_COUNTRY_DATABASE,

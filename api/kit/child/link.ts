@@ -27,7 +27,10 @@ export interface ChildOptions {
   onLine(line: string): void
 }
 
-/** Starts a child process with a pipe of frames and without this one's environment, which holds secrets. It ends by itself when this process does. */
+/**
+ * Starts a child process with a pipe of frames and without this one's environment, which holds secrets. It ends by
+ * itself when this process does.
+ */
 export function startChild({ file, onLine }: ChildOptions): ChildLink {
   const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
   const pipe = child.stdio[CHILD_PIPE] as Duplex

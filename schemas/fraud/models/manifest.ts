@@ -32,11 +32,6 @@ export interface ModelManifest {
   readonly alone: AloneThresholds
 }
 
-/** A manifest that cannot be used. The message says why. */
-export class ManifestError extends Error {
-  override readonly name = 'ManifestError'
-}
-
 const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
 const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
 const SHA256 = /^[0-9a-f]{64}$/
@@ -45,18 +40,18 @@ const VECTORS = { least: 4, most: 1_000 }
 
 /**
  * Reads a manifest.
- * @throws ManifestError that names the first field that is wrong
+ * @throws Error that names the first field that is wrong
  */
 export function parseManifest(text: string): ModelManifest {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new ManifestError('The manifest is not JSON.')
+    throw new Error('The manifest is not JSON.')
   }
-  if (typeof value !== 'object' || value === null) throw new ManifestError('The manifest is not an object.')
+  if (typeof value !== 'object' || value === null) throw new Error('The manifest is not an object.')
   const manifest = value as ModelManifest
-  for (const [isRight, fault] of checksOf(manifest)) if (!isRight) throw new ManifestError(fault)
+  for (const [isRight, fault] of checksOf(manifest)) if (!isRight) throw new Error(fault)
   return manifest
 }
 

@@ -5,6 +5,7 @@ import * as desk from '../../../api/fraud/desk/routes.ts'
 import { userTransactionsRoute } from '../../../api/fraud/desk/user-transactions.ts'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import * as listRoutes from '../../../api/fraud/lists/routes.ts'
+import * as modelRoutes from '../../../api/fraud/models/routes.ts'
 import * as profileRoutes from '../../../api/fraud/profiles/routes.ts'
 import * as ruleStatsRoutes from '../../../api/fraud/rule-stats/routes.ts'
 import * as ruleRoutes from '../../../api/fraud/rules/routes.ts'
@@ -23,6 +24,7 @@ const DEFINITIONS: readonly Readonly<Record<string, unknown>>[] = [
   profileRoutes,
   blocklistRoutes,
   casesRoutes,
+  modelRoutes,
   desk,
   backtestRoutes,
   ruleStatsRoutes,

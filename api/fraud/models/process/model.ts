@@ -39,7 +39,7 @@ const WARM_ROUNDS = 20
 /**
  * Loads a model and lets it repeat its vectors.
  * @param sha256 expected hash of the ONNX file; default: the manifest's
- * @throws ModelRefused, ManifestError
+ * @throws ModelRefused; Error for an unusable manifest
  */
 export async function loadModel(manifestPath: string, sha256?: string): Promise<LoadedModel> {
   const manifest = parseManifest(await readFile(manifestPath, 'utf8'))

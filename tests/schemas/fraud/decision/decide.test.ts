@@ -7,6 +7,15 @@ import type { RuleAction } from '../../../../schemas/fraud/rules/rule.ts'
 /** Thresholds that a weighted sum reaches without the models' own, so that each can be tested apart. */
 const POLICY: Policy = { ...DEFAULT_POLICY, alone: { account_takeover: {}, payment_fraud: {}, money_laundering: {} } }
 
+const WITH_ALONE: Policy = {
+  ...DEFAULT_POLICY,
+  alone: {
+    account_takeover: { medium: 0.7, high: 0.9, critical: 0.99 },
+    payment_fraud: { medium: 0.7, high: 0.9, critical: 0.99 },
+    money_laundering: { medium: 0.7, high: 0.9 },
+  },
+}
+
 const scoresOf = (account_takeover: number, payment_fraud: number, money_laundering: number): ModelScores => ({
   account_takeover,
   payment_fraud,
@@ -69,7 +78,7 @@ test.each([
   [scoresOf(0, 0, 1), 600, 'REVIEW'],
   [scoresOf(0.99, 0.99, 0.99), 990, 'BLOCK'],
 ])('one model alone raises the score to its level: %j gives %i, %s', (scores, risk_score, decision) => {
-  expect(verdictOf({ scores }, DEFAULT_POLICY)).toMatchObject({ risk_score, decision })
+  expect(verdictOf({ scores }, WITH_ALONE)).toMatchObject({ risk_score, decision })
 })
 
 test('a blocklisted entity is BLOCK with 1000, whatever else is known', () => {

@@ -1,0 +1,18 @@
+/** A share that stands for none, because the index takes logarithms. */
+const LEAST_SHARE = 1e-4
+
+/**
+ * Returns the population stability index of two histograms with the same bins: the sum of (p − q) ln(p / q) over their
+ * shares. Below 0.1 nothing has changed, and from 0.2 on the distribution has clearly changed.
+ * @returns null if one of them is empty
+ */
+export function stabilityIndex(before: readonly number[], now: readonly number[]): number | null {
+  const totalBefore = before.reduce((sum, count) => sum + count, 0)
+  const totalNow = now.reduce((sum, count) => sum + count, 0)
+  if (totalBefore === 0 || totalNow === 0) return null
+  return before.reduce((index, count, bin) => {
+    const q = Math.max(LEAST_SHARE, count / totalBefore)
+    const p = Math.max(LEAST_SHARE, now[bin] / totalNow)
+    return index + (p - q) * Math.log(p / q)
+  }, 0)
+}

@@ -1,0 +1,71 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { fraudErrors } from '../errors.ts'
+import { OPERATORS } from '../operators.ts'
+import { AssignmentSchema, ModelsSchema, ReportSchema, VersionsSchema } from './model.ts'
+
+export const modelsRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/models',
+  operationId: 'readFraudModels',
+  summary: 'Get the models in force and those that could be',
+  description: 'A model is available on this process if its manifest can be read.',
+  auth: OPERATORS,
+  answers: { 200: { description: 'The models.', schema: ModelsSchema } },
+  errors: [errors.not_ready],
+})
+
+export const modelReportRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/models/report',
+  operationId: 'readFraudModelReport',
+  summary: 'See how well the models do',
+  description:
+    'Over the last 30 days, from an even sample of at most a million transactions. A transaction counts as fraud if its newest verdict says so, and otherwise as normal. Drift compares the last day with the 29 days before.',
+  auth: OPERATORS,
+  answers: { 200: { description: 'The report.', schema: ReportSchema } },
+  errors: [errors.unavailable],
+})
+
+export const challengerRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/models/challenger',
+  operationId: 'setFraudChallenger',
+  summary: 'Put models on trial, or end the trial',
+  description:
+    'The challenger scores 5 % of the transactions, by a hash of transaction_id, without effect on decisions. Models that the body does not name are those of the champion. `versions: null` ends the trial.',
+  auth: OPERATORS,
+  idempotent: true,
+  body: z.object({ versions: VersionsSchema.nullable() }).openapi('FraudChallengerBody'),
+  bodyExample: { versions: { payment_fraud: '2' } },
+  answers: { 200: { description: 'The models after the change.', schema: AssignmentSchema } },
+  errors: [fraudErrors.model_not_found, fraudErrors.no_challenger, errors.not_ready],
+})
+
+export const promoteRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/models/promote',
+  operationId: 'promoteFraudChallenger',
+  summary: 'Make the challenger the champion',
+  description:
+    'Possible after a trial of 7 days. The thresholds of the challenger come into force with it. `force` needs the scope `admin`, and the audit shows it.',
+  auth: OPERATORS,
+  idempotent: true,
+  body: z.object({ force: z.boolean().optional() }).openapi('FraudPromoteBody'),
+  bodyExample: {},
+  answers: { 200: { description: 'The models after the change.', schema: AssignmentSchema } },
+  errors: [fraudErrors.no_challenger, fraudErrors.challenger_too_young, errors.forbidden, errors.not_ready],
+})
+
+export const rollBackModelsRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/models/rollback',
+  operationId: 'rollBackFraudModels',
+  summary: 'Restore the champion before the last one',
+  description: 'Its policy is restored with it, as a new version.',
+  auth: OPERATORS,
+  idempotent: true,
+  answers: { 200: { description: 'The models after the change.', schema: AssignmentSchema } },
+  errors: [fraudErrors.no_previous_models, errors.not_ready],
+})
