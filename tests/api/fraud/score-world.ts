@@ -1,5 +1,6 @@
 import type { ModelOutcome, ModelScorer } from '../../../api/fraud/in-force.ts'
 import { entityProfiles } from '../../../api/fraud/profiles/entity-profiles.ts'
+import type { ScoredActivity } from '../../../api/fraud/rule-stats/activity.ts'
 import { keptAnswers } from '../../../api/fraud/score/kept-answers.ts'
 import { scoreLog } from '../../../api/fraud/score/score-log.ts'
 import { scorer } from '../../../api/fraud/score/scorer.ts'
@@ -33,6 +34,8 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const held = new Map<string, Buffer>()
   const logged: TxnScored[] = []
   const losses: string[] = []
+  /** What the statistics of rules and the guard learn of. */
+  const observed: ScoredActivity[] = []
   const stages: Stage[] = []
   const state = {
     redis: 'works' as Presence,
@@ -123,7 +126,6 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     answers,
     log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason) => void losses.push(reason), setTimer: runtime.setTimer }),
     ipFactsOf: () => NO_IP_FACTS,
-    observer: { scored: () => undefined },
     observe: (stage) => void stages.push(stage),
   })
 
@@ -150,6 +152,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     held,
     logged,
     losses,
+    observed,
     stages,
     answers,
     score: (request: FraudRequest) => score(request, 'request-1'),

@@ -10,7 +10,9 @@ const PAYMENTS_PER_DAY = 120
 /** Terminals of this number and below are compromised in the second half of every month. */
 const COMPROMISED = 1
 
-/** Writes payments of some days as the public data set has them: high amounts, and compromised terminals, are frauds. */
+/**
+ * Writes payments of some days as the public data set has them: high amounts, and compromised terminals, are frauds.
+ */
 export function recordingOf(days: number): string {
   const random = seededRandom(3)
   const rows = Array.from({ length: days * PAYMENTS_PER_DAY }, (_, id) => {

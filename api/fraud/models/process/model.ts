@@ -18,7 +18,7 @@ export interface LoadedModel {
 }
 
 /** A model that must not be used. The message says why. */
-export class ModelRefused extends Error {
+class ModelRefused extends Error {
   override readonly name = 'ModelRefused'
 }
 
