@@ -127,6 +127,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason) => void losses.push(reason), setTimer: runtime.setTimer }),
     ipFactsOf: () => NO_IP_FACTS,
     observe: (stage) => void stages.push(stage),
+    observer: { scored: (activity) => void observed.push(activity) },
   })
 
   /** Scores while the time passes, one ms per turn, for at most `withinMs`. */
