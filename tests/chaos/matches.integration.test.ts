@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
 import { type MatchesSystem, matchesSystem } from '../api/matches/system.ts'
 import { AT_FIRST_TRY } from '../stack/index.ts'
 import { chaosHome } from './config.ts'
+import { keepEvidence } from './judge.ts'
 import { keepLines } from './keep-logs.ts'
 import { APIS, drawPlan, type MatchFaultKind } from './matches/plan.ts'
-import { keepEvidence, playRound } from './matches/round.ts'
+import { playRound } from './matches/round.ts'
 
 const SETUP_TIMEOUT_MS = 240_000
 /** Limits the round. It normally takes 30 s, and each wait within it has its own limit. */

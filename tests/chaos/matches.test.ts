@@ -2,9 +2,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MatchesSystem, matchesSystem } from '../api/matches/system.ts'
 import { chaosConfig, chaosHome } from './config.ts'
+import { keepEvidence } from './judge.ts'
 import { keepLines } from './keep-logs.ts'
 import { APIS, drawPlan, MATCH_FAULTS, type MatchFaultKind } from './matches/plan.ts'
-import { keepEvidence, playRound } from './matches/round.ts'
+import { playRound } from './matches/round.ts'
 
 const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000

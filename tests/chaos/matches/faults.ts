@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Redis } from 'ioredis'
-import { startApiProcess } from '../../api/api-process.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
-import { flushTestRedis } from '../../stack/flush-redis.ts'
-import type { PlannedFault } from './plan.ts'
+import * as hurt from '../hurt.ts'
+import { stopped } from '../hurt.ts'
+import { inflictInTurn } from '../in-turn.ts'
+import type { MatchFault } from './plan.ts'
 
 /** A time in which Redis did not answer, or at which it lost everything. Epoch ms. */
 export interface RedisTrouble {
@@ -22,41 +21,23 @@ export interface Inflicted {
   readonly apiStarts: readonly { readonly api: number; readonly at: number }[]
 }
 
-/** The parts that a fault needs. Faults of one part wait for each other. */
-function partsOf({ kind, api }: PlannedFault): string[] {
+function partsOf({ kind, api }: MatchFault): string[] {
   if (kind === 'outage') return ['kafka', `api ${api}`]
   if (kind === 'outage-emptied') return ['kafka', 'redis']
   const [part] = kind.split('-')
   return [part === 'api' ? `api ${api}` : part]
 }
 
-/**
- * Applies the faults of a round, one after another unless they overlap. Each ends with the part running again, but not
- * ready yet.
- */
-export async function inflict(system: MatchesSystem, faults: readonly PlannedFault[], say: (text: string) => void): Promise<Inflicted> {
-  const { kafka, redis, worker, apis, env, folder } = system
+/** Applies the faults of a round. Each ends with the part running again, but not ready yet. */
+export async function inflict(system: MatchesSystem, faults: readonly MatchFault[], say: (text: string) => void): Promise<Inflicted> {
+  const { kafka, redis, worker, apis } = system
   const troubles: RedisTrouble[] = []
   const apiStarts: { api: number; at: number }[] = []
   let apisKilled = 0
 
-  async function stopped(pid: number | undefined, whileStopped: () => Promise<unknown>): Promise<void> {
-    process.kill(pid as number, 'SIGSTOP')
-    try {
-      await whileStopped()
-    } finally {
-      process.kill(pid as number, 'SIGCONT')
-    }
-  }
-
   async function killApi(api: number, downMs: number): Promise<void> {
-    const exited = once(apis[api].child, 'close')
-    apis[api].child.kill('SIGKILL')
     apisKilled++
-    await exited
-    await delay(downMs)
-    apiStarts.push({ api, at: Date.now() })
-    apis[api] = await startApiProcess(folder.path, env)
+    await hurt.killApi(system, api, downMs, () => apiStarts.push({ api, at: Date.now() }))
   }
 
   async function withoutRedis(incident: () => Promise<void>): Promise<void> {
@@ -66,17 +47,12 @@ export async function inflict(system: MatchesSystem, faults: readonly PlannedFau
   }
 
   async function emptyRedis(): Promise<void> {
-    const client = new Redis(redis.address)
     const from = Date.now()
-    try {
-      await flushTestRedis(client)
-    } finally {
-      client.disconnect()
-    }
+    await hurt.emptyRedis(redis.address)
     troubles.push({ from, to: Date.now(), isEmptied: true })
   }
 
-  async function suffer({ kind, api, holdMs }: PlannedFault): Promise<void> {
+  async function suffer({ kind, api, holdMs }: MatchFault): Promise<void> {
     const hold = () => delay(holdMs)
     switch (kind) {
       case 'api-killed':
@@ -121,27 +97,6 @@ export async function inflict(system: MatchesSystem, faults: readonly PlannedFau
     }
   }
 
-  const turns = new Map<string, Promise<unknown>>()
-
-  function inTurn(fault: PlannedFault): Promise<void> {
-    const parts = partsOf(fault)
-    const turn = Promise.all(parts.map((part) => turns.get(part))).then(async () => {
-      const startedAt = Date.now()
-      await suffer(fault)
-      say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
-    })
-    for (const part of parts) turns.set(part, turn)
-    // The error is reported below, even if another fault fails first.
-    turn.catch(() => undefined)
-    return turn
-  }
-
-  const inflicted: Promise<void>[] = []
-  for (const fault of faults) {
-    if (!fault.overlaps) await Promise.all(inflicted)
-    await delay(fault.gapMs)
-    inflicted.push(inTurn(fault))
-  }
-  await Promise.all(inflicted)
+  await inflictInTurn(faults, { partsOf, suffer, say })
   return { redis: troubles, apisKilled, apiStarts }
 }

@@ -1,10 +1,5 @@
 import { Redis } from 'ioredis'
-import { pino } from 'pino'
-import { kafkaTransport } from '../../../kafka/client/index.ts'
-import { registryClient } from '../../../kafka/registry.ts'
-import { openSerdes } from '../../../kafka/serdes.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
-import { systemRuntime } from '../../../runtime/system.ts'
 import {
   matchEvents,
   matchNotifications,
@@ -20,7 +15,8 @@ import type { Topic } from '../../../schemas/topic.ts'
 import { positionsKey } from '../../../state/views/apply.ts'
 import { MATCH_USERS_VIEW } from '../../../state/views/matches/users.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
-import { type Logged, logReader } from '../log-reader.ts'
+import type { Logged } from '../log-reader.ts'
+import { openLogs } from '../open-logs.ts'
 import type { Lists, Logs, TableRows, ViewSample } from './evidence.ts'
 import type { Client } from './requests.ts'
 
@@ -40,13 +36,7 @@ export async function observer({ env, rowsOf }: MatchesSystem, users: readonly s
   const scored = matchUsers.declare().repartitions.get('scored') as unknown as Topic<string, DesirabilitySwipe>
   const public_ = [swipeEvents, matchSwipes, pairSwipes, matchPairCommands, matchPairDecisions, matchEvents, matchNotifications, matchSeen]
   const topics = [...public_, scored]
-  const transport = kafkaTransport(
-    { brokers: [env.KAFKA_BROKERS], clientId: 'chaos' },
-    { runtime: systemRuntime(pino({ level: 'silent' })) },
-  )
-  await transport.connect()
-  const { codecFor } = await openSerdes(registryClient({ url: env.SCHEMA_REGISTRY_URL }), topics)
-  const reader = logReader(transport, topics, codecFor)
+  const reader = await openLogs(env, topics)
   const mine = new Set(users)
   const concerns = (key: string) => key.split(':').some((part) => mine.has(part))
   const all = <V>(topic: Topic<string, V>): Logged<V>[] => reader.of(topic).flat()
@@ -85,10 +75,7 @@ export async function observer({ env, rowsOf }: MatchesSystem, users: readonly s
         })) as TableRows['matches'],
       }
     },
-    async close() {
-      await reader.close()
-      await transport.close()
-    },
+    close: () => reader.close(),
   }
 }
 

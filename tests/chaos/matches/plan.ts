@@ -1,5 +1,7 @@
 import type { SwipeDirection } from '../../../schemas/matches/directions.ts'
 import { integer, pick, type Random, seededRandom } from '../../../tools/random/random.ts'
+import { drawFaults, FAULT_TAKES_MS } from '../draw-faults.ts'
+import type { PlannedFault } from '../in-turn.ts'
 
 /** Number of API processes. */
 export const APIS = 3
@@ -72,23 +74,13 @@ export const MATCH_FAULTS: readonly MatchFaultKind[] = [
   'outage-emptied',
 ]
 
-export interface PlannedFault {
-  readonly kind: MatchFaultKind
-  /** The API that suffers. */
-  readonly api: number
-  /** How long the fault lasts. */
-  readonly holdMs: number
-  /** Pause before the fault. */
-  readonly gapMs: number
-  /** Whether it begins while the one before may last. */
-  readonly overlaps: boolean
-}
+export type MatchFault = PlannedFault<MatchFaultKind>
 
 export interface Plan {
   readonly seed: number
   readonly users: number
   readonly episodes: readonly Episode[]
-  readonly faults: readonly PlannedFault[]
+  readonly faults: readonly MatchFault[]
 }
 
 export interface PlanOptions {
@@ -110,16 +102,6 @@ const SHARES: readonly (readonly [EpisodeKind, number])[] = [
   ['unmatched', 5],
   ['reported', 3],
 ]
-/** Average time that a fault takes, its gap and the recovery included. Episodes are spread over all faults. */
-const FAULT_TAKES_MS = 3_000
-const LONGEST_GAP_MS = 800
-const SHORTEST_HOLD_MS = 400
-/** Range above the shortest. */
-const HOLDS_MS = 1_600
-/** Share of stopped workers that lose their session, which takes six seconds. */
-const LOST_SESSIONS = 0.3
-const SESSION_LOST_MS = 7_500
-const OVERLAPS = 0.3
 const LONGEST_PAUSE_MS = 1_000
 const STEPS = 8
 const LIKES: readonly SwipeDirection[] = ['RIGHT', 'SUPER_LIKE']
@@ -128,13 +110,8 @@ const DIRECTIONS: readonly SwipeDirection[] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_
 /** Draws a round. The same seed and options give the same one. */
 export function drawPlan(seed: number, { users, faults: kinds }: PlanOptions): Plan {
   const random = seededRandom(seed)
-  const faults = shuffled(random, kinds).map((kind) => ({
-    kind,
-    api: integer(random, APIS),
-    holdMs: random() < LOST_SESSIONS && kind === 'worker-stopped' ? SESSION_LOST_MS : SHORTEST_HOLD_MS + integer(random, HOLDS_MS),
-    gapMs: integer(random, LONGEST_GAP_MS),
-    overlaps: random() < OVERLAPS,
-  }))
+  const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')
+  // Episodes are spread over all faults.
   const lastsMs = Math.max(1, faults.length) * FAULT_TAKES_MS
   const pairs: [number, number][] = []
   for (let one = 0; one < users; one++)
@@ -162,11 +139,4 @@ function drawKind(random: Random): EpisodeKind {
     if (left < 0) return kind
   }
   return 'single'
-}
-
-function shuffled<T>(random: Random, items: readonly T[]): T[] {
-  return items
-    .map((item) => ({ item, at: random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ item }) => item)
 }

@@ -1,4 +1,5 @@
 import type { SwipeDirection } from '../../../schemas/matches/directions.ts'
+import { type CameBack, send } from '../send.ts'
 
 export type RequestKind =
   | 'swipe'
@@ -14,7 +15,7 @@ export type RequestKind =
   | 'location'
 
 /** A request, and what came back. Times are in epoch ms; all processes of a round share one clock. */
-export interface Asked {
+export interface Asked extends CameBack {
   readonly kind: RequestKind
   readonly user: string
   /** The other user whom the request names. */
@@ -24,10 +25,6 @@ export interface Asked {
   readonly api: number
   readonly from: number
   readonly to: number
-  /** 0 if the connection failed or no answer came in time. */
-  readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: bodies of all routes
-  readonly body: any
 }
 
 export interface Request {
@@ -46,36 +43,14 @@ export interface Client {
   ask(request: Request): Promise<Asked>
 }
 
-/** Longer than any fault lasts, so that a stopped API's answers still arrive. */
-const TIMEOUT_MS = 12_000
-
 /** Sends the requests of a user and records them. @param urlOf the current address of an API process */
 export function client(id: string, token: string, urlOf: (api: number) => string, record: (asked: Asked) => void): Client {
-  async function send({ api, method = 'GET', path, kind, body, key }: Request): Promise<Pick<Asked, 'status' | 'body'>> {
-    try {
-      const response = await fetch(`${urlOf(api)}/v1/${path ?? kind}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...(key !== undefined && { 'idempotency-key': key }),
-        },
-        body: body === undefined ? undefined : JSON.stringify(body),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      })
-      const text = await response.text()
-      return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
-    } catch (error) {
-      return { status: 0, body: (error as Error).message }
-    }
-  }
-
   return {
     id,
     async ask(request) {
       const from = Date.now()
-      const answer = await send(request)
-      const { kind, api, other, direction, key } = request
+      const { kind, api, method = 'GET', path = kind, body, other, direction, key } = request
+      const answer = await send(`${urlOf(api)}/v1/${path}`, { method, token, body, key })
       const asked: Asked = { kind, user: id, other, direction, key, api, from, to: Date.now(), ...answer }
       record(asked)
       return asked

@@ -1,9 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
+import { type Judged, judgeUntilRight } from '../judge.ts'
+import { RECOVERED, recover } from '../recover.ts'
 import { perform } from './episodes.ts'
 import type { Evidence } from './evidence.ts'
 import { inflict } from './faults.ts'
@@ -13,12 +13,6 @@ import { type Asked, type Client, client } from './requests.ts'
 import { shown } from './shown.ts'
 import { faultsOf } from './verdict.ts'
 
-/** How long the services may take to recover, and to process everything, on a busy machine. */
-const RECOVERED = { timeoutMs: 120_000, intervalMs: 50 }
-const SETTLED_WITHIN_MS = 90_000
-const JUDGE_EVERY_MS = 1_000
-/** After everything is right, it must stay so. */
-const STAYS_RIGHT_MS = 1_000
 /** A user may read 60 feeds a minute. The pauses between them vary by half. */
 const READ_EVERY_MS = 2_500
 /** Towns are far apart, so that users of one round do not find those of another. */
@@ -28,9 +22,7 @@ const DEGREES_APART = 8
 /** Moves to another geohash-6 cell without counting as a jump. */
 const NEXT_CELL_DEGREES = 0.0056
 
-export interface RoundResult {
-  readonly faults: readonly string[]
-  readonly evidence: Evidence
+export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
@@ -68,7 +60,7 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   await Promise.all(episodes)
   reading.isOver = true
   await Promise.all(readers)
-  await recover(system)
+  await recover(apis, [system.worker])
   const during = [...asked]
   // A place makes the pipeline show each user's score.
   await Promise.all(clients.map((who, index) => locate(who, index, here)))
@@ -84,29 +76,11 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
       const delivered = system.pushes.received.filter(({ body }) => users.includes(body.data.user_id))
       return { users, asked: during, inflicted, logs, tables, delivered, lists: new Map(lists), view: view.samples }
     }
-    const judged = await judge(evidence, view.stop)
+    const judged = await judgeUntilRight(evidence, faultsOf, view.stop)
     return { ...judged, summary: summaryOf(judged.evidence) }
   } finally {
     view.stop()
     await observed.close()
-  }
-}
-
-/** Waits until a judgement finds no fault and a second one confirms it, or until it is too late. */
-async function judge(evidence: () => Promise<Evidence>, stopWatching: () => void): Promise<Pick<RoundResult, 'faults' | 'evidence'>> {
-  const until = Date.now() + SETTLED_WITHIN_MS
-  for (;;) {
-    const first = await evidence()
-    const faults = faultsOf(first)
-    if (faults.length > 0 && Date.now() >= until) return { faults, evidence: first }
-    if (faults.length > 0) {
-      await delay(JUDGE_EVERY_MS)
-      continue
-    }
-    stopWatching()
-    await delay(STAYS_RIGHT_MS)
-    const second = await evidence()
-    return { faults: faultsOf(second), evidence: second }
   }
 }
 
@@ -155,28 +129,9 @@ async function readFeeds(who: Client, index: number, seed: number, here: Here, s
   }
 }
 
-/** Waits until everything is ready, and until no API has anything left to send. */
-async function recover({ apis, worker }: MatchesSystem): Promise<void> {
-  await waitUntil(() => worker.isReady(), { what: 'the worker', ...RECOVERED })
-  for (const api of apis) {
-    const givenUp = () => (api.child.exitCode === null ? undefined : `it ended by itself: ${api.failure()}`)
-    await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...RECOVERED, givenUp })
-    const isEmpty = async () => /^spool_records 0$/m.test(await (await fetch(`${api.operationsUrl}/metrics`)).text())
-    await waitUntil(isEmpty, { what: 'the spool to be empty', ...RECOVERED })
-  }
-}
-
 function summaryOf(evidence: Evidence): string {
   const { asked, logs } = evidence
   const answers = Map.groupBy(asked, ({ kind, status }) => `${kind} ${status}`)
   const counts = [...answers].map(([what, { length }]) => `${what}: ${length}`).toSorted()
   return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused`
-}
-
-/** Writes what is known of a failed round to a file, for `faultsOf`. */
-export function keepEvidence(file: string, { faults, evidence }: Pick<RoundResult, 'faults' | 'evidence'>, plan: Plan): void {
-  mkdirSync(dirname(file), { recursive: true })
-  const text = (_key: string, value: unknown) =>
-    value instanceof Map ? Object.fromEntries(value) : value === Infinity ? 'Infinity' : value
-  writeFileSync(file, JSON.stringify({ faults, plan, evidence }, text, 1))
 }

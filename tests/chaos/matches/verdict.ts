@@ -1,5 +1,6 @@
 import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
 import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
+import { differences } from '../judge.ts'
 import { accepted } from './accepted.ts'
 import { decidedCommands } from './decided-commands.ts'
 import type { Evidence, Lists } from './evidence.ts'
@@ -167,15 +168,4 @@ function scores({ users, logs }: Evidence, fold: SwipeFold): string[] {
 
 function isClose(one: number, other: number): boolean {
   return Math.abs(one - other) <= SCORE_TOLERANCE
-}
-
-/** Describes the first difference of two lists. */
-function differences(what: string, expected: readonly string[], is: readonly string[]): string[] {
-  const length = Math.max(expected.length, is.length)
-  for (let at = 0; at < length; at++)
-    if (expected[at] !== is[at])
-      return [
-        `${what}: entry ${at} of ${is.length} is ${is[at] ?? 'missing'} instead of ${expected[at] ?? 'the end'} (${expected.length} expected)`,
-      ]
-  return []
 }

@@ -1,0 +1,36 @@
+import { integer, type Random } from '../../tools/random/random.ts'
+import type { PlannedFault } from './in-turn.ts'
+
+/** Average time that a fault takes, its gap and the recovery included. */
+export const FAULT_TAKES_MS = 3_000
+const LONGEST_GAP_MS = 800
+const SHORTEST_HOLD_MS = 400
+/** Range above the shortest. */
+const HOLDS_MS = 1_600
+/** Share of stopped workers that lose their session, which takes six seconds. */
+const LOST_SESSIONS = 0.3
+const SESSION_LOST_MS = 7_500
+const OVERLAPS = 0.3
+
+/** Draws the order and the times of faults, one of each kind. @param isWorkerStop names those that may cost a session */
+export function drawFaults<K extends string>(
+  random: Random,
+  kinds: readonly K[],
+  apis: number,
+  isWorkerStop: (kind: K) => boolean,
+): PlannedFault<K>[] {
+  return shuffled(random, kinds).map((kind) => ({
+    kind,
+    api: integer(random, apis),
+    holdMs: random() < LOST_SESSIONS && isWorkerStop(kind) ? SESSION_LOST_MS : SHORTEST_HOLD_MS + integer(random, HOLDS_MS),
+    gapMs: integer(random, LONGEST_GAP_MS),
+    overlaps: random() < OVERLAPS,
+  }))
+}
+
+function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
+}

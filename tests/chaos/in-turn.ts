@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** A fault of a plan. */
+export interface PlannedFault<K extends string> {
+  readonly kind: K
+  /** The API that suffers, if any. */
+  readonly api: number
+  /** How long the fault lasts. */
+  readonly holdMs: number
+  /** Pause before the fault. */
+  readonly gapMs: number
+  /** Whether it begins while the one before may last. */
+  readonly overlaps: boolean
+}
+
+export interface Inflicting<F> {
+  /** The parts that a fault needs. Faults of one part wait for each other. */
+  partsOf(fault: F): readonly string[]
+  /** Applies a fault. Resolves when its part runs again. */
+  suffer(fault: F): Promise<void>
+  say(text: string): void
+}
+
+/** Applies faults, one after another unless they overlap. */
+export async function inflictInTurn<F extends PlannedFault<string>>(
+  faults: readonly F[],
+  { partsOf, suffer, say }: Inflicting<F>,
+): Promise<void> {
+  const turns = new Map<string, Promise<unknown>>()
+
+  function inTurn(fault: F): Promise<void> {
+    const parts = partsOf(fault)
+    const turn = Promise.all(parts.map((part) => turns.get(part))).then(async () => {
+      const startedAt = Date.now()
+      await suffer(fault)
+      say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
+    })
+    for (const part of parts) turns.set(part, turn)
+    // The error is reported below, even if another fault fails first.
+    turn.catch(() => undefined)
+    return turn
+  }
+
+  const inflicted: Promise<void>[] = []
+  for (const fault of faults) {
+    if (!fault.overlaps) await Promise.all(inflicted)
+    await delay(fault.gapMs)
+    inflicted.push(inTurn(fault))
+  }
+  await Promise.all(inflicted)
+}

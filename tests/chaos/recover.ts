@@ -1,0 +1,16 @@
+import { waitUntil } from '../../deploy/local/wait.ts'
+import type { ApiProcess } from '../api/api-process.ts'
+
+/** How long the services may take to recover, and to process everything, on a busy machine. */
+export const RECOVERED = { timeoutMs: 120_000, intervalMs: 50 }
+
+/** Waits until everything is ready, and until no API has anything left to send. */
+export async function recover(apis: readonly ApiProcess[], workers: readonly { isReady(): Promise<boolean> }[]): Promise<void> {
+  for (const worker of workers) await waitUntil(() => worker.isReady(), { what: 'the worker', ...RECOVERED })
+  for (const api of apis) {
+    const givenUp = () => (api.child.exitCode === null ? undefined : `it ended by itself: ${api.failure()}`)
+    await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...RECOVERED, givenUp })
+    const isEmpty = async () => /^spool_records 0$/m.test(await (await fetch(`${api.operationsUrl}/metrics`)).text())
+    await waitUntil(isEmpty, { what: 'the spool to be empty', ...RECOVERED })
+  }
+}

@@ -1,0 +1,37 @@
+/** Longer than any fault lasts, so that a stopped API's answers still arrive. */
+const TIMEOUT_MS = 12_000
+
+export interface Sent {
+  readonly method: string
+  readonly token: string
+  readonly body?: unknown
+  /** The Idempotency-Key. */
+  readonly key?: string
+}
+
+export interface CameBack {
+  /** 0 if the connection failed or no answer came in time. */
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: bodies of all routes
+  readonly body: any
+}
+
+/** Sends a request and waits for the answer. Never throws. */
+export async function send(url: string, { method, token, body, key }: Sent): Promise<CameBack> {
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(key !== undefined && { 'idempotency-key': key }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+  } catch (error) {
+    return { status: 0, body: (error as Error).message }
+  }
+}
