@@ -2,9 +2,10 @@ import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/developme
 import type { Component } from '../../../deploy/local/component.ts'
 import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { fraudServices } from '../../../pipelines/fraud/service.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -30,8 +31,17 @@ export interface AskOptions {
 
 export type FraudSystem = Awaited<ReturnType<typeof fraudSystem>>
 
-/** Starts real servers, a worker that runs all of fraud scoring, and API processes. */
-export async function fraudSystem({ apiCount = 1, env: more = {} as Readonly<Record<string, string>> } = {}) {
+export interface FraudSystemOptions {
+  /** Number of API processes. Default 1. */
+  readonly apiCount?: number
+  /** Further settings of the workers and the APIs. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Starts one worker for each role, and a ClickHouse that no other test uses. */
+  readonly isSplit?: boolean
+}
+
+/** Starts real servers, workers that run all of fraud scoring, and API processes. */
+export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = false }: FraudSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
   const redis: Component = await newRedis(folder.path)
@@ -39,7 +49,9 @@ export async function fraudSystem({ apiCount = 1, env: more = {} as Readonly<Rec
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
   await provisionTopics(kafka.address, registry.address)
-  const clickhouse = await testStack().clickhouse()
+  const clickhouseServer = isSplit ? await newClickhouse(folder.path) : undefined
+  await clickhouseServer?.start()
+  const clickhouse = clickhouseServer?.address ?? (await testStack().clickhouse())
   const database = uniqueName('fraud').replaceAll('-', '_')
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })
   const env = {
@@ -49,12 +61,14 @@ export async function fraudSystem({ apiCount = 1, env: more = {} as Readonly<Rec
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'fraud',
-    PIPELINES: (await import('../../../pipelines/fraud/service.ts')).fraudServices.map(({ name }) => name).join(','),
     ...more,
   }
-  const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
+  const roles = isSplit ? (['bulk', 'deciding'] as const) : [undefined]
+  const workers = await Promise.all(
+    roles.map((role, slot) => supervisedWorker(folder, () => startWorkerProcess(folder.path, workerEnv(role, slot)))),
+  )
   const apis = await Promise.all(Array.from({ length: apiCount }, () => startApiProcess(folder.path, env)))
-  await waitUntil(() => worker.isReady(), { what: 'the worker', ...READY })
+  for (const worker of workers) await waitUntil(() => worker.isReady(), { what: 'the worker', ...READY })
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
   const key = await ensureDevelopmentKey(folder.path)
   const token = await mintToken(key, {
@@ -66,6 +80,17 @@ export async function fraudSystem({ apiCount = 1, env: more = {} as Readonly<Rec
     lifetimeSeconds: 3_600,
     now: Date.now(),
   })
+
+  function workerEnv(role: 'bulk' | 'deciding' | undefined, slot: number): Record<string, string> {
+    const services = fraudServices.filter((service) => role === undefined || service.role === role)
+    return { ...env, WORKER_SLOT: String(slot), PIPELINES: services.map(({ name }) => name).join(',') }
+  }
+
+  async function rowsOf(query: string): Promise<Record<string, unknown>[]> {
+    const answer = await fetch(`${clickhouse}/?database=${database}`, { method: 'POST', body: `${query} FORMAT JSON` })
+    if (!answer.ok) throw new Error(await answer.text())
+    return ((await answer.json()) as { data: Record<string, unknown>[] }).data
+  }
 
   async function ask(method: string, path: string, options: AskOptions = {}): Promise<Asked> {
     const { body, api = 0 } = options
@@ -82,7 +107,7 @@ export async function fraudSystem({ apiCount = 1, env: more = {} as Readonly<Rec
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  return { folder, kafka, redis, env, worker, apis, token, ask }
+  return { folder, kafka, redis, clickhouse: clickhouseServer, env, token, workers, apis, ask, rowsOf }
 }
 
 /** A payment as a caller sends it. */

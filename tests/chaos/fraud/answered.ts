@@ -1,0 +1,96 @@
+import { answerOf } from '../../../api/fraud/score/answer.ts'
+import type { ScoreAnswer } from '../../../api/fraud/score/model.ts'
+import type { Evidence } from './evidence.ts'
+import type { Trouble } from './faults.ts'
+import type { ScoreCall } from './requests.ts'
+
+/** A caller's answer takes part in a fault of its API until the API has worked off what has waited. */
+const WORKED_OFF_MS = 500
+
+/** Limits of the time that a call to a live API may take. */
+export interface Limits {
+  readonly p99Ms: number
+  readonly mostMs: number
+}
+
+/** Every call to a live API is answered, in time, and the same id gets the same answer. */
+export function answered(evidence: Evidence, limits: Limits): string[] {
+  const { scores } = evidence.calls
+  return [
+    ...scores.flatMap((call) => wrongStatus(call, evidence)),
+    ...late(evidence, limits),
+    ...[...Map.groupBy(scores, ({ payment }) => payment.id).values()].flatMap((calls) => repetitions(calls, evidence)),
+    ...inLog(evidence),
+  ]
+}
+
+function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] {
+  const { status, payment, amount } = call
+  if (status === 200) return []
+  const wasKilled = inflicted.apis.some((trouble) => trouble.isKilled && trouble.api === call.api && meets(trouble, call))
+  if (wasKilled && (status === 0 || status === 503)) return []
+  const hasOther = calls.scores.some((other) => other.payment.id === payment.id && other.amount !== amount)
+  return status === 409 && hasOther ? [] : [described(call)]
+}
+
+/** Returns how long the calls took whose API nothing has happened to, in order. */
+export function latencies({ calls, inflicted }: Pick<Evidence, 'calls' | 'inflicted'>): number[] {
+  const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
+  return calls.scores
+    .filter(({ status }) => status === 200 || status === 409)
+    .filter(isLive)
+    .map(({ from, to }) => to - from)
+    .sort((one, other) => one - other)
+}
+
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+function late(evidence: Evidence, { p99Ms, mostMs }: Limits): string[] {
+  const times = latencies(evidence)
+  const p99 = percentile(times, 0.99)
+  const most = times.at(-1) ?? 0
+  return [
+    ...(p99 > p99Ms ? [`1 % of the answers took ${p99} ms or more, and the limit is ${p99Ms} ms`] : []),
+    ...(most > mostMs ? [`an answer took ${most} ms, and the limit is ${mostMs} ms`] : []),
+  ]
+}
+
+/**
+ * The same request gets the first answer, and another one a 409. Only a Redis that is away or has lost everything
+ * explains another answer; a block replaces any.
+ */
+function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
+  const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')
+  const isExcused = (one: ScoreCall, other: ScoreCall) =>
+    [one, other].some(({ body }) => body.degraded.includes('answers')) ||
+    inflicted.redis.some((trouble) => meets(trouble, { from: Math.min(one.from, other.from), to: Math.max(one.to, other.to) }))
+  const isSame = (one: ScoreCall, other: ScoreCall) => one.amount === other.amount && one.body.request_id === other.body.request_id
+  const differs = good.flatMap((one, index) =>
+    good
+      .slice(index + 1)
+      .filter((other) => !isSame(one, other) && !isExcused(one, other))
+      .map((other) => `${described(one)} and ${described(other)}`),
+  )
+  const isRefused = calls.some(({ status }) => status === 409) && !calls.some(({ status }) => status === 200)
+  return isRefused ? [...differs, `${described(calls[0])}, and no request with this id got an answer`] : differs
+}
+
+/** Each answer is in the log, unless it says that it may be lost. */
+function inLog({ calls, logs }: Evidence): string[] {
+  const text = (answer: ScoreAnswer) => JSON.stringify({ ...answer, degraded: answer.degraded.filter((part) => part !== 'log') })
+  const logged = new Set(logs.scored.map(({ value }) => text(answerOf(value))))
+  return calls.scores
+    .filter(({ status, body }) => status === 200 && !body.degraded.includes('log') && !logged.has(text(body)))
+    .map((call) => `${described(call)} is not in the log`)
+}
+
+/** Returns whether a call takes place during a trouble, or so shortly after it that it had to wait. */
+export function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
+  return from <= trouble.to + laterMs && to >= trouble.from
+}
+
+export function described({ payment, amount, api, from, to, status, body }: ScoreCall): string {
+  return `payment ${payment.id} of ${amount} at API ${api}, ${from} to ${to}: ${status} ${JSON.stringify(body)}`
+}

@@ -1,0 +1,42 @@
+import type { Decision } from '../../../schemas/commands/topics.ts'
+import type { FraudBlocklistEntry, FraudCase, FraudFeedback, FraudProfile, FraudSetting, TxnScored } from '../../../schemas/fraud/types.ts'
+import type { Logged } from '../log-reader.ts'
+import type { Inflicted } from './faults.ts'
+import type { Calls } from './requests.ts'
+
+/** Records of the topics, in log order. */
+export interface Logs {
+  readonly scored: readonly Logged<TxnScored>[]
+  readonly feedback: readonly Logged<FraudFeedback>[]
+  readonly cases: readonly Logged<Decision<FraudCase>>[]
+  readonly blocklist: readonly Logged<FraudBlocklistEntry | null>[]
+  readonly settings: readonly Logged<FraudSetting | null>[]
+  /** The newest record of each entity. */
+  readonly profiles: ReadonlyMap<string, FraudProfile>
+}
+
+/** Rows of ClickHouse, read with FINAL. */
+export interface Tables {
+  readonly transactions: readonly {
+    readonly transaction_id: string
+    readonly request_id: string
+    readonly decision: string
+    readonly risk_score: number
+  }[]
+  /** The transaction of each row of features. */
+  readonly features: readonly string[]
+  readonly feedback: readonly { readonly transaction_id: string; readonly verdict: string; readonly reporter: string }[]
+  readonly cases: readonly { readonly transaction_id: string; readonly case_id: string; readonly status: string }[]
+}
+
+/** All that is known of a round when it is over. */
+export interface Evidence {
+  readonly calls: Calls
+  readonly inflicted: Inflicted
+  readonly logs: Logs
+  readonly tables: Tables
+  /** The profiles of the view in Redis. */
+  readonly shown: ReadonlyMap<string, FraudProfile>
+  /** The transaction of each case that the API lists. */
+  readonly listed: readonly string[]
+}

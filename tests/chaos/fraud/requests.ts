@@ -1,0 +1,58 @@
+import type { FraudBlocklistType, FraudVerdict } from '../../../schemas/fraud/types.ts'
+import type { CameBack } from '../send.ts'
+import type { PlannedPayment } from './plan.ts'
+
+interface Call extends CameBack {
+  readonly api: number
+  /** Epoch ms; all processes of a round share one clock. */
+  readonly from: number
+  readonly to: number
+}
+
+/** A scoring request and what came back. */
+export interface ScoreCall extends Call {
+  readonly payment: PlannedPayment
+  /** The amount, which tells the two bodies of a payment apart. */
+  readonly amount: number
+}
+
+export interface BlockCall extends Call {
+  readonly type: FraudBlocklistType
+  readonly value: string
+}
+
+export interface FeedbackCall extends Call {
+  readonly id: string
+  readonly verdict: FraudVerdict
+  readonly reporter: string
+}
+
+/** All calls of a round. */
+export interface Calls {
+  readonly scores: ScoreCall[]
+  readonly blocks: BlockCall[]
+  readonly feedback: FeedbackCall[]
+}
+
+/** The second body of a payment differs by this. */
+export const OTHER_AMOUNT = 0.5
+
+/** @param at ISO 8601 */
+export function scoreBody(payment: PlannedPayment, amount: number, at: string) {
+  const { id, user, device, ip, card, email, merchant, currency, accountAgeDays } = payment
+  return {
+    transaction_id: id,
+    timestamp: at,
+    amount,
+    currency,
+    transaction_type: 'PURCHASE',
+    payer: { user_id: user, email, account_age_days: accountAgeDays },
+    payee: { merchant_id: merchant },
+    payment_instrument: { type: 'CARD', card_hash: card },
+    device: { fingerprint_id: device, ip_address: ip },
+  }
+}
+
+export function wasAnswered({ status }: CameBack): boolean {
+  return status === 200 || status === 201
+}

@@ -1,0 +1,11 @@
+import { answered, type Limits } from './answered.ts'
+import { decided } from './decided.ts'
+import { enforced } from './enforced.ts'
+import type { Evidence } from './evidence.ts'
+import { reviewed } from './reviewed.ts'
+import { stored } from './stored.ts'
+
+/** Returns everything in which a round differs from what its calls and logs require. */
+export function faultsOf(evidence: Evidence, limits: Limits): string[] {
+  return [...answered(evidence, limits), ...enforced(evidence), ...decided(evidence), ...stored(evidence), ...reviewed(evidence)]
+}
