@@ -21,6 +21,7 @@ export default command({
     snippets: flag('Kills the parts of the snippets service.'),
     limits: flag('Lets the Redis of the rate limits fail under load.'),
     matches: flag('Kills, stops and empties the parts of the match feed.'),
+    fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
   },
   environment: {
     CHAOS_ROUNDS: 'With a service: kills of each part. Default: the value of --seeds.',
@@ -32,5 +33,6 @@ export default command({
     ['--seeds 100', 'A hundred random schedules.'],
     ['--seed 7 --faults kill,cut', 'Repeats seed 7 with these faults.'],
     ['--matches --seeds 20 --from 5', 'Twenty rounds of the match feed, with seeds 5 to 24.'],
+    ['--fraud --seeds 3', 'Three rounds of fraud scoring.'],
   ],
 })

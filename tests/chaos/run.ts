@@ -15,7 +15,14 @@ import { described, drawSchedule, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
 /** The test file of each service. */
-const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['burns'], limits: ['limits'], matches: ['matches'] } as const
+const SERVICES = {
+  trends: ['kills'],
+  links: ['alias', 'clicks'],
+  snippets: ['burns'],
+  limits: ['limits'],
+  matches: ['matches'],
+  fraud: ['fraud'],
+} as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')

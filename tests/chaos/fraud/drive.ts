@@ -1,34 +1,43 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FraudSystem } from '../../api/fraud/system.ts'
 import { send } from '../send.ts'
-import { APIS, type Plan, type PlannedPayment } from './plan.ts'
-import { type Calls, OTHER_AMOUNT, scoreBody, wasAnswered } from './requests.ts'
+import { APIS, type Plan, type PlannedBlock, type PlannedFeedback, type PlannedPayment, type PlannedRule } from './plan.ts'
+import { type Calls, OTHER_AMOUNT, RULE_ID, scoreBody, wasAnswered } from './requests.ts'
 
 /** A caller that gets no answer repeats its request. Faults last a few seconds. */
 const SCORE_ATTEMPTS = 40
 const AGAIN_AFTER_MS = 250
 const FEEDBACK_ATTEMPTS = 12
 const BLOCK_ATTEMPTS = 4
+const LOOK_EVERY_MS = 1_000
+
+export interface Driving {
+  /** Returns whether a load balancer would send requests to the API. */
+  isReady(api: number): boolean
+  /** Returns whether the faults have ended. What is planned for later is left out. */
+  isOver(): boolean
+}
 
 /**
  * Sends everything that a plan wants at its time, and records the calls. A request to an API that is not ready goes to
  * the next one, as a load balancer would do it. A scoring request without an answer is repeated.
- * @param isReady whether a load balancer would send requests to the API
  */
-export async function drive(system: FraudSystem, plan: Plan, isReady: (api: number) => boolean): Promise<Calls> {
+export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
   const { apis, token } = system
-  const calls: Calls = { scores: [], blocks: [], feedback: [] }
+  const calls: Calls = { scores: [], blocks: [], feedback: [], rules: [] }
   const startedAt = Date.now()
 
-  async function at(atMs: number): Promise<void> {
-    const leftMs = startedAt + atMs - Date.now()
-    if (leftMs > 0) await delay(leftMs)
+  /** Does what is planned for a time, unless the faults have ended by then. */
+  async function at(atMs: number, work: () => Promise<void>): Promise<void> {
+    const leftMs = () => startedAt + atMs - Date.now()
+    while (leftMs() > 0 && !isOver()) await delay(Math.min(leftMs(), LOOK_EVERY_MS))
+    if (!isOver()) await work()
   }
 
-  async function call(wanted: number, path: string, body: unknown, key?: string) {
+  async function call(wanted: number, path: string, body: unknown, method = 'POST') {
     const [api = wanted] = Array.from({ length: APIS }, (_, step) => (wanted + step) % APIS).filter(isReady)
     const from = Date.now()
-    const answer = await send(`${apis[api].url}/api/v1/${path}`, { method: 'POST', token, body, key })
+    const answer = await send(`${apis[api].url}/api/v1/${path}`, { method, token, body })
     return { ...answer, api, from, to: Date.now() }
   }
 
@@ -42,8 +51,7 @@ export async function drive(system: FraudSystem, plan: Plan, isReady: (api: numb
   }
 
   async function pay(payment: PlannedPayment): Promise<void> {
-    const { kind, atMs, againMs, apis: places, amount } = payment
-    await at(atMs)
+    const { kind, againMs, apis: places, amount } = payment
     const time = new Date().toISOString()
     const other = kind === 'changed' || kind === 'clashing' ? amount + OTHER_AMOUNT : amount
     const first = score(payment, places[0], amount, time)
@@ -55,8 +63,7 @@ export async function drive(system: FraudSystem, plan: Plan, isReady: (api: numb
     await Promise.all([first, score(payment, places[1], other, time)])
   }
 
-  async function block({ atMs, api, type, value }: Plan['blocks'][number]): Promise<void> {
-    await at(atMs)
+  async function block({ api, type, value }: PlannedBlock): Promise<void> {
     const body = { entity_type: type, entity_value: value, reason: 'chaos', ttl_hours: 1 }
     for (let attempt = 0; attempt < BLOCK_ATTEMPTS; attempt++) {
       const answer = await call(api + attempt, 'blocklist', body)
@@ -66,8 +73,7 @@ export async function drive(system: FraudSystem, plan: Plan, isReady: (api: numb
     }
   }
 
-  async function report({ atMs, api, id, verdict, reporter }: Plan['feedback'][number]): Promise<void> {
-    await at(atMs)
+  async function report({ api, id, verdict, reporter }: PlannedFeedback): Promise<void> {
     const body = { reporter, verdict, notes: 'chaos' }
     for (let attempt = 0; attempt < FEEDBACK_ATTEMPTS; attempt++) {
       const answer = await call(api + attempt, `transactions/${id}/feedback`, body)
@@ -77,6 +83,16 @@ export async function drive(system: FraudSystem, plan: Plan, isReady: (api: numb
     }
   }
 
-  await Promise.all([...plan.payments.map(pay), ...plan.blocks.map(block), ...plan.feedback.map(report)])
+  async function changeRule({ api, name, condition, action, mode }: PlannedRule): Promise<void> {
+    const body = { name, condition, action, mode, priority: 1 }
+    calls.rules.push({ name, ...(await call(api, `rules/${RULE_ID}`, body, 'PUT')) })
+  }
+
+  await Promise.all([
+    ...plan.payments.map((each) => at(each.atMs, () => pay(each))),
+    ...plan.blocks.map((each) => at(each.atMs, () => block(each))),
+    ...plan.feedback.map((each) => at(each.atMs, () => report(each))),
+    ...plan.rules.map((each) => at(each.atMs, () => changeRule(each))),
+  ])
   return calls
 }

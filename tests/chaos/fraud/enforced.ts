@@ -1,29 +1,35 @@
 import { described, meets } from './answered.ts'
 import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
-import { type BlockCall, type ScoreCall, wasAnswered } from './requests.ts'
+import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
+/** How long after the answer every API decides by a change of the rules. */
+const RULES_AFTER_MS = 10_000
 /** How long after the answer every API enforces a block. */
 const ENFORCED_AFTER_MS = 1_000
 /** How long an API may need until it follows Kafka again, after Kafka or itself was away. */
 const FOLLOWS_AGAIN_MS = 20_000
 
+/** Blocks and changes of the rules act in time on every API. */
+export function enforced(evidence: Evidence): string[] {
+  return [...blocks(evidence), ...rules(evidence)]
+}
+
 /**
  * Nothing is approved that has been on the blocklist for a second, unless the answer says that the API may lack
  * changes, and Kafka or the API was away shortly before. Nothing is blocked that nobody has asked to block.
  */
-export function enforced(evidence: Evidence): string[] {
-  const { calls, inflicted } = evidence
+function blocks({ calls, inflicted }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)
 
   function wrong(call: ScoreCall): string[] {
-    const blocks = blocksOfCall(call)
+    const mine = blocksOfCall(call)
     const isBlocked = call.body.reason === 'blocklist_hit'
     const isStale = call.body.degraded.includes('blocklist')
     const found: string[] = []
-    const due = blocks.find((block) => wasAnswered(block) && block.to + ENFORCED_AFTER_MS <= call.from)
+    const due = mine.find((block) => wasAnswered(block) && block.to + ENFORCED_AFTER_MS <= call.from)
     if (due !== undefined && !isBlocked && !isStale) found.push(`${described(call)}, but ${due.type} was blocked at ${due.to}`)
-    if (isBlocked && !blocks.some((block) => block.from <= call.to)) found.push(`${described(call)}, but nobody has blocked it`)
+    if (isBlocked && !mine.some((block) => block.from <= call.to)) found.push(`${described(call)}, but nobody has blocked it`)
     const troubles = [...inflicted.kafka, ...inflicted.apis.filter(({ api }) => api === call.api)]
     if (isStale && !troubles.some((trouble) => meets(trouble, call, FOLLOWS_AGAIN_MS)))
       found.push(`${described(call)}, but neither Kafka nor the API was away`)
@@ -35,4 +41,23 @@ export function enforced(evidence: Evidence): string[] {
   }
 
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
+}
+
+/** An answer may only be by older rules if it says so. */
+function rules({ calls, logs }: Evidence): string[] {
+  const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
+
+  function versionOf(name: string): number | undefined {
+    const found = logs.settings.find(({ value }) => value?.rules?.rules.some((rule) => rule.rule_id === RULE_ID && rule.name === name))
+    return found?.value?.rules?.version
+  }
+
+  const lost = changes.filter(({ version }) => version === undefined).map(({ name }) => `the change ${name} of the rules is lost`)
+  const late = calls.scores
+    .filter(({ status, body }) => status === 200 && !body.degraded.includes('rules'))
+    .flatMap((call) => {
+      const due = changes.find(({ from, version = 0 }) => call.from >= from && call.body.ruleset_version < version)
+      return due === undefined ? [] : [`${described(call)}, but the rules had version ${due.version} since ${due.from - RULES_AFTER_MS}`]
+    })
+  return [...lost, ...late]
 }

@@ -1,5 +1,5 @@
 import type { Decision } from '../../../schemas/commands/topics.ts'
-import type { FraudBlocklistEntry, FraudCase, FraudFeedback, FraudProfile, FraudSetting, TxnScored } from '../../../schemas/fraud/types.ts'
+import type { FraudCase, FraudFeedback, FraudProfile, FraudSetting, TxnScored } from '../../../schemas/fraud/types.ts'
 import type { Logged } from '../log-reader.ts'
 import type { Inflicted } from './faults.ts'
 import type { Calls } from './requests.ts'
@@ -9,7 +9,6 @@ export interface Logs {
   readonly scored: readonly Logged<TxnScored>[]
   readonly feedback: readonly Logged<FraudFeedback>[]
   readonly cases: readonly Logged<Decision<FraudCase>>[]
-  readonly blocklist: readonly Logged<FraudBlocklistEntry | null>[]
   readonly settings: readonly Logged<FraudSetting | null>[]
   /** The newest record of each entity. */
   readonly profiles: ReadonlyMap<string, FraudProfile>

@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis'
-import { fraudBlocklist } from '../../../schemas/fraud/blocklist/topics.ts'
 import { fraudCases } from '../../../schemas/fraud/cases/topics.ts'
 import { entityKey } from '../../../schemas/fraud/entity.ts'
 import { eventsOf } from '../../../schemas/fraud/events.ts'
@@ -25,7 +24,7 @@ export interface Observer {
 
 /** @param prefix begins the ids of the round */
 export async function observer({ env, rowsOf, ask, redis: { address } }: FraudSystem, prefix: string): Promise<Observer> {
-  const topics = [txnScored, fraudFeedback, fraudCases, fraudBlocklist, fraudRulesets, fraudProfiles]
+  const topics = [txnScored, fraudFeedback, fraudCases, fraudRulesets, fraudProfiles]
   const reader = await openLogs(env, topics)
   const redis = new Redis(address)
   redis.on('error', () => undefined)
@@ -78,7 +77,6 @@ export async function observer({ env, rowsOf, ask, redis: { address } }: FraudSy
           scored,
           feedback: all(fraudFeedback).filter(({ key }) => isMine(key)),
           cases: all(fraudCases).filter(({ value }) => isMine(value?.view?.transaction.transaction_id ?? '')),
-          blocklist: all(fraudBlocklist),
           settings: all(fraudRulesets),
           profiles,
         },

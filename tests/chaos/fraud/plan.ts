@@ -80,11 +80,23 @@ export interface PlannedFeedback {
   readonly reporter: string
 }
 
+export interface PlannedRule {
+  readonly atMs: number
+  /** Tells the changes apart. */
+  readonly name: string
+  readonly api: number
+  readonly condition: string
+  readonly action: 'REVIEW' | 'STEP_UP' | 'APPROVE'
+  readonly mode: 'live' | 'shadow'
+}
+
 export interface Plan {
   readonly seed: number
   readonly payments: readonly PlannedPayment[]
   readonly blocks: readonly PlannedBlock[]
   readonly feedback: readonly PlannedFeedback[]
+  /** Changes of one rule. */
+  readonly rules: readonly PlannedRule[]
   readonly faults: readonly FraudFault[]
 }
 
@@ -123,6 +135,9 @@ const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000
 const FEEDBACK_PER_SECOND = 2
+const RULES_PER_SECOND = 0.3
+/** Payments and the rest are planned for this time per fault, and end with the last fault. */
+const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300
 const LONGEST_FEEDBACK_MS = 8_000
 const TYPES: readonly FraudBlocklistType[] = ['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL']
@@ -132,7 +147,7 @@ const VERDICTS: readonly FraudVerdict[] = ['CONFIRMED_FRAUD', 'CONFIRMED_FRAUD',
 export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'bulk-stopped' || kind === 'deciding-stopped')
-  const lastsMs = Math.max(1, kinds.length) * FAULT_TAKES_MS
+  const lastsMs = Math.max(1, kinds.length) * PLANNED_PER_FAULT_MS
   const count = Math.round((rate * lastsMs) / MS_PER_SECOND)
   const users = Math.ceil(count / PAYMENTS_PER_USER)
   let drawn = 0
@@ -176,8 +191,26 @@ export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOpti
     const at = atMs + FEEDBACK_AFTER_MS + integer(random, LONGEST_FEEDBACK_MS)
     return { atMs: at, api: integer(random, APIS), id, verdict: pick(random, VERDICTS), reporter: `${prefix}-r${index}` }
   })
+  const rules = Array.from(
+    { length: Math.ceil((lastsMs / MS_PER_SECOND) * RULES_PER_SECOND) },
+    (_, index): PlannedRule => ({
+      name: `${prefix}-rule-${index}`,
+      atMs: integer(random, lastsMs),
+      api: integer(random, APIS),
+      condition: `txn.amount >= ${integer(random, USUAL_AMOUNT)} AND velocity.user.txn_count_1h ${pick(random, ['<', '>='])} ${integer(random, PAYMENTS_PER_USER)}`,
+      action: pick(random, ['REVIEW', 'STEP_UP', 'APPROVE'] as const),
+      mode: pick(random, ['live', 'shadow'] as const),
+    }),
+  )
   const byTime = (one: { atMs: number }, other: { atMs: number }) => one.atMs - other.atMs
-  return { seed, faults, payments: [...ordinary, ...blocked].sort(byTime), blocks: blocks.sort(byTime), feedback: feedback.sort(byTime) }
+  return {
+    seed,
+    faults,
+    payments: [...ordinary, ...blocked].sort(byTime),
+    blocks: blocks.sort(byTime),
+    feedback: feedback.sort(byTime),
+    rules: rules.sort(byTime),
+  }
 }
 
 /** The field of a payment that names an entity of each type. */

@@ -27,11 +27,20 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
+/** A change of the rule, which is then known by this name. */
+export interface RuleCall extends Call {
+  readonly name: string
+}
+
+/** The id of the rule. */
+export const RULE_ID = 'chaos'
+
 /** All calls of a round. */
 export interface Calls {
   readonly scores: ScoreCall[]
   readonly blocks: BlockCall[]
   readonly feedback: FeedbackCall[]
+  readonly rules: RuleCall[]
 }
 
 /** The second body of a payment differs by this. */

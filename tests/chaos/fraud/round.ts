@@ -8,6 +8,7 @@ import type { Evidence } from './evidence.ts'
 import { faultHands } from './faults.ts'
 import { observer } from './observe.ts'
 import type { Plan } from './plan.ts'
+import { RULE_ID } from './requests.ts'
 import { faultsOf } from './verdict.ts'
 
 export interface RoundResult extends Judged<Evidence> {
@@ -20,8 +21,14 @@ export async function playRound(
   { plan, prefix, limits }: { readonly plan: Plan; readonly prefix: string; readonly limits: Limits },
   say: (text: string) => void,
 ): Promise<RoundResult> {
+  await createRule(system)
   const hands = faultHands(system, say)
-  const [calls, inflicted] = await Promise.all([drive(system, plan, hands.isReady), hands.inflict(plan.faults)])
+  let isOver = false
+  const driving = drive(system, plan, { isReady: hands.isReady, isOver: () => isOver })
+  const inflicted = await hands.inflict(plan.faults).finally(() => {
+    isOver = true
+  })
+  const calls = await driving
   await recover(system.apis, system.workers)
   const observed = await observer(system, prefix)
   try {
@@ -31,6 +38,13 @@ export async function playRound(
   } finally {
     await observed.close()
   }
+}
+
+/** The rounds of a system share one rule, which they change. */
+async function createRule({ ask }: FraudSystem): Promise<void> {
+  const body = { rule_id: RULE_ID, name: 'chaos', condition: 'txn.amount < 0', action: 'REVIEW', priority: 1 }
+  const { status, body: answer } = await ask('POST', 'rules', { body })
+  if (status !== 201 && status !== 409) throw new Error(`a rule was answered ${status} ${JSON.stringify(answer)}`)
 }
 
 function summaryOf(evidence: Evidence): string {

@@ -44,7 +44,7 @@ function transactions({ calls, logs, tables }: Evidence): string[] {
 }
 
 /** Folds the log, each transaction once. */
-function expectedProfiles({ scored, feedback }: Pick<Logs, 'scored' | 'feedback'>): Map<string, FraudProfile> {
+export function expectedProfiles({ scored, feedback }: Pick<Logs, 'scored' | 'feedback'>): Map<string, FraudProfile> {
   const profiles = new Map<string, FraudProfile>()
   const counted = new Set<string>()
   for (const { value } of scored) {
