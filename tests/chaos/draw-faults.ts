@@ -12,7 +12,10 @@ const LOST_SESSIONS = 0.3
 const SESSION_LOST_MS = 7_500
 const OVERLAPS = 0.3
 
-/** Draws the order and the times of faults, one of each kind. @param isWorkerStop names those that may cost a session */
+/**
+ * Draws the order and the times of faults, one of each kind.
+ * @param isWorkerStop names those that may cost a session
+ */
 export function drawFaults<K extends string>(
   random: Random,
   kinds: readonly K[],

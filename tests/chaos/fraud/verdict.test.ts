@@ -65,7 +65,9 @@ function setting(version: number, name: string): FraudSetting {
   return { rules: { version, rules: [...rules, mine], history: [] }, list: null, snooze: null, models: null, counts: null }
 }
 
-/** Two payments of which one is repeated and one reviewed, a blocked user's payment, a verdict and a change of rules. */
+/**
+ * Two payments of which one is repeated and one reviewed, a blocked user's payment, a verdict and a change of rules.
+ */
 function goodEvidence(): Evidence {
   const unread = { ...event(SECOND).features, user_txn_count: null }
   const [first, second, third] = [
