@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { systemRuntime } from '../../runtime/system.ts'
+import { systemTimers } from '../../runtime/patient-timer.ts'
 import { fraudProfiles } from '../../schemas/fraud/topics.ts'
 import { FRAUD_PROFILES_VIEW } from '../../state/views/fraud/profiles.ts'
 import { addressRanges } from '../kit/client-address.ts'
@@ -8,6 +8,7 @@ import type { OpenService, ServiceKit } from '../service.ts'
 import { openBacktest } from './backtest/open.ts'
 import { openBlocklist } from './blocklist/in-force.ts'
 import { blocklistPart } from './blocklist/part.ts'
+import { patientTimers } from './busy.ts'
 import { casesPart } from './cases/part.ts'
 import { deskPart } from './desk/part.ts'
 import { fraudErrors } from './errors.ts'
@@ -26,9 +27,12 @@ import { rulesPart } from './rules/part.ts'
 import { keptAnswers } from './score/kept-answers.ts'
 import { scoreMeasures } from './score/measures.ts'
 import { scorePart } from './score/part.ts'
+import { rehearsal } from './score/rehearsal.ts'
+import { rehearsePayment } from './score/rehearse-payment.ts'
 import { scoreLog } from './score/score-log.ts'
 import { scorer } from './score/scorer.ts'
 import { stageTimes } from './score/stages.ts'
+import { warmUp } from './score/warm-up.ts'
 import type { FraudSettings } from './settings.ts'
 import { settingsCommands } from './settings-commands.ts'
 import { openSettingsInForce } from './settings-in-force.ts'
@@ -49,22 +53,25 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const models = openModels({ settings, modelsDir: deps.modelsDir, log, registry: metrics.registry })
   const inForce = [settings, blocklist, models]
 
-  const profiles = entityProfiles({
-    scripts,
-    partitionOf: (entity) => facts.partitionOf(fraudProfiles, entity),
-    onFailure: measures.onProfilesAway,
-    now,
-  })
+  const partitionOf = (entity: string) => facts.partitionOf(fraudProfiles, entity)
+  const profiles = entityProfiles({ scripts, partitionOf, onFailure: measures.onProfilesAway, now })
   const answers = keptAnswers({ scripts, keptMs: deps.answersKeptMs, onFailure: measures.onAnswersAway })
   const findTransaction = transactionFinder({ answers, tables })
 
   const ruleStats = openRuleStats({ ...deps, settings, moveToShadow: deps.guardActs ? shadowMover(changeSettings) : undefined })
 
   function openScoring(): FraudPart {
-    const { setTimer } = systemRuntime(log)
+    const setTimer = patientTimers(systemTimers)
     const scoring = { ...deps, ...measures, setTimer, ipFactsOf, observe: stageTimes(metrics.registry), observer: ruleStats.observer }
     const score = scorer({ ...scoring, settings, blocklist, models, profiles, answers, log: scoreLog(scoring) })
-    return scorePart({ ...scoring, score, hashes, gateways: deps.gateways && addressRanges(deps.gateways) })
+    const rehearsed = rehearsal({ ...scoring, settings, blocklist, rehearse: models.rehearse, partitionOf })
+    const { probe, close } = warmUp({
+      ...scoring,
+      sleep: setTimeout,
+      rehearse: () => rehearsePayment({ ...scoring, score: rehearsed, hashes }),
+    })
+    const part = scorePart({ ...scoring, score, hashes, gateways: deps.gateways && addressRanges(deps.gateways) })
+    return { ...part, probes: [probe], close }
   }
 
   const parts: readonly FraudPart[] = [

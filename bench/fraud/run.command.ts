@@ -9,10 +9,11 @@ export default command({
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     changes: integer('Changes of the blocklist.', { default: 200, min: 1 }),
-    entries: integer('Entries of the large blocklist.', { default: 1_000_000, min: 1 }),
+    entries: integer('Entries of the large blocklist, and of the one with which payments are scored.', { default: 1_000_000, min: 1 }),
     users: integer('Users with a week of payments.', { default: 100_000, min: 100 }),
     scores: integer('Scores per second.', { default: 1_000, min: 10 }),
     seconds: integer('Duration of one round of scores.', { default: 15, min: 1 }),
+    rounds: integer('Rounds of each measurement of scores; the table has medians.', { default: 3, min: 1 }),
     prof: text('Writes a .cpuprofile of the API that scores into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),
   },

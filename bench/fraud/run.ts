@@ -10,7 +10,7 @@ import { measureScores } from './score/score.ts'
 
 /** `npm run bench:fraud`: see run.command.ts. */
 async function main(): Promise<void> {
-  const { part, changes, entries, users, scores, seconds, prof, note } = commandLine(declaration)
+  const { part, changes, entries, users, scores, seconds, rounds, prof, note } = commandLine(declaration)
   const lines: string[] = []
 
   function say(text: string): void {
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
       await peersTable(say)
     },
     blocklist: () => inFolder((folder) => blocklistTable(folder, { changes, entries }, say)),
-    score: () => inFolder((folder) => measureScores(folder, { users, perSecond: scores, seconds, prof }, say)),
+    score: () => inFolder((folder) => measureScores(folder, { users, entries, perSecond: scores, seconds, rounds, prof }, say)),
   }
   for (const name of part) await measure[name]()
   appendResults('bench:fraud', note, lines)

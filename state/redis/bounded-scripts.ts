@@ -1,3 +1,4 @@
+import { patientTimer, systemTimers } from '../../runtime/patient-timer.ts'
 import { type Circuit, circuit } from './circuit.ts'
 import { isPassingError } from './passing-errors.ts'
 import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
@@ -16,6 +17,11 @@ export interface BoundedScripts {
 export interface RunOptions {
   /** @default that of the runner */
   readonly timeoutMs?: number
+  /**
+   * Time limit of a call during which this process was too busy to read the answer.
+   * @default `timeoutMs`
+   */
+  readonly busyTimeoutMs?: number
 }
 
 export interface BoundedScriptsOptions {
@@ -65,17 +71,16 @@ export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: Bounded
     keys: readonly string[],
     args: readonly ScriptArgument[],
     timeoutMs: number,
+    busyTimeoutMs: number,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let isSettled = false
-      // Waits for an immediate. If this process was busy, the answer may be unread in the socket, and Node reads it
-      // before immediates run.
-      const timer = setTimeout(() => setImmediate(() => settle(onDeadline)), timeoutMs)
+      const cancelTimer = patientTimer(systemTimers, timeoutMs, busyTimeoutMs, () => settle(onDeadline))
 
       function settle(outcome: () => void): void {
         if (isSettled) return
         isSettled = true
-        clearTimeout(timer)
+        cancelTimer()
         outcome()
       }
 
@@ -110,16 +115,16 @@ export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: Bounded
   }
 
   return {
-    async run(script, keys, args, { timeoutMs = usualMs } = {}) {
+    async run(script, keys, args, { timeoutMs = usualMs, busyTimeoutMs = timeoutMs } = {}) {
       const [first] = keys
       if (keys.some((key) => groupOf(key) !== groupOf(first))) {
         throw new Error(`script ${script.name}: the keys ${keys.join(', ')} have different hash tags, so they may lie on different shards`)
       }
       const state = circuitOf(first)
       const admitted = state.admit()
-      if (admitted === 'send') return await send(state, script, keys, args, timeoutMs)
+      if (admitted === 'send') return await send(state, script, keys, args, timeoutMs, busyTimeoutMs)
       // The circuit records how the probe ends; no caller waits for it.
-      if (admitted === 'probe') send(state, PROBE, [first], [], timeoutMs).catch(() => undefined)
+      if (admitted === 'probe') send(state, PROBE, [first], [], timeoutMs, busyTimeoutMs).catch(() => undefined)
       throw new ScriptUnavailableError(script.name, 'circuit_open')
     },
   }

@@ -1,7 +1,9 @@
+import { patientTimer } from '../../../runtime/patient-timer.ts'
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 import { INPUT_FIELDS, type ModelInput, writeInputs } from '../../../schemas/fraud/models/inputs.ts'
 import { isChallengersShare } from '../../../schemas/fraud/models/share.ts'
 import type { ChildLink } from '../../kit/child/link.ts'
+import { BUSY_MS } from '../busy.ts'
 import type { ModelOutcome } from '../in-force.ts'
 import type { Circuit } from './circuit.ts'
 import type { ActiveModels } from './loading.ts'
@@ -93,7 +95,7 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
     } else {
       const batch = [waiting]
       turn = batch
-      const cancelLimit = timers.setTimer(SCORE_LIMIT_MS, () => {
+      const cancelLimit = patientTimer(timers, SCORE_LIMIT_MS, BUSY_MS, () => {
         circuit.late()
         none('late', batch)
       })

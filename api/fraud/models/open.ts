@@ -2,21 +2,24 @@ import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 import { DEFAULT_POLICY, type Policy } from '../../../schemas/fraud/decision/policy.ts'
+import type { ModelInput } from '../../../schemas/fraud/models/inputs.ts'
 import { type ChildLink, startChild } from '../../kit/child/link.ts'
 import { supervise } from '../../kit/child/supervise.ts'
 import type { Logger } from '../../kit/logging.ts'
-import type { ModelAssignment, ModelScorer } from '../in-force.ts'
+import type { ModelAssignment, ModelOutcome, ModelScorer } from '../in-force.ts'
 import { modelBatches, SCORE_LIMIT_MS } from './batches.ts'
-import { circuit } from './circuit.ts'
+import { ALWAYS_CLOSED, circuit } from './circuit.ts'
 import { type ModelFolders, readModelFolders } from './folder.ts'
 import { type ActiveModels, CannotLoad, modelLoading } from './loading.ts'
-import { modelTelemetry } from './telemetry.ts'
+import { modelTelemetry, NO_TELEMETRY } from './telemetry.ts'
 import { KIND } from './wire.ts'
 
 /** The models in force, with what their routes show. */
 export interface OpenModels extends ModelScorer {
   /** What scores in this process; undefined until the first models are loaded. */
   readonly active: ActiveModels | undefined
+  /** Scores like `score`, but nothing is measured, and late answers have no consequences. */
+  rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
   /** Reads the folders anew. */
   folders(): Promise<ModelFolders>
 }
@@ -141,6 +144,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
 
   return {
     score: modelBatches({ current, circuit: late, telemetry, timers }),
+    rehearse: modelBatches({ current, circuit: ALWAYS_CLOSED, telemetry: NO_TELEMETRY, timers }),
     get active() {
       return active
     },

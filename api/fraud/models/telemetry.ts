@@ -12,6 +12,14 @@ export interface ModelTelemetry {
   answered(rows: number, seconds: number): void
 }
 
+/** Measures nothing. */
+export const NO_TELEMETRY: ModelTelemetry = {
+  restarted: () => undefined,
+  refused: () => undefined,
+  unscored: () => undefined,
+  answered: () => undefined,
+}
+
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 1]
 

@@ -3,8 +3,10 @@ import { eventsOf } from '../../../schemas/fraud/events.ts'
 import type { Enrichments } from '../../../schemas/fraud/features/features.ts'
 import type { FraudEvent, FraudRequest } from '../../../schemas/fraud/types.ts'
 import { ENRICH, enrichArguments, enrichKeys, type HeldEntity, heldEntity } from '../../../state/views/fraud/enrich.ts'
+import { IN_FLIGHT_MS } from '../../../state/views/fraud/in-flight.ts'
 import { profileKeys } from '../../../state/views/fraud/profiles.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
+import { BUSY_MS } from '../busy.ts'
 
 /** The time that the look-ups of a transaction may take. All run at once. */
 export const ENRICHMENT_MS = 15
@@ -26,17 +28,20 @@ export interface EntityProfilesDeps {
   partitionOf(entity: string): number
   /** Called with the reason whenever a look-up fails. */
   onFailure(reason: string): void
+  /** How long a transaction stays in flight if no profile includes it, ms. Default IN_FLIGHT_MS. */
+  readonly inFlightMs?: number
   /** Epoch ms. */
   now(): number
 }
 
-export function entityProfiles({ scripts, partitionOf, onFailure, now }: EntityProfilesDeps): EntityProfiles {
+export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = IN_FLIGHT_MS, now }: EntityProfilesDeps): EntityProfiles {
   async function look(kind: EntityKind, id: string, event: FraudEvent | undefined): Promise<HeldEntity | 'failed'> {
     try {
       const entity = entityKey(kind, id)
       const at = now()
       const keys = enrichKeys(profileKeys(partitionOf(entity), entity))
-      const answer = await scripts.run(ENRICH, keys, event === undefined ? [] : enrichArguments(event, at), { timeoutMs: ENRICHMENT_MS })
+      const args = event === undefined ? [] : enrichArguments(event, at, inFlightMs)
+      const answer = await scripts.run(ENRICH, keys, args, { timeoutMs: ENRICHMENT_MS, busyTimeoutMs: BUSY_MS })
       const held = heldEntity(answer, at)
       if (held === undefined) onFailure('the view is being built')
       return held ?? 'failed'

@@ -12,6 +12,7 @@ import {
   READ_ANSWER,
 } from '../../../state/views/fraud/kept-answers.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
+import { BUSY_MS } from '../busy.ts'
 
 /** The time that a command about a kept answer may take. The budget for recording and answering is 10 ms. */
 export const ANSWER_MS = 10
@@ -50,7 +51,7 @@ export interface KeptAnswersDeps {
 }
 
 export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): KeptAnswers {
-  const limit = { timeoutMs: ANSWER_MS }
+  const limit = { timeoutMs: ANSWER_MS, busyTimeoutMs: BUSY_MS }
 
   async function orAway(work: () => Promise<Claimed>): Promise<Claimed> {
     try {

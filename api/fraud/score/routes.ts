@@ -6,7 +6,8 @@ import { ScoreAnswerSchema, ScoreRequestSchema } from './model.ts'
 const MAX_BODY_BYTES = 65_536
 const BODY_TIMEOUT_MS = 5_000
 
-const EXAMPLE = {
+/** A payment as a caller sends it. */
+export const EXAMPLE = {
   transaction_id: 't1',
   timestamp: '2026-01-15T12:00:00Z',
   amount: 20,

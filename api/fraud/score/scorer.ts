@@ -30,9 +30,9 @@ const NOT_EVALUATED: FraudMlScores = { evaluated: false, account_takeover: 0, pa
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 export interface ScorerDeps {
-  readonly settings: SettingsInForce
-  readonly blocklist: BlocklistInForce
-  readonly models: ModelScorer
+  readonly settings: Pick<SettingsInForce, 'ruleSet' | 'tallies' | 'lists' | 'snoozes' | 'policy' | 'isStale'>
+  readonly blocklist: Pick<BlocklistInForce, 'find' | 'isStale'>
+  readonly models: Pick<ModelScorer, 'score'>
   readonly profiles: EntityProfiles
   readonly answers: KeptAnswers
   readonly log: ScoreLog

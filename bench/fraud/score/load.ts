@@ -1,10 +1,9 @@
-import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { quantile } from '../../harness/table.ts'
+import type { HttpPool, PoolAnswer } from './http-pool.ts'
 
 export interface LoadOptions {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly pool: HttpPool
   readonly perSecond: number
   readonly seconds: number
   body(): string
@@ -17,59 +16,64 @@ export interface LoadResult {
   readonly p50: number
   readonly p99: number
   readonly most: number
-  readonly failures: number
+  /** Answers other than 200, and requests without one, by what happened. */
+  readonly failures: ReadonlyMap<string, number>
+  /** Answers that lack something, as a share of all. */
+  readonly degraded: number
 }
 
-const CONNECTIONS = 64
 const MS_PER_SECOND = 1_000
-const LAST_ANSWERS_MS = 10_000
+/** Requests that are unanswered then have failed. */
+const LAST_ANSWERS_MS = 5_000
 const POLL_MS = 20
+const WHOLE = '"degraded":[]'
+const CODE = /"error":"(\w+)"/
 
 /** Sends requests at a fixed rate, however long the answers take. */
-export async function openLoad({ url, headers, perSecond, seconds, body }: LoadOptions): Promise<LoadResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
+export async function openLoad({ pool, perSecond, seconds, body }: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = []
-  let failures = 0
+  const failures = new Map<string, number>()
   let open = 0
+  let degraded = 0
+  let lastAt = performance.now()
 
-  function send(plannedAt: number): void {
-    open++
-    const text = body()
-    const settle = (isRight: boolean) => {
-      open--
-      if (isRight) latencies.push(performance.now() - plannedAt)
-      else failures++
+  function failed(what: string, count = 1): void {
+    if (count > 0) failures.set(what, (failures.get(what) ?? 0) + count)
+  }
+
+  function settled(answer: PoolAnswer | Error, plannedAt: number): void {
+    open--
+    lastAt = performance.now()
+    if (answer instanceof Error) failed(answer.message)
+    else if (answer.status !== 200) failed(`${answer.status} ${CODE.exec(answer.body)?.[1] ?? ''}`)
+    else {
+      latencies.push(lastAt - plannedAt)
+      if (!answer.body.includes(WHOLE)) degraded++
     }
-    const sent = request(url, {
-      method: 'POST',
-      agent,
-      headers: { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
-    })
-    sent.on('response', (response) => {
-      response.resume()
-      response.on('end', () => settle(response.statusCode === 200))
-    })
-    sent.on('error', () => settle(false))
-    sent.end(text)
   }
 
   const start = performance.now()
   const total = perSecond * seconds
   for (let index = 0; index < total; ) {
     const due = Math.min(total, Math.floor(((performance.now() - start) / MS_PER_SECOND) * perSecond) + 1)
-    for (; index < due; index++) send(start + (index / perSecond) * MS_PER_SECOND)
+    for (; index < due; index++) {
+      const plannedAt = start + (index / perSecond) * MS_PER_SECOND
+      open++
+      pool.post(body(), (answer) => settled(answer, plannedAt))
+    }
     await delay(1)
   }
   const end = performance.now() + LAST_ANSWERS_MS
   while (open > 0 && performance.now() < end) await delay(POLL_MS)
-  agent.destroy()
-  const took = (performance.now() - start) / MS_PER_SECOND
+  failed('no answer', open)
+  const took = (lastAt - start) / MS_PER_SECOND
   const sorted = latencies.sort((one, other) => one - other)
   return {
     rate: sorted.length / took,
     p50: quantile(sorted, 0.5),
     p99: quantile(sorted, 0.99),
     most: sorted.at(-1) ?? Number.NaN,
-    failures: failures + open,
+    failures,
+    degraded: degraded / Math.max(1, sorted.length),
   }
 }

@@ -16,9 +16,19 @@ const USERS_PER_ADDRESS = 3
 /** Where the payments of a round come from. */
 export type Spread = 'spread' | 'hot IP' | 'hot merchant'
 
-/** Returns the body of a payment of one of `users` users. */
-export function benchPayment(users: number, spread: Spread, random: Random): string {
-  const user = Math.floor(random() * users)
+/** Prime, so that users follow each other in no order of their ids. */
+const STRIDE = 7_919
+
+/**
+ * Returns a function that makes payments. Users take turns, so that nearly all payments meet the week that was seeded,
+ * and not what the pipeline has written since.
+ */
+export function benchPayments(users: number, random: Random): (spread: Spread) => string {
+  let made = 0
+  return (spread) => benchPayment((made++ * STRIDE) % users, spread, random)
+}
+
+function benchPayment(user: number, spread: Spread, random: Random): string {
   const address = Math.floor(user / USERS_PER_ADDRESS)
   return JSON.stringify({
     transaction_id: randomUUID(),

@@ -71,12 +71,15 @@ export function enrichKeys({ caughtUp, profile, flight, counted }: ProfileKeys):
   return [caughtUp, profile, flight, counted]
 }
 
-/** @param now epoch ms */
-export function enrichArguments(event: FraudEvent, now: number): (string | number | Buffer)[] {
+/**
+ * @param now epoch ms
+ * @param inFlightMs how long the transaction stays in flight if no profile includes it
+ */
+export function enrichArguments(event: FraudEvent, now: number, inFlightMs = IN_FLIGHT_MS): (string | number | Buffer)[] {
   const { id, at, units } = event
   const firstMinute = Math.floor((now - COUNTED_FOR_MS) / MINUTE_MS)
   const limits = [firstMinute, Math.floor((now - IN_FLIGHT_MS) / SECOND_MS)]
-  return [flightField(id), packFlight(event, now), MOST_IN_FLIGHT, IN_FLIGHT_MS, secondField(at), units, MOST_COUNTERS, ...limits]
+  return [flightField(id), packFlight(event, now), MOST_IN_FLIGHT, inFlightMs, secondField(at), units, MOST_COUNTERS, ...limits]
 }
 
 /** What Redis holds of an entity. */

@@ -2,6 +2,7 @@ import type { ModelOutcome, ModelScorer } from '../../../api/fraud/in-force.ts'
 import { entityProfiles } from '../../../api/fraud/profiles/entity-profiles.ts'
 import type { ScoredActivity } from '../../../api/fraud/rule-stats/activity.ts'
 import { keptAnswers } from '../../../api/fraud/score/kept-answers.ts'
+import { rehearsal } from '../../../api/fraud/score/rehearsal.ts'
 import { scoreLog } from '../../../api/fraud/score/score-log.ts'
 import { scorer } from '../../../api/fraud/score/scorer.ts'
 import type { Stage } from '../../../api/fraud/score/stages.ts'
@@ -34,9 +35,10 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const held = new Map<string, Buffer>()
   const logged: TxnScored[] = []
   const losses: string[] = []
-  /** What the statistics of rules and the guard learn of. */
-  const observed: ScoredActivity[] = []
   const stages: Stage[] = []
+  const activities: ScoredActivity[] = []
+  /** How long each write to Redis is kept, in ms. */
+  const keptMs: unknown[] = []
   const state = {
     redis: 'works' as Presence,
     log: 'works' as Presence,
@@ -52,6 +54,8 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const scripts: ViewScripts = {
     run(script, [key], args, options) {
       state.calls.push(script.name)
+      if (script === ENRICH && args.length > 0) keptMs.push(args[3])
+      if (script === CLAIM_ANSWER || script === KEEP_ANSWER) keptMs.push(args[1])
       if (state.redis === 'fails') return Promise.reject(new Error('Redis is away'))
       if (state.redis === 'hangs') {
         const { promise, reject } = Promise.withResolvers<never>()
@@ -100,22 +104,22 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
 
   const onFailure = () => undefined
   const answers = keptAnswers({ scripts, keptMs: DAY_MS, onFailure })
-  const score = scorer({
+  const tallies = new RuleTallies(ruleSet)
+  const scoring = {
     ...runtime,
     settings: {
       ruleSet,
-      tallies: new RuleTallies(ruleSet),
+      tallies,
       lists: NO_LISTS,
       snoozes: NO_SNOOZES,
       policy: DEFAULT_POLICY,
-      models: { champion: {}, challenger: undefined },
       get isStale() {
         return state.isStale.settings
       },
       ...NOTHING_TO_CLOSE,
     },
     blocklist: {
-      find: (request) => state.blocked?.(request),
+      find: (request: FraudRequest) => state.blocked?.(request),
       get isStale() {
         return state.isStale.blocklist
       },
@@ -124,10 +128,18 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     models,
     profiles: entityProfiles({ scripts, partitionOf: () => 0, onFailure, now: runtime.now }),
     answers,
-    log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason) => void losses.push(reason), setTimer: runtime.setTimer }),
+    log: scoreLog({ facts: { publishOrSpool }, onLoss: (reason: string) => void losses.push(reason), setTimer: runtime.setTimer }),
     ipFactsOf: () => NO_IP_FACTS,
-    observe: (stage) => void stages.push(stage),
-    observer: { scored: (activity) => void observed.push(activity) },
+    observer: { scored: (activity: ScoredActivity) => void activities.push(activity) },
+    observe: (stage: Stage) => void stages.push(stage),
+  }
+  const score = scorer(scoring)
+  const rehearsed = rehearsal({
+    ...scoring,
+    scripts,
+    settings: { ...scoring.settings, models: { champion: {}, challenger: undefined } },
+    rehearse: models.score,
+    partitionOf: () => 0,
   })
 
   /** Scores while the time passes, one ms per turn, for at most `withinMs`. */
@@ -153,8 +165,12 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     held,
     logged,
     losses,
-    observed,
     stages,
+    activities,
+    keptMs,
+    /** Evaluations of rules that were counted. */
+    tallied: () => tallies.read().reduce((sum, { evaluated }) => sum + evaluated, 0),
+    rehearsed,
     answers,
     score: (request: FraudRequest) => score(request, 'request-1'),
     scoreWithin,

@@ -102,7 +102,7 @@ test('an entity on the blocklist is blocked, and nothing further runs', async ()
   expect(scored.ml_scores.evaluated).toBe(false)
   expect(world.state.calls).toEqual(['keep-answer'])
   expect(world.logged).toEqual([scored])
-  expect(world.observed).toMatchObject([{ winner: undefined, verdict: { decision: 'BLOCK', reason: 'blocklist_hit' } }])
+  expect(world.activities).toMatchObject([{ winner: undefined, verdict: { decision: 'BLOCK', reason: 'blocklist_hit' } }])
 })
 
 test('a repeated request gets the first answer, and its event is logged again', async () => {
@@ -113,7 +113,7 @@ test('a repeated request gets the first answer, and its event is logged again', 
   const again = await world.score(structuredClone(request))
   expect(again).toEqual({ scored: first.scored, isRepeat: true })
   expect(world.logged).toEqual([first.scored, first.scored])
-  expect(world.observed).toMatchObject([{ verdict: { decision: first.scored.decision } }])
+  expect(world.activities).toMatchObject([{ verdict: { decision: first.scored.decision } }])
 })
 
 test('another request with the same transaction_id is a conflict, also while the first one is being scored', async () => {

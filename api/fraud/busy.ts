@@ -1,0 +1,15 @@
+import type { PatientTimers } from '../../runtime/patient-timer.ts'
+import { patientTimer } from '../../runtime/patient-timer.ts'
+import type { CancelTimer } from '../../runtime/runtime.ts'
+
+/**
+ * How long a part of scoring may take while this process is too busy to read its answer. The limits of the parts measure
+ * Redis, the models and the disk; a pause of this process, as by garbage collection, must not cost a payment its
+ * velocities. Two such parts in a row stay within the 100 ms of an answer.
+ */
+export const BUSY_MS = 50
+
+/** Returns timers for limits up to BUSY_MS, which are prolonged while this process is busy. */
+export function patientTimers(timers: PatientTimers): (ms: number, callback: () => void) => CancelTimer {
+  return (ms, callback) => patientTimer(timers, ms, BUSY_MS, callback)
+}

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import { parseJsonBody } from '../../kit/body.ts'
+import { answerOf } from './answer.ts'
+import { readRequest } from './read-request.ts'
+import { EXAMPLE } from './routes.ts'
+import type { Scorer } from './scorer.ts'
+
+/** Parts that answers may lack without the path being cold: Kafka is away, or the settings are not read yet. */
+const NEED_NO_WARMTH = ['rules', 'blocklist']
+
+export interface RehearsePaymentDeps {
+  /** Leaves nothing behind. */
+  readonly score: Scorer
+  readonly hashes: PersonalHashes
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Scores a made-up payment from its bytes to those of its answer. Returns whether all parts took part. */
+export async function rehearsePayment({ score, hashes, now }: RehearsePaymentDeps): Promise<boolean> {
+  const id = `warm-up-${randomUUID()}`
+  const body = {
+    ...EXAMPLE,
+    transaction_id: id,
+    timestamp: new Date(now()).toISOString(),
+    payer: { ...EXAMPLE.payer, user_id: id },
+    payee: { ...EXAMPLE.payee, merchant_id: id },
+    payment_instrument: { ...EXAMPLE.payment_instrument, card_hash: id },
+    device: { ...EXAMPLE.device, fingerprint_id: id, ip_address: madeUpAddress() },
+  }
+  const request = readRequest(parseJsonBody(Buffer.from(JSON.stringify(body))), hashes, now())
+  const { scored } = await score(request, id)
+  jsonAnswer(200, answerOf(scored))
+  return scored.degraded.every((part) => NEED_NO_WARMTH.includes(part))
+}
+
+/** An address that nobody has: RFC 3849 keeps the network for documentation. */
+function madeUpAddress(): string {
+  return `2001:db8:${randomUUID()
+    .slice(0, 28)
+    .replaceAll('-', '')
+    .replace(/(.{4})(?=.)/g, '$1:')}`
+}

@@ -1,0 +1,63 @@
+import { Redis } from 'ioredis'
+import { registryClient } from '../../../kafka/registry.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import { blocklistKey, entryIdOf } from '../../../schemas/fraud/blocklist/entity.ts'
+import { fraudBlocklist } from '../../../schemas/fraud/blocklist/topics.ts'
+import { MAX_ACTIVE_RULES } from '../../../schemas/fraud/rules/rule.ts'
+import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
+import { fraudRulesets } from '../../../schemas/fraud/topics.ts'
+import { profileKeys } from '../../../state/views/fraud/profiles.ts'
+import { type Random, seededRandom } from '../../../tools/random/random.ts'
+import { topicProducer } from '../../../tools/topic-producer.ts'
+import { benchRules } from '../rule-load.ts'
+import { benchProfile } from './payments.ts'
+
+const PAYMENTS_A_WEEK = 35
+const SEEDED_AT_ONCE = 1_000
+const SEED = 11
+const ID_DIGITS = 16
+/** Of a small machine: see schemas/fraud/topics.ts. */
+const PARTITION = 0
+
+/** Writes as many rules as may be active, as the topology of settings does. Matches make payments no cases. */
+export async function seedRules(transport: Transport, registry: string, random: Random): Promise<void> {
+  const rules = benchRules(MAX_ACTIVE_RULES, random).map((rule) => ({ ...rule, action: 'STEP_UP' as const }))
+  const producer = await topicProducer(fraudRulesets)(transport, registryClient({ url: registry }))
+  const nothing = { list: null, snooze: null, models: null, counts: null }
+  producer.send(RULES_KEY, { ...nothing, rules: { version: 1, rules, history: [] } }, Date.now())
+  await producer.flush()
+  await producer.close()
+}
+
+/** Blocks devices that no payment has, as the topology of the blocklist does. */
+export async function seedBlocklist(transport: Transport, registry: string, entries: number): Promise<void> {
+  const now = Date.now()
+  const producer = await topicProducer(fraudBlocklist)(transport, registryClient({ url: registry }))
+  const common = { masked_value: null, reason: 'bench', blocked_by: 'bench', ttl_hours: null, created_at: now, expires_at: null }
+  for (let index = 0; index < entries; index++) {
+    const entity = { entity_type: 'DEVICE', entity_value: index.toString(16).padStart(ID_DIGITS, '0') } as const
+    producer.send(blocklistKey(entity), { ...common, ...entity, entry_id: entryIdOf(entity) }, now)
+    if (producer.isFull) await producer.flush()
+  }
+  await producer.flush()
+  await producer.close()
+}
+
+/** Writes the profiles of users with a week of payments, as the sink does. Returns the bytes of a profile. */
+export async function seedProfiles(url: string, users: number): Promise<number> {
+  const redis = new Redis(url)
+  const random = seededRandom(SEED)
+  const now = Date.now()
+  let bytes = 0
+  for (let from = 0; from < users; from += SEEDED_AT_ONCE) {
+    const pipeline = redis.pipeline()
+    for (let user = from; user < Math.min(users, from + SEEDED_AT_ONCE); user++) {
+      const profile = benchProfile(PAYMENTS_A_WEEK, now, random)
+      bytes += profile.length
+      pipeline.set(profileKeys(PARTITION, `user:u${user}`).profile, profile)
+    }
+    await pipeline.exec()
+  }
+  redis.disconnect()
+  return bytes / users
+}
