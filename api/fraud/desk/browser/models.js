@@ -113,6 +113,7 @@ function drawReport(report) {
   const parts = (report?.models ?? []).flatMap((/** @type {any} */ model) => [
     make('h3', '', isolated(words(model.name)), ' ', make('span', 'soft', isolated(`version ${model.version}`))),
     figures(model),
+    ...(model.frauds > 0 ? [] : [make('p', 'soft', 'No fraud has been confirmed yet, so there is nothing to compare scores with.')]),
     make('div', 'plots', ...plotsOf(model)),
   ])
   if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet with which the models could be judged.'))
@@ -152,7 +153,7 @@ function plotsOf(model) {
   const pr = curve(model.pr, 'recall', 'precision')
   if (pr.length > 0)
     plots.push(squarePlot({ title: 'Precision and recall', x: 'recall', y: 'precision', series: [{ name: 'precision', points: pr }] }))
-  const calibration = curve(model.calibration, 'predicted', 'observed')
+  const calibration = model.frauds > 0 ? curve(model.calibration, 'predicted', 'observed') : []
   if (calibration.length > 0) {
     const series = [{ name: 'observed', points: calibration }]
     plots.push(
