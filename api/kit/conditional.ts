@@ -45,8 +45,11 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   return star
 }
 
-/** Headers that a 304 repeats (RFC 9110, 15.4.5). */
-const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'ETag', 'Expires', 'Vary'] as const
+/**
+ * Headers that a 304 repeats (RFC 9110, 15.4.5). Browsers replace the headers of the page that they have by those of
+ * the 304. Without the page's policy, the 304 would have that of all answers, which forbids scripts.
+ */
+const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'Content-Security-Policy', 'ETag', 'Expires', 'Vary'] as const
 
 /**
  * Returns whether `If-None-Match` matches the ETag (weak comparison, which RFC 9110, 13.1.2 requires for GET and HEAD).

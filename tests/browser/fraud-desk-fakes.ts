@@ -161,6 +161,36 @@ const MODEL_REPORT = {
   ],
 }
 
+const NO_COUNTS = { evaluated: 0, matched: 0, decided: 0, snoozed: 0, failed: 0, skipped: 0, missing: 0, missing_by: {} }
+const STATS = {
+  since: iso(7 * 24 * 60),
+  until: iso(0),
+  live: {
+    ...NO_COUNTS,
+    evaluated: 3_000,
+    matched: 7,
+    decided: 5,
+    missing: 90,
+    missing_by: { 'payer.account_age_days': 60, [HOSTILE]: 30 },
+  },
+  shadow: { ...NO_COUNTS, evaluated: 1_000, missing: 10, missing_by: { 'payer.account_age_days': 10 } },
+  hourly: [],
+}
+/** A rule whose field nobody sends. */
+const SILENT = { ...STATS, live: NO_COUNTS, shadow: { ...NO_COUNTS, evaluated: 40, missing: 40, missing_by: { 'txn.age': 40 } } }
+
+const VERSIONS = [7, 6, 5].map((version) => ({
+  version,
+  changed_by: version === 6 ? HOSTILE : 'ann',
+  at: iso((8 - version) * 60),
+  action: version === 5 ? 'seed' : 'update_rule',
+  rule_id: version === 5 ? null : 'night',
+  rules: version,
+}))
+
+const CHAMPION = { payment_fraud: '2026-01', account_takeover: '2026-01', money_laundering: '2026-01' }
+const modelFile = (version: string) => ({ name: 'payment_fraud', version, sha256: 'f0', trained_on: 'generated data', shipped: false })
+
 /** A fake of the API of fraud scoring, with the language of conditions of the real one. */
 export function deskFakes() {
   const cases = [1, 2, 3].map((index) => caseOf(index))
@@ -173,6 +203,13 @@ export function deskFakes() {
   const history: object[] = [{ ...entry, at: iso(6), action: 'opened', actor: null }]
   const changes: Change[] = []
   let polls = 0
+  let snoozes: { snooze_id: string; entity_value: string }[] = []
+  const models = {
+    champion: CHAMPION,
+    challenger: { versions: { payment_fraud: '2026-02' }, since: iso(8 * 24 * 60), days: 8 } as object | null,
+    policy: {},
+    available: ['2026-01', '2026-02', '2026-03'].map(modelFile),
+  }
   /** Answers that replace others, by line. */
   const replaced = new Map<string, FakeAnswer>()
 
@@ -207,11 +244,8 @@ export function deskFakes() {
       return /^t-\d$/.test(id) ? { body: transactionOf(Number(id.slice(2))) } : refusal(404, 'transaction_not_found')
     if (kind === 'profiles') return { body: PROFILE }
     if (kind === 'rules') return answerAboutRules(line, body, query)
-    if (line === 'GET models') {
-      const champion = { payment_fraud: '2026-01', account_takeover: '2026-01', money_laundering: '2026-01' }
-      const since = iso(3 * 24 * 60)
-      return { body: { champion, challenger: { versions: { payment_fraud: '2026-02' }, since, days: 3 }, policy: {}, available: [] } }
-    }
+    if (line === 'GET models') return { body: models }
+    if (method === 'POST' && kind === 'models') return changeModels(id, body)
     if (line === 'GET models/report') return { body: MODEL_REPORT }
     return refusal(404, 'not_found')
   }
@@ -222,6 +256,24 @@ export function deskFakes() {
     if (found !== undefined) Object.assign(found, { verdict, status: verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict })
     history.push({ ...entry, at: iso(0), action: 'verdict', verdict, notes: String(body.notes ?? '') })
     return { body: { status: 'recorded', case_id: found?.case_id ?? '1' } }
+  }
+
+  function changeModels(change: string, { versions }: Record<string, unknown>): FakeAnswer {
+    if (change === 'rollback') return refusal(409, 'no_previous_models')
+    if (change === 'promote') Object.assign(models, { champion: { ...CHAMPION, payment_fraud: '2026-02' }, challenger: null })
+    else models.challenger = versions === null ? null : { versions, since: iso(0), days: 0 }
+    return { body: models }
+  }
+
+  function answerAboutSnoozes(method: string, path: string, body: Record<string, unknown>): FakeAnswer {
+    if (method === 'GET') return { body: { snoozes, page: 1, limit: 100, total: snoozes.length } }
+    if (method === 'DELETE') {
+      snoozes = snoozes.filter(({ snooze_id }) => !path.endsWith(snooze_id))
+      return { status: 204 }
+    }
+    const created = { reason: null, ...body, entity_value: String(body.entity_value), snooze_id: 's-1', until: iso(-60), created_by: 'ann' }
+    snoozes.push(created)
+    return { status: 201, body: created }
   }
 
   function answerAboutRules(line: string, body: Record<string, unknown>, query: URLSearchParams): FakeAnswer {
@@ -237,6 +289,10 @@ export function deskFakes() {
       return { body: polls < 2 ? { status: 'running', progress: 0.4, report: null } : { status: 'done', progress: 1, report: REPORT } }
     }
     const [method, path] = line.split(' ', 2)
+    if (path.includes('/snoozes')) return answerAboutSnoozes(method, path, body)
+    if (path.endsWith('/stats')) return { body: path === 'rules/night/stats' ? SILENT : STATS }
+    if (line === 'GET rules/versions') return { body: { versions: VERSIONS } }
+    if (line === 'POST rules/rollback') return { body: { ruleset_version: 8 } }
     const { faults } = method === 'POST' || method === 'PUT' ? validated(String(body.condition)) : { faults: [] }
     if (faults.length > 0) return { ...refusal(400, 'invalid_condition', faults) }
     const rule = rules.find(({ rule_id }) => path === `rules/${rule_id}`)

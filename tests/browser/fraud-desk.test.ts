@@ -200,6 +200,83 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints).toEqual([])
   })
 
+  test('a rule shows what it did, and why it never matched', async () => {
+    const { page, complaints } = await opened({ hash: '#rule/seed-impossible-travel' })
+    expect(await page.getByRole('row', { name: 'evaluated' }).textContent()).toBe('evaluated3,0001,000')
+    expect(await page.getByRole('row', { name: 'payer.account_age_days' }).textContent()).toBe('payer.account_age_days701.75 %')
+    expect(await page.locator('#rule-counts').textContent()).toContain(HOSTILE)
+    expect(await page.locator('#rule-counts .problem').count()).toBe(0)
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByText('values that it reads were always missing').waitFor()
+    expect(await page.getByRole('row', { name: 'txn.age' }).textContent()).toBe('txn.age40100 %')
+    await page.getByRole('button', { name: 'New rule' }).click()
+    expect(await page.isVisible('#rule-stats')).toBe(false)
+    expect(await page.isVisible('#snooze-form')).toBe(false)
+    expect(complaints).toEqual([])
+  })
+
+  test('a rule is snoozed for an entity, and the snooze is ended', async () => {
+    const { page, complaints, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByLabel('Entity').selectOption('Device')
+    await page.getByLabel('Value').fill(HOSTILE)
+    await page.getByLabel('Hours').fill('3')
+    await page.getByRole('button', { name: 'Snooze', exact: true }).click()
+    await page.getByRole('row', { name: HOSTILE }).getByRole('button').click()
+    await page.getByText('The rule skips nobody.').waitFor()
+    expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
+      ['POST rules/night/snoozes', { entity_type: 'DEVICE', entity_value: HOSTILE, hours: 3 }],
+      ['DELETE rules/night/snoozes/s-1', {}],
+    ])
+    expect(complaints).toEqual([])
+  })
+
+  test('an earlier version of the rules is restored at the second press', async () => {
+    const { page, complaints, fakes } = await opened({ hash: '#rules' })
+    await page.getByText('Versions of the rule set').click()
+    await page.getByRole('row', { name: 'in force' }).waitFor()
+    const row = page.getByRole('row', { name: HOSTILE })
+    await row.getByRole('button', { name: 'Restore 6' }).click()
+    // Who turns to something else has not confirmed.
+    await page.getByLabel('Find', { exact: true }).focus()
+    await row.getByRole('button', { name: 'Restore 6' }).click()
+    expect(fakes.changes).toEqual([])
+    await row.getByRole('button', { name: 'Replace all rules by version 6?' }).click()
+    await page.getByText('Version 8 has the rules of version 6').waitFor()
+    expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([['POST rules/rollback', { version: 6 }]])
+    expect(complaints).toEqual([])
+  })
+
+  test('a challenger is promoted and tried, and what is refused says why', async () => {
+    const { page, fakes } = await opened({ hash: '#models' })
+    const press = async (label: string, question: string) => {
+      await page.getByRole('button', { name: label }).click()
+      await page.getByRole('button', { name: question }).click()
+    }
+    await press('Promote the challenger', 'Let the challenger decide from now on?')
+    await page.getByText('The models have been changed.').waitFor()
+    expect(await page.getByRole('row', { name: 'payment fraud' }).textContent()).toContain('2026-02–generated data')
+    await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
+    await page.getByText('It can be promoted from').waitFor()
+    expect(await page.getByRole('button', { name: 'Promote the challenger' }).count()).toBe(0)
+    await press('End the trial', 'Really end the trial?')
+    await page.getByText('There is no challenger.').waitFor()
+    await press('Roll back', 'Restore the champion before this one?')
+    await page.getByRole('alert').filter({ hasText: 'There are no earlier models that could be restored.' }).waitFor()
+    expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
+      ['POST models/promote', {}],
+      ['POST models/challenger', { versions: { payment_fraud: '2026-03' } }],
+      ['POST models/challenger', { versions: null }],
+      ['POST models/rollback', {}],
+    ])
+  })
+
+  test('a rule that does not exist is named as such', async () => {
+    const { page, complaints } = await opened({ hash: '#rule/nothing' })
+    await page.getByRole('alert').filter({ hasText: 'There is no such rule any more.' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('scopes decide what is open; signing out and an ended session lead to the sign-in; nothing stays in the browser', async () => {
     const { page, token, fakes } = await opened({ scope: 'fraud:analyst' })
     await page.locator('.entry').first().waitFor()

@@ -4,7 +4,7 @@ import { duration, integer, number, text } from '../../scripts/command-line/opti
 export default command({
   call: 'npm run demo --',
   description:
-    "Plays a live stream of generated events for every service that has one. Trends: tweets of users distributed by Zipf's law and by the population of places, with trending terms, bots, retweet storms, and late and malformed events. Match feed: users around San Francisco who appear, move, swipe by popularity and answer likes, through the HTTP API, at most 10 events per second. Fraud scoring: payments through the HTTP API, at most 5 per second, of which 2 % belong to frauds such as card testing and impossible travel, and an analyst who judges some cases. The same seed plays the same stream.",
+    "Plays a live stream of generated events for every service that has one. Trends: tweets of users distributed by Zipf's law and by the population of places, with trending terms, bots, retweet storms, and late and malformed events. Match feed: users around San Francisco who appear, move, swipe by popularity and answer likes, through the HTTP API, at most 10 events per second. Fraud scoring: payments through the HTTP API, at most 5 per second, of which 1 % belong to frauds such as card testing and impossible travel, and an analyst who judges some cases. The same seed plays the same stream.",
   options: {
     services: text('Names of services to play, separated by commas. Default: all.', { placeholder: 'LIST' }),
     rate: number('Events per second and service.', { default: 40, min: 0.01 }),

@@ -7,6 +7,7 @@ import { type UserTransactionsDeps, userTransactions } from './user-transactions
 const FILES = [
   'style.css',
   'main.js',
+  'ask-again.js',
   'backtest.js',
   'backtest-report.js',
   'case.js',
@@ -21,11 +22,14 @@ const FILES = [
   'plots.js',
   'queue.js',
   'rule-editor.js',
+  'rule-statistics.js',
   'rules.js',
+  'snoozes.js',
   'table.js',
   'text.js',
   'timeline.js',
   'verdict.js',
+  'versions.js',
 ]
 
 /** Creates the routes of the analysts' desk: the page, and what only the page needs. */

@@ -52,6 +52,13 @@ test('compresses a large answer in advance while other requests go on, to the sa
   expect((await largeCacheableAnswer('small', HEADERS)).gzip).toBeUndefined()
 })
 
+test('a page keeps its policy when it has not changed', () => {
+  const policy = { 'Content-Security-Policy': "script-src 'self'" }
+  const page = cacheableAnswer('x', { ...HEADERS, ...policy })
+  const { status, headers } = variantFor(page, { ifNoneMatch: page.headers.ETag, acceptEncoding: undefined })
+  expect([status, headers]).toEqual([304, { ETag: page.headers.ETag, 'Cache-Control': HEADERS['Cache-Control'], ...policy }])
+})
+
 test('revalidates the plain and the compressed body with either tag', () => {
   const tags = [large.headers.ETag, `W/${large.headers.ETag}`, large.headers.ETag.replace(/"$/, '-gzip"')]
   for (const ifNoneMatch of tags) {

@@ -12,7 +12,12 @@ const PEOPLE = 10_000
 /** Accounts are at most this young when the demo begins. */
 const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
-const FRAUD_SHARE = 0.02
+const FRAUD_SHARE = 0.01
+/**
+ * Longer frauds end after this many payments. With the share, it keeps blocked payments below 1 % of five minutes, from
+ * which on the guard would raise an alert.
+ */
+const LONGEST_FRAUD = 12
 /** The first fraud begins this soon, so that there is a case within a minute. */
 const FIRST_FRAUD_MS = 3 * SECOND_MS
 /** Frauds that take hours are played within this time. */
@@ -83,7 +88,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     const pattern = FRAUD_ORDER[frauds % FRAUD_ORDER.length]
     const from = nextFraudAt
     const victim = pick(random, Object.values(known))
-    const all = FRAUDS[pattern]({ random, world, name: `${run}-${pattern}-${frauds++}`, at: from, victim })
+    const all = FRAUDS[pattern]({ random, world, name: `${run}-${pattern}-${frauds++}`, at: from, victim }).slice(0, LONGEST_FRAUD)
     const scale = Math.min(1, LONGEST_FRAUD_MS / Math.max(1, all[all.length - 1].at - from))
     for (const [order, parts] of all.entries()) {
       const isOwn = parts.at < from

@@ -5,6 +5,17 @@ import { session } from '../../../kit/page/browser/session.js'
 import { number, percent, words } from './text.js'
 
 const PERCENT = 100
+/** Precedes the ids of rules among the factors. */
+const RULE = 'rule:'
+/** What decided, by `reason`. */
+/** @type {Readonly<Record<string, string>>} */
+const REASONS = {
+  blocklist_hit: 'An entity of the transaction is on the blocklist.',
+  rule: 'A rule decided.',
+  models: 'The models decided.',
+  default_profile: "The user's profile was not available, and the amount is high.",
+  no_risk_found: 'No risk was found.',
+}
 /** @type {[string, string][]} */
 const MODELS = [
   ['payment_fraud', 'Payment fraud'],
@@ -22,7 +33,7 @@ export function drawReasons(where, answer, found) {
   const rules = answer?.triggered_rules ?? found?.triggered_rules ?? []
   const factors = answer?.risk_factors ?? found?.risk_factors ?? []
   const parts = []
-  if (answer?.reason) parts.push(make('p', '', `Decided by: ${words(answer.reason)}.`))
+  if (answer?.reason) parts.push(make('p', '', REASONS[answer.reason] ?? `Decided by: ${words(answer.reason)}.`))
   if (rules.length > 0) parts.push(make('p', '', 'Rules: ', ...rules.flatMap(ruleName)))
   parts.push(
     ...bars(
@@ -67,7 +78,13 @@ function bars(title, values, format = number, full = Math.max(...values.map(({ v
     const bar = make('span', value < 0 ? 'bar lowers' : 'bar')
     bar.style.setProperty('--share', `${full > 0 ? Math.min(1, Math.abs(value) / full) * PERCENT : 0}%`)
     bar.setAttribute('aria-hidden', 'true')
-    return make('li', '', make('span', '', isolated(words(name))), bar, make('span', 'value', format(value)))
+    return make(
+      'li',
+      '',
+      make('span', '', isolated(name.startsWith(RULE) ? `rule ${name.slice(RULE.length)}` : words(name))),
+      bar,
+      make('span', 'value', format(value)),
+    )
   })
   return [make('h4', '', title), make('ul', 'bars', ...rows)]
 }

@@ -7,6 +7,10 @@ const BY_CODE = {
   forbidden: 'Your token does not allow this.',
   transaction_not_found: 'There is no such transaction, or it is older than 90 days.',
   case_not_found: 'There is no such case.',
+  no_challenger: 'No models are on trial.',
+  no_previous_models: 'There are no earlier models that could be restored.',
+  ruleset_version_not_found: 'This version of the rules can no longer be restored.',
+  snooze_not_found: 'This snooze is over.',
   rule_not_found: 'There is no such rule any more.',
 }
 

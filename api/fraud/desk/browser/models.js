@@ -2,6 +2,7 @@
 /** @import { Wiring } from './queue.js' */
 import { isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
+import { askAgain } from './ask-again.js'
 import { barPlot, squarePlot } from './plots.js'
 import { row, table } from './table.js'
 import { count, dateTime, number, percent, words } from './text.js'
@@ -9,6 +10,9 @@ import { count, dateTime, number, percent, words } from './text.js'
 /** A population stability index from here on counts as a clear change of the distribution. */
 const DRIFT_WARNING = 0.2
 const MOST_DRIFTS = 12
+const DAY_MS = 86_400_000
+/** The API refuses to promote a challenger whose trial is shorter. */
+const TRIAL_DAYS = 7
 
 /**
  * The models in force, and how well they do.
@@ -18,10 +22,26 @@ export function modelsView({ onFailure, onSuccess }) {
   let isShown = false
 
   async function load() {
+    part('model-news').textContent = ''
     try {
-      drawVersions(await ask('GET', '/api/v1/models'))
+      drawVersions(await ask('GET', '/api/v1/models'), change)
       onSuccess()
       drawReport(await ask('GET', '/api/v1/models/report'))
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  /**
+   * @param {string} path
+   * @param {object} [body]
+   */
+  async function change(path, body) {
+    try {
+      await ask('POST', `/api/v1/models/${path}`, body)
+      onSuccess()
+      drawVersions(await ask('GET', '/api/v1/models'), change)
+      part('model-news').textContent = 'The models have been changed. All API processes load them within seconds.'
     } catch (error) {
       onFailure(error)
     }
@@ -36,21 +56,56 @@ export function modelsView({ onFailure, onSuccess }) {
   }
 }
 
-/** @param {any} found */
-function drawVersions({ champion = {}, challenger, available = [] }) {
+/** @typedef {(path: string, body?: object) => Promise<void>} Change posts to a path below models */
+
+/**
+ * @param {any} found
+ * @param {Change} change
+ */
+function drawVersions({ champion = {}, challenger, available = [] }, change) {
   const rows = Object.entries(champion).map(([name, version]) => {
     const other = challenger?.versions?.[name]
-    const file = available.find((/** @type {any} */ one) => one.name === name && one.version === version)
-    const cells = [version, other ?? '–', file?.trained_on ?? '–'].map((value) => isolated(String(value)))
-    return row(isolated(words(name)), ...cells)
+    const files = available.filter((/** @type {any} */ one) => one.name === name)
+    const inForce = files.find((/** @type {any} */ one) => one.version === version)
+    const cells = [version, other ?? '–', inForce?.trained_on ?? '–'].map((value) => isolated(String(value)))
+    const others = files.filter((/** @type {any} */ one) => one.version !== version && one.version !== other)
+    return row(isolated(words(name)), ...cells, make('span', 'inline', ...others.map((/** @type {any} */ file) => tryButton(file, change))))
   })
-  const since = challenger
-    ? `The challenger has scored 5 % of the transactions since ${dateTime(challenger.since)}, without effect.`
-    : 'There is no challenger.'
   part('model-versions').replaceChildren(
-    table('Models in force', ['Model', 'Champion', 'Challenger', 'Trained on'], rows),
-    make('p', 'soft', since),
+    table('Models in force', ['Model', 'Champion', 'Challenger', 'Trained on', ''], rows),
+    make('p', 'soft', challenger ? trialOf(challenger) : 'There is no challenger.'),
+    make('p', 'inline', ...(challenger ? trialButtons(challenger, change) : []), rollBackButton(change)),
   )
+}
+
+/**
+ * @param {{ name: string, version: string }} file
+ * @param {Change} change
+ */
+function tryButton({ name, version }, change) {
+  const label = `Try ${words(name)} ${version}`
+  return askAgain(label, `${label} on 5 %?`, () => change('challenger', { versions: { [name]: version } }))
+}
+
+/** @param {{ since: string, days: number }} challenger */
+function trialOf({ since, days }) {
+  const scored = `The challenger has scored 5 % of the transactions since ${dateTime(since)}, without effect.`
+  return days >= TRIAL_DAYS ? scored : `${scored} It can be promoted from ${dateTime(Date.parse(since) + TRIAL_DAYS * DAY_MS)} on.`
+}
+
+/**
+ * @param {{ days: number }} challenger
+ * @param {Change} change
+ */
+function trialButtons({ days }, change) {
+  const end = askAgain('End the trial', 'Really end the trial?', () => change('challenger', { versions: null }))
+  if (days < TRIAL_DAYS) return [end]
+  return [askAgain('Promote the challenger', 'Let the challenger decide from now on?', () => change('promote', {})), end]
+}
+
+/** @param {Change} change */
+function rollBackButton(change) {
+  return askAgain('Roll back', 'Restore the champion before this one?', () => change('rollback'))
 }
 
 /** @param {any} report */
@@ -58,6 +113,7 @@ function drawReport(report) {
   const parts = (report?.models ?? []).flatMap((/** @type {any} */ model) => [
     make('h3', '', isolated(words(model.name)), ' ', make('span', 'soft', isolated(`version ${model.version}`))),
     figures(model),
+    ...(model.frauds > 0 ? [] : [make('p', 'soft', 'No fraud has been confirmed yet, so there is nothing to compare scores with.')]),
     make('div', 'plots', ...plotsOf(model)),
   ])
   if (parts.length === 0) parts.push(make('p', 'soft', 'There are no verdicts yet with which the models could be judged.'))
@@ -97,7 +153,7 @@ function plotsOf(model) {
   const pr = curve(model.pr, 'recall', 'precision')
   if (pr.length > 0)
     plots.push(squarePlot({ title: 'Precision and recall', x: 'recall', y: 'precision', series: [{ name: 'precision', points: pr }] }))
-  const calibration = curve(model.calibration, 'predicted', 'observed')
+  const calibration = model.frauds > 0 ? curve(model.calibration, 'predicted', 'observed') : []
   if (calibration.length > 0) {
     const series = [{ name: 'observed', points: calibration }]
     plots.push(

@@ -6,6 +6,8 @@ import { onSubmit } from '../../../kit/page/browser/form.js'
 import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
 import { backtestForm } from './backtest.js'
 import { conditionField } from './condition.js'
+import { ruleStatistics } from './rule-statistics.js'
+import { snoozesForm } from './snoozes.js'
 import { localTime } from './text.js'
 
 /** New rules begin in shadow, so that nobody blocks payments by mistake. */
@@ -19,6 +21,8 @@ const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', prior
 export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   const condition = conditionField(onFailure)
   const backtest = backtestForm({ onFailure, onSuccess, rule: current, onFaults })
+  const statistics = ruleStatistics({ onFailure })
+  const snoozes = snoozesForm({ onFailure, onSuccess })
   /** The rule that is open; undefined: none, or a new one. */
   /** @type {string | undefined} */
   let shows
@@ -55,6 +59,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     input('rule-id').readOnly = true
     part('rule-title').textContent = `Rule ${rule.rule_id}`
     onSaved()
+    showRest(rule.rule_id)
     if (wasNew) history.replaceState(null, '', `#rule/${encodeURIComponent(rule.rule_id)}`)
   }
 
@@ -77,11 +82,21 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     part('rule-news').textContent = news
   }
 
+  /** Shows what only a rule that exists has. */
+  /** @param {string | undefined} ruleId */
+  function showRest(ruleId) {
+    for (const one of [statistics, snoozes]) {
+      if (ruleId === undefined) one.close()
+      else void one.open(ruleId)
+    }
+  }
+
   function close() {
     shows = undefined
     part('rule-form').hidden = true
     part('backtest').hidden = true
     backtest.stop()
+    showRest(undefined)
   }
 
   onSubmit('rule-form', save, onFailure)
@@ -112,6 +127,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       part('rule-form').hidden = false
       part('backtest').hidden = false
       backtest.reset()
+      showRest(rule?.rule_id)
       if (rule === undefined) input('rule-id').focus()
       else byId('condition', HTMLTextAreaElement).focus()
       part('rule-form').scrollIntoView({ block: 'start' })

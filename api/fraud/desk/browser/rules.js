@@ -1,9 +1,10 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
 import { button, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
-import { ask } from '../../../kit/page/browser/session.js'
+import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
 import { ruleEditor } from './rule-editor.js'
 import { count, dateTime, words } from './text.js'
+import { versionList } from './versions.js'
 
 /**
  * @typedef {object} Rule
@@ -18,6 +19,8 @@ import { count, dateTime, words } from './text.js'
  * @property {string | null} [fault] why it is not evaluated although it is enabled
  */
 
+const NO_SUCH_RULE = { status: 404, code: 'rule_not_found', message: '', details: [], retryAfterS: 0, requestId: '' }
+
 /**
  * The rules in force, and the editor.
  * @param {Wiring} wiring
@@ -31,6 +34,7 @@ export function rulesView({ onFailure, onSuccess }) {
   /** @type {string | undefined} */
   let wanted
   const editor = ruleEditor({ onFailure, onSuccess, onSaved })
+  const versions = versionList({ onFailure, onSuccess, onRestored })
 
   async function load() {
     try {
@@ -86,8 +90,15 @@ export function rulesView({ onFailure, onSuccess }) {
 
   function onSaved() {
     onSuccess()
-    // A rule that was disabled should not seem to have vanished.
     void load()
+    void versions.refresh()
+  }
+
+  function onRestored() {
+    // The rule that is open may be another one now.
+    if (editor.shows === undefined) editor.close()
+    else location.hash = '#rules'
+    onSaved()
   }
 
   function openWanted() {
@@ -98,7 +109,7 @@ export function rulesView({ onFailure, onSuccess }) {
     } else if (!input('all-rules').checked) {
       input('all-rules').checked = true
       void load()
-    } else onFailure(undefined)
+    } else onFailure(new RequestFailed(NO_SUCH_RULE))
   }
 
   input('rule-filter').addEventListener('input', draw)

@@ -47,7 +47,8 @@ function paymentMoment({ transaction_id, timestamp, amount, currency, merchant_i
  * @returns {Moment}
  */
 function historyMoment({ at, actor, action, status, assigned_to, verdict, fraud_type, notes }) {
-  const what = action === 'verdict' ? `Verdict ${words(verdict)}` : `Case ${action}, ${words(status)}`
+  const change = action === 'opened' ? 'Case opened' : `Case ${action}, ${words(status)}`
+  const what = action === 'verdict' ? `Verdict ${words(verdict)}` : change
   /** @type {(Node | string)[]} */
   const parts = [capitalised(what)]
   if (actor !== null) parts.push(' by ', isolated(actor))

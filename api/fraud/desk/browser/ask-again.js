@@ -1,0 +1,35 @@
+// @ts-check
+import { make } from '../../../kit/page/browser/elements.js'
+
+/**
+ * Creates a button for what affects many payments: it acts on the second press, and forgets the first one when the focus
+ * leaves it.
+ * @param {string} label
+ * @param {string} question the label after the first press
+ * @param {() => Promise<unknown>} act
+ */
+export function askAgain(label, question, act) {
+  const made = make('button', 'small', label)
+  made.type = 'button'
+  let isAsked = false
+  let isBusy = false
+
+  /** @param {boolean} asked */
+  function ask(asked) {
+    isAsked = asked
+    made.textContent = asked ? question : label
+    made.classList.toggle('primary', asked)
+  }
+
+  made.addEventListener('click', async () => {
+    if (isBusy) return
+    if (!isAsked) return ask(true)
+    isBusy = true
+    await act().finally(() => {
+      isBusy = false
+      ask(false)
+    })
+  })
+  made.addEventListener('blur', () => ask(false))
+  return made
+}

@@ -1,0 +1,67 @@
+// @ts-check
+/** @import { Wiring } from './queue.js' */
+import { byId, isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { ask } from '../../../kit/page/browser/session.js'
+import { askAgain } from './ask-again.js'
+import { row, table } from './table.js'
+import { count, dateTime, words } from './text.js'
+
+/**
+ * @typedef {object} Version
+ * @property {number} version
+ * @property {string} changed_by
+ * @property {string} at
+ * @property {string} action
+ * @property {string | null} rule_id
+ * @property {number} rules
+ */
+
+/**
+ * The versions of the rule set. They are read when their part of the page is opened.
+ * @param {Wiring & { onRestored: () => void }} wiring
+ */
+export function versionList({ onFailure, onSuccess, onRestored }) {
+  const whole = byId('version-part', HTMLDetailsElement)
+
+  async function load() {
+    if (!whole.open) return
+    try {
+      const { versions } = await ask('GET', '/api/v1/rules/versions')
+      const heads = ['Version', 'When', 'By', 'Change', 'Rules', '']
+      part('version-list').replaceChildren(table('The last 50 versions, newest first', heads, versions.map(rowOf)))
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  /**
+   * @param {Version} one
+   * @param {number} index
+   */
+  function rowOf({ version, at, changed_by, action, rule_id, rules }, index) {
+    const change = make('span', '', words(action), ...(rule_id === null ? [] : [' ', isolated(rule_id)]))
+    const restore = askAgain(`Restore ${version}`, `Replace all rules by version ${version}?`, () => restored(version))
+    // The seeded rules have no time.
+    const when = Date.parse(at) === 0 ? '–' : dateTime(at)
+    const last = index === 0 ? 'in force' : restore
+    return row(String(version), when, isolated(changed_by), change, count(rules), last)
+  }
+
+  /** @param {number} version */
+  async function restored(version) {
+    try {
+      const { ruleset_version } = await ask('POST', '/api/v1/rules/rollback', { version })
+      onSuccess()
+      part('version-news').textContent = `Version ${ruleset_version} has the rules of version ${version}, and is in force.`
+      onRestored()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  whole.addEventListener('toggle', () => {
+    part('version-news').textContent = ''
+    void load()
+  })
+  return { refresh: load }
+}
