@@ -13,12 +13,13 @@ import { scored } from '../../pipelines/fraud/scored.ts'
 import { lookedUp, NO_IP_FACTS, NOON, type Payment, pay } from '../../schemas/fraud/payments.ts'
 import type { Logged } from '../log-reader.ts'
 import type { Evidence, Logs, Tables } from './evidence.ts'
+import { inTime } from './in-time.ts'
 import type { PlannedPayment } from './plan.ts'
 import { type BlockCall, type Calls, type FeedbackCall, RULE_ID, type ScoreCall } from './requests.ts'
 import { expectedProfiles } from './stored.ts'
 import { faultsOf } from './verdict.ts'
 
-const LIMITS = { p99Ms: 100, mostMs: 1_000 }
+const LIMITS = { p99Ms: 100, mostMs: 1_000, isWhole: true }
 const PROBLEM = { from: NOON - 100, to: NOON + 60_000 }
 let offset = 0
 
@@ -129,6 +130,7 @@ function goodEvidence(): Evidence {
   return {
     calls,
     inflicted: { apis: [], redis: [], kafka: [] },
+    beats: [],
     logs: { ...logs, profiles },
     tables: {
       transactions: events.map(({ request, request_id, decision, risk_score }) => ({
@@ -146,7 +148,7 @@ function goodEvidence(): Evidence {
   }
 }
 
-const faults = (evidence: Evidence) => faultsOf(evidence, LIMITS)
+const faults = (evidence: Evidence) => [...inTime(evidence, LIMITS), ...faultsOf(evidence)]
 const withLogs = (evidence: Evidence, logs: Partial<Logs>): Evidence => ({ ...evidence, logs: { ...evidence.logs, ...logs } })
 const withTables = (evidence: Evidence, tables: Partial<Tables>): Evidence => ({ ...evidence, tables: { ...evidence.tables, ...tables } })
 const withCalls = (evidence: Evidence, calls: Partial<Calls>): Evidence => ({ ...evidence, calls: { ...evidence.calls, ...calls } })
@@ -198,6 +200,15 @@ test('detects answers that take too long, unless their API was stopped', () => {
   expect(faults(changed(evidence, 't2', (found) => ({ ...found, to: found.from + 150 })))).toHaveLength(1)
   const stop = { api: 0, isKilled: false, ...PROBLEM }
   expect(faults({ ...slow, inflicted: { apis: [stop], redis: [], kafka: [] } })).toEqual([])
+})
+
+test('a busy machine excuses only the time that its API took for nothing', () => {
+  const slow = changed(goodEvidence(), 't2', (found) => ({ ...found, to: found.from + 1_001 }))
+  const beyond = (beat: Evidence['beats'][number]) => inTime({ ...slow, beats: [beat] }, { ...LIMITS, isWhole: false })
+  expect(beyond({ api: 0, from: NOON + 10, to: NOON + 990 })).toEqual([])
+  expect(beyond({ api: 1, from: NOON + 10, to: NOON + 990 })).toHaveLength(2)
+  expect(beyond({ api: 0, from: NOON + 2_000, to: NOON + 2_980 })).toHaveLength(2)
+  expect(inTime({ ...slow, beats: [{ api: 0, from: NOON + 10, to: NOON + 990 }] }, LIMITS)).toHaveLength(2)
 })
 
 test('detects another answer to the same payment, unless Redis was away or the answer says so', () => {
