@@ -18,7 +18,15 @@ const RATE = 30
  * else. An API that waits for a part that is away exceeds this, because each fault concerns more than 1 % of the payments.
  */
 const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }
-const FAULTS: readonly FraudFaultKind[] = ['outage', 'redis-emptied', 'redis-stopped', 'bulk-killed', 'deciding-killed', 'api-stopped']
+const FAULTS: readonly FraudFaultKind[] = [
+  'outage',
+  'redis-emptied',
+  'redis-stopped',
+  'bulk-killed',
+  'deciding-killed',
+  'api-stopped',
+  'model-killed',
+]
 
 let system: FraudSystem
 

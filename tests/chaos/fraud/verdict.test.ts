@@ -34,6 +34,7 @@ function event(payment: Payment, more: Partial<TxnScored> = {}): TxnScored {
   const draft = {
     ...scored(request),
     features,
+    degraded: ['models'],
     ruleset_version: 0,
     policy_version: DEFAULT_POLICY.version,
     request_id: `r-${payment.id}`,
@@ -73,7 +74,7 @@ function goodEvidence(): Evidence {
   const unread = { ...event(SECOND).features, user_txn_count: null }
   const [first, second, third] = [
     event(FIRST),
-    event(SECOND, { features: unread, degraded: ['profiles'] }),
+    event(SECOND, { features: unread, degraded: ['profiles', 'models'] }),
     event(BLOCKED, { reason: 'blocklist_hit' }),
   ]
   const events = [first, second, third]
@@ -218,7 +219,7 @@ test('detects another answer to the same payment, unless Redis was away or the a
     withLogs(withScores(evidence, call(FIRST, NOON + 700, answer)), { scored: [...evidence.logs.scored, logged('u1', answer)] })
   expect(faults(again(other))).not.toEqual([])
   expect(faults({ ...again(other), inflicted: { apis: [], redis: [PROBLEM], kafka: [] } })).toEqual([])
-  expect(faults(again({ ...other, degraded: ['answers'] }))).toEqual([])
+  expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
 test('detects that another body of a payment was accepted', () => {
@@ -239,7 +240,7 @@ test('detects a payment that was approved a second after its user was blocked, u
   const evidence = goodEvidence()
   const approved = event(BLOCKED)
   const answered = (degraded: string[], from: number): Evidence => {
-    const answer = { ...approved, degraded }
+    const answer = { ...approved, degraded: ['models', ...degraded] }
     const good = changed(evidence, 't3', () => call(BLOCKED, from, answer))
     const scoredLog = evidence.logs.scored.map((each) => (each.key === 'bad' ? logged('bad', answer) : each))
     const rows = evidence.tables.transactions.map((row) =>
@@ -266,7 +267,7 @@ test('detects a change of the rules that is lost or acts too late, unless the an
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
-    const answer = event({ id: 't4', user: 'u4' }, { degraded })
+    const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', ...degraded] })
     const more = withScores(evidence, call({ id: 't4', user: 'u4' }, NOON + 10_200, answer))
     return faults(more).filter((fault) => fault.includes('the rules had version'))
   }
@@ -291,6 +292,15 @@ test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'tr
     expect(faults(withLogs(evidence, { scored: scoredLog })).filter((fault) => fault.includes('evaluates to'))).toHaveLength(1)
   },
 )
+
+test.each(['models', 'profiles'])('detects a score without %s that does not say so', (part) => {
+  const evidence = goodEvidence()
+  const silent = evidence.logs.scored.map((each) => ({
+    ...each,
+    value: { ...each.value, degraded: each.value.degraded.filter((one) => one !== part) },
+  }))
+  expect(faults(withLogs(evidence, { scored: silent })).some((fault) => fault.includes(`without ${part}`))).toBe(true)
+})
 
 test.each(['ruleset_version', 'policy_version'] as const)('detects a decision by an unknown %s', (name) => {
   const evidence = goodEvidence()
