@@ -14,11 +14,19 @@ const SEED = 1
 /** Payments per second: as many as two cores do beside all the other tests. */
 const RATE = 30
 /**
- * Other tests keep the machine busy. An API that waits for a part that is away would still exceed this, because faults
- * last up to two seconds, and each of them concerns more than 1 % of the payments.
+ * Other tests keep the machine busy, so only the time counts that a score takes beyond a request that needs nothing
+ * else. An API that waits for a part that is away exceeds this, because each fault concerns more than 1 % of the payments.
  */
-const LIMITS = { p99Ms: 1_000, mostMs: 5_000 }
-const FAULTS: readonly FraudFaultKind[] = ['outage', 'redis-emptied', 'redis-stopped', 'bulk-killed', 'deciding-killed', 'api-stopped']
+const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }
+const FAULTS: readonly FraudFaultKind[] = [
+  'outage',
+  'redis-emptied',
+  'redis-stopped',
+  'bulk-killed',
+  'deciding-killed',
+  'api-stopped',
+  'model-killed',
+]
 
 let system: FraudSystem
 

@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 600_000
 /** Payments per second. */
 const RATE = 200
-const LIMITS = { p99Ms: 100, mostMs: 1_000 }
+const LIMITS = { p99Ms: 100, mostMs: 1_000, isWhole: true }
 
 const unknown = (parts ?? []).filter((part) => !FRAUD_FAULTS.includes(part as FraudFaultKind))
 if (unknown.length > 0) throw new Error(`CHAOS_PARTS has ${unknown.join(', ')}; choose from ${FRAUD_FAULTS.join(', ')}`)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { type ApiProcess, startApiProcess } from '../api/api-process.ts'
@@ -38,4 +39,16 @@ export async function emptyRedis(address: string): Promise<void> {
   } finally {
     client.disconnect()
   }
+}
+
+/** Returns the process that a process has started to run a file. */
+export function childOf(pid: number | undefined, file: string): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  const found = children.find((child) =>
+    readFileSync(`/proc/${child}/cmdline`, 'utf8')
+      .split('\0')
+      .some((part) => part.endsWith(file)),
+  )
+  if (found === undefined) throw new Error(`process ${pid} has no child that runs ${file}`)
+  return Number(found)
 }

@@ -4,21 +4,11 @@ import type { Evidence } from './evidence.ts'
 import type { Trouble } from './faults.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** A caller's answer takes part in a fault of its API until the API has worked off what has waited. */
-const WORKED_OFF_MS = 500
-
-/** Limits of the time that a call to a live API may take. */
-export interface Limits {
-  readonly p99Ms: number
-  readonly mostMs: number
-}
-
-/** Every call to a live API is answered, in time, and the same id gets the same answer. */
-export function answered(evidence: Evidence, limits: Limits): string[] {
+/** Every call to a live API is answered, and the same id gets the same answer. */
+export function answered(evidence: Evidence): string[] {
   const { scores } = evidence.calls
   return [
     ...scores.flatMap((call) => wrongStatus(call, evidence)),
-    ...late(evidence, limits),
     ...[...Map.groupBy(scores, ({ payment }) => payment.id).values()].flatMap((calls) => repetitions(calls, evidence)),
     ...inLog(evidence),
   ]
@@ -31,30 +21,6 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
   if (wasKilled && (status === 0 || status === 503)) return []
   const hasOther = calls.scores.some((other) => other.payment.id === payment.id && other.amount !== amount)
   return status === 409 && hasOther ? [] : [described(call)]
-}
-
-/** Returns how long the calls took whose API nothing has happened to, in order. */
-export function latencies({ calls, inflicted }: Pick<Evidence, 'calls' | 'inflicted'>): number[] {
-  const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
-  return calls.scores
-    .filter(({ status }) => status === 200 || status === 409)
-    .filter(isLive)
-    .map(({ from, to }) => to - from)
-    .sort((one, other) => one - other)
-}
-
-export function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-}
-
-function late(evidence: Evidence, { p99Ms, mostMs }: Limits): string[] {
-  const times = latencies(evidence)
-  const p99 = percentile(times, 0.99)
-  const most = times.at(-1) ?? 0
-  return [
-    ...(p99 > p99Ms ? [`1 % of the answers took ${p99} ms or more, and the limit is ${p99Ms} ms`] : []),
-    ...(most > mostMs ? [`an answer took ${most} ms, and the limit is ${mostMs} ms`] : []),
-  ]
 }
 
 /**

@@ -19,8 +19,17 @@ export function decided({ logs }: Evidence): string[] {
     const what = `transaction ${value.request.transaction_id}`
     if (ruleSet === undefined || policy === undefined)
       return [`${what} has the rules ${value.ruleset_version} and the policy ${value.policy_version}, which nobody has set`]
-    return difference(what, value, ruleSet, policy)
+    return [...difference(what, value, ruleSet, policy), ...unsaid(what, value)]
   })
+}
+
+/** What was away is in `degraded`. A block needs neither profiles nor models. */
+function unsaid(what: string, { reason, degraded, ml_scores, features }: TxnScored): string[] {
+  if (reason === 'blocklist_hit') return []
+  const lacks = { models: !ml_scores.evaluated, profiles: features.user_txn_count === null }
+  return Object.entries(lacks).flatMap(([part, isAway]) =>
+    isAway && !degraded.includes(part) ? [`${what} was scored without ${part} and does not say so`] : [],
+  )
 }
 
 function difference(what: string, logged: TxnScored, ruleSet: RuleSet, policy: Policy): string[] {

@@ -2,6 +2,7 @@ import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { FraudCase, FraudFeedback, FraudProfile, FraudSetting, TxnScored } from '../../../schemas/fraud/types.ts'
 import type { Logged } from '../log-reader.ts'
 import type { Inflicted } from './faults.ts'
+import type { Beat } from './pulse.ts'
 import type { Calls } from './requests.ts'
 
 /** Records of the topics, in log order. */
@@ -32,6 +33,7 @@ export interface Tables {
 export interface Evidence {
   readonly calls: Calls
   readonly inflicted: Inflicted
+  readonly beats: readonly Beat[]
   readonly logs: Logs
   readonly tables: Tables
   /** The profiles of the view in Redis. */

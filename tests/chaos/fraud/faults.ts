@@ -35,12 +35,13 @@ export interface FaultHands {
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
 /** A slow part works half of the time. */
 const PULSE_MS = 15
+const MODEL_PROCESS = 'fraud/models/process/main.ts'
 
 function partsOf({ kind, api }: FraudFault): string[] {
   if (kind === 'outage') return ['kafka', `api ${api}`]
   if (kind === 'outage-emptied') return ['kafka', 'redis']
   const [part] = kind.split('-')
-  return [part === 'api' ? `api ${api}` : part]
+  return [part === 'api' || part === 'model' ? `api ${api}` : part]
 }
 
 export function faultHands(system: FraudSystem, say: (text: string) => void): FaultHands {
@@ -68,6 +69,28 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
     const from = Date.now()
     await stopped(apis[api].child.pid, work)
     troubles.apis.push({ api, from, to: Date.now(), isKilled: false })
+  }
+
+  /** A supervisor may be replacing the process. */
+  async function modelOf(api: number): Promise<number> {
+    let pid = 0
+    const find = async () => {
+      pid = hurt.childOf(apis[api].child.pid, MODEL_PROCESS)
+      return true
+    }
+    await waitUntil(find, { what: `the model process of API ${api}`, ...READY })
+    return pid
+  }
+
+  /** The supervisor kills a process that does not answer, and then there is nothing to continue. */
+  async function holdModel(pid: number, hold: () => Promise<unknown>): Promise<void> {
+    process.kill(pid, 'SIGSTOP')
+    await hold()
+    try {
+      process.kill(pid, 'SIGCONT')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
   }
 
   async function slowed(pid: number | undefined, holdMs: number): Promise<void> {
@@ -123,6 +146,11 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
         return during(troubles.kafka, () => slowed(kafka.pid, holdMs))
       case 'clickhouse-stopped':
         return stopped(clickhouse!.pid, hold)
+      case 'model-killed':
+        process.kill(await modelOf(api), 'SIGKILL')
+        return hold()
+      case 'model-stopped':
+        return holdModel(await modelOf(api), hold)
       case 'outage':
         return during(troubles.kafka, () =>
           stopped(kafka.pid, async () => {

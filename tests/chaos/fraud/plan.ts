@@ -22,6 +22,9 @@ export const FRAUD_FAULTS = [
   'kafka-stopped',
   'kafka-slowed',
   'clickhouse-stopped',
+  /** The process beside an API that computes the models. */
+  'model-killed',
+  'model-stopped',
   /** Kafka is stopped. Meanwhile an API is killed and started. */
   'outage',
   /** Kafka is stopped. Meanwhile Redis is emptied. */

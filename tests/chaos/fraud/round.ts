@@ -2,12 +2,13 @@ import type { FraudSystem } from '../../api/fraud/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
 import { keepLines } from '../keep-logs.ts'
 import { recover } from '../recover.ts'
-import { type Limits, latencies, percentile } from './answered.ts'
 import { drive } from './drive.ts'
 import type { Evidence } from './evidence.ts'
 import { faultHands } from './faults.ts'
+import { inTime, type Limits, timesOf } from './in-time.ts'
 import { observer } from './observe.ts'
 import type { Plan } from './plan.ts'
+import { feelPulse } from './pulse.ts'
 import { RULE_ID } from './requests.ts'
 import { faultsOf } from './verdict.ts'
 
@@ -24,17 +25,20 @@ export async function playRound(
   await createRule(system)
   const hands = faultHands(system, say)
   let isOver = false
+  const pulse = feelPulse((api) => system.apis[api].url)
   const driving = drive(system, plan, { isReady: hands.isReady, isOver: () => isOver })
   const inflicted = await hands.inflict(plan.faults).finally(() => {
     isOver = true
   })
   const calls = await driving
+  await pulse.stop()
   await recover(system.apis, system.workers)
   const observed = await observer(system, prefix)
   try {
-    const evidence = async (): Promise<Evidence> => ({ calls, inflicted, ...(await observed.read()) })
-    const judged = await judgeUntilRight(evidence, (each) => faultsOf(each, limits))
-    return { ...judged, summary: summaryOf(judged.evidence) }
+    const evidence = async (): Promise<Evidence> => ({ calls, inflicted, beats: pulse.beats, ...(await observed.read()) })
+    const judged = await judgeUntilRight(evidence, faultsOf)
+    const faults = [...inTime(judged.evidence, limits), ...judged.faults]
+    return { evidence: judged.evidence, faults, summary: summaryOf(judged.evidence) }
   } finally {
     await observed.close()
   }
@@ -49,7 +53,6 @@ async function createRule({ ask }: FraudSystem): Promise<void> {
 
 function summaryOf(evidence: Evidence): string {
   const { calls, logs } = evidence
-  const times = latencies(evidence)
   const counts = (kind: string, list: readonly string[]) =>
     [...Map.groupBy(list, (each) => each)].map(([what, { length }]) => `${kind} ${what}: ${length}`).sort()
   const good = calls.scores.filter(({ status }) => status === 200)
@@ -74,7 +77,10 @@ function summaryOf(evidence: Evidence): string {
       'feedback',
       calls.feedback.map(({ status }) => String(status)),
     ),
-    `P50 ${percentile(times, 0.5)} ms, P99 ${percentile(times, 0.99)} ms, most ${times.at(-1)} ms of ${times.length}`,
+    ...[true, false].map((isWhole) => {
+      const { p50, p99, most } = timesOf(evidence, isWhole)
+      return `${isWhole ? 'whole' : 'beyond the machine'}: P50 ${p50} ms, P99 ${p99} ms, most ${most} ms`
+    }),
     `${logs.scored.length} events, ${logs.feedback.length} verdicts`,
   ].join(', ')
 }

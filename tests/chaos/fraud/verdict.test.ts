@@ -13,12 +13,13 @@ import { scored } from '../../pipelines/fraud/scored.ts'
 import { lookedUp, NO_IP_FACTS, NOON, type Payment, pay } from '../../schemas/fraud/payments.ts'
 import type { Logged } from '../log-reader.ts'
 import type { Evidence, Logs, Tables } from './evidence.ts'
+import { inTime } from './in-time.ts'
 import type { PlannedPayment } from './plan.ts'
 import { type BlockCall, type Calls, type FeedbackCall, RULE_ID, type ScoreCall } from './requests.ts'
 import { expectedProfiles } from './stored.ts'
 import { faultsOf } from './verdict.ts'
 
-const LIMITS = { p99Ms: 100, mostMs: 1_000 }
+const LIMITS = { p99Ms: 100, mostMs: 1_000, isWhole: true }
 const PROBLEM = { from: NOON - 100, to: NOON + 60_000 }
 let offset = 0
 
@@ -33,6 +34,7 @@ function event(payment: Payment, more: Partial<TxnScored> = {}): TxnScored {
   const draft = {
     ...scored(request),
     features,
+    degraded: ['models'],
     ruleset_version: 0,
     policy_version: DEFAULT_POLICY.version,
     request_id: `r-${payment.id}`,
@@ -72,7 +74,7 @@ function goodEvidence(): Evidence {
   const unread = { ...event(SECOND).features, user_txn_count: null }
   const [first, second, third] = [
     event(FIRST),
-    event(SECOND, { features: unread, degraded: ['profiles'] }),
+    event(SECOND, { features: unread, degraded: ['profiles', 'models'] }),
     event(BLOCKED, { reason: 'blocklist_hit' }),
   ]
   const events = [first, second, third]
@@ -129,6 +131,7 @@ function goodEvidence(): Evidence {
   return {
     calls,
     inflicted: { apis: [], redis: [], kafka: [] },
+    beats: [],
     logs: { ...logs, profiles },
     tables: {
       transactions: events.map(({ request, request_id, decision, risk_score }) => ({
@@ -146,7 +149,7 @@ function goodEvidence(): Evidence {
   }
 }
 
-const faults = (evidence: Evidence) => faultsOf(evidence, LIMITS)
+const faults = (evidence: Evidence) => [...inTime(evidence, LIMITS), ...faultsOf(evidence)]
 const withLogs = (evidence: Evidence, logs: Partial<Logs>): Evidence => ({ ...evidence, logs: { ...evidence.logs, ...logs } })
 const withTables = (evidence: Evidence, tables: Partial<Tables>): Evidence => ({ ...evidence, tables: { ...evidence.tables, ...tables } })
 const withCalls = (evidence: Evidence, calls: Partial<Calls>): Evidence => ({ ...evidence, calls: { ...evidence.calls, ...calls } })
@@ -200,6 +203,15 @@ test('detects answers that take too long, unless their API was stopped', () => {
   expect(faults({ ...slow, inflicted: { apis: [stop], redis: [], kafka: [] } })).toEqual([])
 })
 
+test('a busy machine excuses only the time that its API took for nothing', () => {
+  const slow = changed(goodEvidence(), 't2', (found) => ({ ...found, to: found.from + 1_001 }))
+  const beyond = (beat: Evidence['beats'][number]) => inTime({ ...slow, beats: [beat] }, { ...LIMITS, isWhole: false })
+  expect(beyond({ api: 0, from: NOON + 10, to: NOON + 990 })).toEqual([])
+  expect(beyond({ api: 1, from: NOON + 10, to: NOON + 990 })).toHaveLength(2)
+  expect(beyond({ api: 0, from: NOON + 2_000, to: NOON + 2_980 })).toHaveLength(2)
+  expect(inTime({ ...slow, beats: [{ api: 0, from: NOON + 10, to: NOON + 990 }] }, LIMITS)).toHaveLength(2)
+})
+
 test('detects another answer to the same payment, unless Redis was away or the answer says so', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
@@ -207,7 +219,7 @@ test('detects another answer to the same payment, unless Redis was away or the a
     withLogs(withScores(evidence, call(FIRST, NOON + 700, answer)), { scored: [...evidence.logs.scored, logged('u1', answer)] })
   expect(faults(again(other))).not.toEqual([])
   expect(faults({ ...again(other), inflicted: { apis: [], redis: [PROBLEM], kafka: [] } })).toEqual([])
-  expect(faults(again({ ...other, degraded: ['answers'] }))).toEqual([])
+  expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
 test('detects that another body of a payment was accepted', () => {
@@ -228,7 +240,7 @@ test('detects a payment that was approved a second after its user was blocked, u
   const evidence = goodEvidence()
   const approved = event(BLOCKED)
   const answered = (degraded: string[], from: number): Evidence => {
-    const answer = { ...approved, degraded }
+    const answer = { ...approved, degraded: ['models', ...degraded] }
     const good = changed(evidence, 't3', () => call(BLOCKED, from, answer))
     const scoredLog = evidence.logs.scored.map((each) => (each.key === 'bad' ? logged('bad', answer) : each))
     const rows = evidence.tables.transactions.map((row) =>
@@ -255,7 +267,7 @@ test('detects a change of the rules that is lost or acts too late, unless the an
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
-    const answer = event({ id: 't4', user: 'u4' }, { degraded })
+    const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', ...degraded] })
     const more = withScores(evidence, call({ id: 't4', user: 'u4' }, NOON + 10_200, answer))
     return faults(more).filter((fault) => fault.includes('the rules had version'))
   }
@@ -280,6 +292,15 @@ test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'tr
     expect(faults(withLogs(evidence, { scored: scoredLog })).filter((fault) => fault.includes('evaluates to'))).toHaveLength(1)
   },
 )
+
+test.each(['models', 'profiles'])('detects a score without %s that does not say so', (part) => {
+  const evidence = goodEvidence()
+  const silent = evidence.logs.scored.map((each) => ({
+    ...each,
+    value: { ...each.value, degraded: each.value.degraded.filter((one) => one !== part) },
+  }))
+  expect(faults(withLogs(evidence, { scored: silent })).some((fault) => fault.includes(`without ${part}`))).toBe(true)
+})
 
 test.each(['ruleset_version', 'policy_version'] as const)('detects a decision by an unknown %s', (name) => {
   const evidence = goodEvidence()

@@ -1,4 +1,4 @@
-import { answered, type Limits } from './answered.ts'
+import { answered } from './answered.ts'
 import { decided } from './decided.ts'
 import { enforced } from './enforced.ts'
 import type { Evidence } from './evidence.ts'
@@ -6,6 +6,6 @@ import { reviewed } from './reviewed.ts'
 import { stored } from './stored.ts'
 
 /** Returns everything in which a round differs from what its calls and logs require. */
-export function faultsOf(evidence: Evidence, limits: Limits): string[] {
-  return [...answered(evidence, limits), ...enforced(evidence), ...decided(evidence), ...stored(evidence), ...reviewed(evidence)]
+export function faultsOf(evidence: Evidence): string[] {
+  return [...answered(evidence), ...enforced(evidence), ...decided(evidence), ...stored(evidence), ...reviewed(evidence)]
 }

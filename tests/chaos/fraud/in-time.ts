@@ -1,0 +1,68 @@
+import { meets } from './answered.ts'
+import type { Evidence } from './evidence.ts'
+import type { Beat } from './pulse.ts'
+import type { ScoreCall } from './requests.ts'
+
+/** A caller's answer takes part in a fault of its API until the API has worked off what has waited. */
+const WORKED_OFF_MS = 500
+const P99 = 0.99
+
+/** Limits of the time that a call to a live API may take. */
+export interface Limits {
+  readonly p99Ms: number
+  readonly mostMs: number
+  /**
+   * Whether the time counts that the same API took, at the same moment, for a request that needs nothing else. If not,
+   * this time is subtracted, so that the limits hold on a busy machine, too.
+   */
+  readonly isWhole: boolean
+}
+
+export interface Times {
+  readonly p50: number
+  readonly p99: number
+  readonly most: number
+}
+
+/** Returns which calls of live APIs were answered too late. */
+export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): string[] {
+  const { p99, most } = timesOf(evidence, isWhole)
+  return [
+    ...(p99 > p99Ms ? [`1 % of the answers took ${p99} ms or more, and the limit is ${p99Ms} ms`] : []),
+    ...(most > mostMs ? [`an answer took ${most} ms, and the limit is ${mostMs} ms`] : []),
+  ]
+}
+
+/** Returns how long the calls took whose API nothing has happened to. */
+export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean): Times {
+  const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
+  const ofApi = Map.groupBy(beats, ({ api }) => api)
+  const times = calls.scores
+    .filter(({ status }) => status === 200 || status === 409)
+    .filter(isLive)
+    .map((call) => Math.max(0, call.to - call.from - (isWhole ? 0 : machineMs(call, ofApi.get(call.api) ?? []))))
+    .sort((one, other) => one - other)
+  return { p50: percentile(times, 0.5), p99: percentile(times, P99), most: times.at(-1) ?? 0 }
+}
+
+/** @param beats in the order of time */
+function machineMs(call: ScoreCall, beats: readonly Beat[]): number {
+  let most = 0
+  for (let index = firstEndingAt(beats, call.from); index < beats.length && beats[index].from <= call.to; index++)
+    most = Math.max(most, beats[index].to - beats[index].from)
+  return most
+}
+
+function firstEndingAt(beats: readonly Beat[], time: number): number {
+  let [low, high] = [0, beats.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (beats[middle].to < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
