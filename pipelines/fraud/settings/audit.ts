@@ -1,5 +1,6 @@
 import { initialModels, initialRuleSet } from '../../../schemas/fraud/settings/initial.ts'
 import { MODELS_KEY, RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
+import { TRIAL_MS } from '../../../schemas/fraud/settings/limits.ts'
 import type { FraudRule, FraudRuleSet, FraudSetting, FraudSettingsChange } from '../../../schemas/fraud/types.ts'
 
 /** Who changes a setting, and how. */
@@ -20,7 +21,8 @@ export function auditOf(
   if (key === RULES_KEY) return { ...change, ...rulesChange(before?.rules ?? initialRuleSet(), after!.rules!) }
   if (key === MODELS_KEY) {
     const [was, is] = [before?.models ?? initialModels(), after!.models!]
-    return { ...change, version: is.champion.policy.version, before: text(shownModels(was)), after: text(shownModels(is)) }
+    const version = is.champion.policy.version
+    return { ...change, action: modelsAction(action, was, now), version, before: text(shownModels(was)), after: text(shownModels(is)) }
   }
   return { ...change, before: text(shown(before)), after: text(shown(after)) }
 }
@@ -46,6 +48,11 @@ function differing(rules: readonly FraudRule[], others: readonly FraudRule[]): F
 
 function shown(setting: FraudSetting | undefined): unknown {
   return setting?.list ?? setting?.snooze ?? undefined
+}
+
+/** Tells a promotion before the end of the trial, which was forced, from other promotions. */
+function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['models']>, now: number): string {
+  return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }
 
 /** The earlier champions have audits of their own. */

@@ -287,7 +287,17 @@ describe('models', () => {
     expect(models('promote_challenger', { force: true })).toMatchObject({
       models: { champion: { versions: { payment_fraud: '3' }, policy: { version: 2, thresholds: policy.thresholds } } },
     })
-    expect(audit().map(({ action }) => action)).toEqual(['set_challenger', 'promote_challenger', 'set_challenger', 'promote_challenger'])
+    models('set_challenger', { versions: { payment_fraud: '4' } })
+    driver.advanceWallClock(7 * DAY_MS)
+    expect(models('promote_challenger')).toMatchObject({ outcome: 'models' })
+    expect(audit().map(({ action }) => action)).toEqual([
+      'set_challenger',
+      'force_promote_challenger',
+      'set_challenger',
+      'force_promote_challenger',
+      'set_challenger',
+      'promote_challenger',
+    ])
   })
 
   test('are rolled back step by step, each time under a new version of the policy', () => {

@@ -2,6 +2,8 @@ import { onTestFinished } from 'vitest'
 import { fraudErrors } from '../../../../api/fraud/errors.ts'
 import { listsPart } from '../../../../api/fraud/lists/part.ts'
 import { modelAssignments } from '../../../../api/fraud/models/assignment.ts'
+import { type ModelFolders, readModelFolders } from '../../../../api/fraud/models/folder.ts'
+import { modelsPart } from '../../../../api/fraud/models/part.ts'
 import { rulesPart } from '../../../../api/fraud/rules/part.ts'
 import { settingsCommands } from '../../../../api/fraud/settings-commands.ts'
 import { openSettingsInForce } from '../../../../api/fraud/settings-in-force.ts'
@@ -25,6 +27,20 @@ const OPERATOR: TokenClaims = { sub: 'olga', scope: 'fraud:ops' }
 
 /** A row of the table of changes, as ClickHouse returns it. */
 type AuditRow = readonly [string, string, string, number, number | null, string | null, string | null, number]
+
+/** The thresholds of the models of version 2. */
+export const ALONE_OF_NEXT = { medium: 0.3, high: 0.5, critical: 0.9 }
+
+/** Returns the shipped models, each also as version 2 with other thresholds. */
+async function modelFolders(): Promise<ModelFolders> {
+  const { available } = await readModelFolders(undefined)
+  const next = available.map((model) => ({
+    ...model,
+    isShipped: false,
+    manifest: { ...model.manifest, version: '2', alone: ALONE_OF_NEXT },
+  }))
+  return { available: [...available, ...next], broken: [] }
+}
 
 /** Opens the routes of the settings on fakes. The real topology decides, and its records feed a table in memory. */
 export async function settingsApi() {
@@ -55,6 +71,13 @@ export async function settingsApi() {
     rulesPart({ settings, changeSettings, views: redis.reader, tables, now }),
     snoozesPart({ settings, changeSettings, hashes, now }),
     listsPart({ settings, changeSettings }),
+    modelsPart({
+      models: { active: undefined, folders: modelFolders },
+      assignments: modelAssignments(changeSettings),
+      settings,
+      tables,
+      now,
+    }),
   ]
   const fields = { name: 'fraud', description: '', isUserId: () => true, probes: [] }
   const service: ServiceRoutes = { ...fields, routes: parts.flatMap(({ routes }) => routes), errors: Object.values(fraudErrors) }
