@@ -4,7 +4,7 @@ import { jsonAnswer } from '../../kit/answer.ts'
 import { parseJsonBody } from '../../kit/body.ts'
 import { answerOf } from './answer.ts'
 import { readRequest } from './read-request.ts'
-import { EXAMPLE } from './routes.ts'
+import { EXAMPLE } from './example.ts'
 import type { Scorer } from './scorer.ts'
 
 /** Parts that answers may lack without the path being cold: Kafka is away, or the settings are not read yet. */
