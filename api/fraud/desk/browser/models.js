@@ -169,7 +169,7 @@ function plotsOf(model) {
   }
   const drift = driftOf(model.drift)
   if (drift.length > 0) {
-    const note = `Population stability index against the training data. From ${DRIFT_WARNING} on, the distribution has clearly changed.`
+    const note = `Population stability index of the last day against the 29 days before. From ${DRIFT_WARNING} on, the distribution has clearly changed.`
     plots.push(barPlot({ title: 'Drift', bars: drift, format: number, warnFrom: DRIFT_WARNING, note }))
   }
   return plots
