@@ -2,6 +2,7 @@ import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { inFolder } from '../harness/folder.ts'
 import { appendResults } from '../harness/table.ts'
 import { blocklistTable } from './blocklist.ts'
+import { measureModels } from './models/models.ts'
 import type { PartName } from './part-names.ts'
 import { peersTable } from './peers/table.ts'
 import { rulesTable } from './rules-table.ts'
@@ -24,6 +25,7 @@ async function main(): Promise<void> {
       await peersTable(say)
     },
     blocklist: () => inFolder((folder) => blocklistTable(folder, { changes, entries }, say)),
+    models: () => measureModels({ perSecond: scores, seconds }, say),
     score: () => inFolder((folder) => measureScores(folder, { users, entries, perSecond: scores, seconds, rounds, prof }, say)),
   }
   for (const name of part) await measure[name]()

@@ -27,6 +27,11 @@ export function peakRssMib(pid: number): number {
   return Math.round(Number(found?.[1] ?? 0) / KIB_PER_MIB)
 }
 
+/** Returns the load average of the last minute. */
+export function machineLoad(): string {
+  return read('/proc/loadavg').split(' ')[0]
+}
+
 /** Describes cores and memory without naming the machine. */
 export function describeMachine(): string {
   const processors = read('/proc/cpuinfo')

@@ -3,30 +3,51 @@ import { DEFAULT_POLICY } from '../../../schemas/fraud/decision/policy.ts'
 import shipped from '../../../schemas/fraud/models/shipped/default.json' with { type: 'json' }
 import { judge, ruledTraffic } from '../../../tools/fraud/patterns/judge.ts'
 import { PATTERNS } from '../../../tools/fraud/patterns/payment.ts'
-import { generateTraffic } from '../../../tools/fraud/patterns/traffic.ts'
+import { generateTraffic, type TrafficOptions } from '../../../tools/fraud/patterns/traffic.ts'
 import { loadModels, scoreAll } from '../../../tools/fraud/train/score.ts'
 
-/** Training, calibration and report use the seeds 1 to 3. */
+/**
+ * Training, calibration and report use the seeds 1 to 3. Seed 3 was looked at during development, and this one was
+ * first run when the models were finished.
+ */
 const UNSEEN = { seed: 4_711, people: 400, days: 30, occurrences: 25 }
+/** Frauds are about as frequent as in real traffic. */
+const RARE_FRAUDS = { ...UNSEEN, occurrences: 1 }
 const MOST_FALSE_POSITIVES = 0.01
+/** Of all payments. */
+const MOST_FRAUDS = 0.01
 const LEAST_FOUND = 0.95
 
-test('the shipped models repeat their vectors, and with the seeded rules find each pattern of an unseen seed', async () => {
+async function judged(options: TrafficOptions) {
   const models = await loadModels((name) => `schemas/fraud/models/shipped/${name}-${shipped.versions[name]}.json`)
-  const ruled = [...ruledTraffic(generateTraffic(UNSEEN))]
+  const ruled = [...ruledTraffic(generateTraffic(options))]
   const scores = await scoreAll(
     models,
     ruled.map(({ input }) => input),
   )
-  const { blocked, falsePositives, patterns } = judge(ruled, scores, DEFAULT_POLICY)
-  expect(falsePositives).toBeLessThan(MOST_FALSE_POSITIVES)
+  const frauds = ruled.filter(({ payment }) => payment.pattern !== undefined).length
+  return { ...judge(ruled, scores, DEFAULT_POLICY), fraudShare: frauds / ruled.length }
+}
+
+test('the shipped models repeat their vectors, and with the seeded rules find each pattern of an unseen seed', async () => {
+  const { blocked, falsePositives, falsePositivesWithoutVictims, patterns } = await judged(UNSEEN)
+  expect(falsePositivesWithoutVictims).toBeLessThan(MOST_FALSE_POSITIVES)
+  // One payment in seven is a fraud here, so that many people are victims; the next test counts all of theirs.
+  expect(falsePositives).toBeGreaterThan(falsePositivesWithoutVictims)
   expect(blocked).toBeGreaterThan(0.002)
   expect(blocked).toBeLessThan(0.004)
   for (const pattern of PATTERNS) {
     expect(patterns[pattern].occurrences, pattern).toBeGreaterThan(LEAST_FOUND)
     expect(patterns[pattern].payments, pattern).toBeGreaterThan(LEAST_FOUND)
   }
-}, 60_000)
+})
+
+test('with few frauds, less than 1 % of all normal payments are reviewed or blocked, those of victims included', async () => {
+  const { fraudShare, falsePositives, patterns } = await judged(RARE_FRAUDS)
+  expect(fraudShare).toBeLessThan(MOST_FRAUDS)
+  expect(falsePositives).toBeLessThan(MOST_FALSE_POSITIVES)
+  for (const pattern of PATTERNS) expect(patterns[pattern].occurrences, pattern).toBe(1)
+})
 
 test('a seed determines the traffic, which is in the order of time', () => {
   const small = { seed: 5, people: 20, days: 10, occurrences: 2 }

@@ -31,12 +31,14 @@ export interface RuledPayment {
 export interface TrafficReport {
   /** Of all payments, at the assumed share of frauds. */
   readonly blocked: number
-  /** Of the normal payments: reviewed or blocked. */
+  /** Of all normal payments: reviewed or blocked. */
   readonly falsePositives: number
+  /** The same without the normal payments that `isCounted` leaves out. It is lower, so it is never shown alone. */
+  readonly falsePositivesWithoutVictims: number
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 
-/** Generated traffic contains more frauds than real traffic, so that each pattern can be measured. */
+/** The share of frauds in real traffic, as assumed. Traffic that measures each pattern contains more of them. */
 export const FRAUD_SHARE = 0.005
 
 /** Frauds are confirmed after this time, ms. */
@@ -77,12 +79,12 @@ export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<
 
 /** @param scores of the payments, in their order */
 export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): TrafficReport {
+  const victims = { all: 0, found: 0 }
   const normal = { all: 0, found: 0, blocked: 0 }
   const fraud = { all: 0, found: 0, blocked: 0 }
   const payments = new Map<Pattern, { all: number; found: number }>()
   const occurrences = new Map<Pattern, Map<string, boolean>>()
   for (const [index, { payment, input, action, isCounted }] of ruled.entries()) {
-    if (!isCounted) continue
     const { decision } = decide(policy, {
       isBlocklisted: false,
       action,
@@ -91,6 +93,11 @@ export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScor
       amountUsd: input.features.amount_usd,
     })
     const isFound = decision !== 'APPROVE'
+    if (!isCounted) {
+      victims.all++
+      if (isFound) victims.found++
+      continue
+    }
     const counted = payment.pattern === undefined ? normal : fraud
     counted.all++
     if (isFound) counted.found++
@@ -103,7 +110,8 @@ export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScor
   }
   return {
     blocked: (1 - FRAUD_SHARE) * share(normal.blocked, normal.all) + FRAUD_SHARE * share(fraud.blocked, fraud.all),
-    falsePositives: share(normal.found, normal.all),
+    falsePositives: share(normal.found + victims.found, normal.all + victims.all),
+    falsePositivesWithoutVictims: share(normal.found, normal.all),
     patterns: Object.fromEntries(
       PATTERNS.map((pattern) => {
         const { all, found } = payments.get(pattern) ?? { all: 0, found: 0 }

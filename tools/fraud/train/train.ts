@@ -33,6 +33,11 @@ interface Trained {
   readonly typical: ModelManifest['typical']
 }
 
+interface JudgedTraffic extends TrafficReport {
+  /** Share of the payments that are frauds. */
+  readonly fraudShare: number
+}
+
 const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
 const INPUT = 'inputs'
 const OUTPUT = 'probabilities'
@@ -66,16 +71,24 @@ async function main(): Promise<void> {
     if (out === SHIPPED) await writeFile(join(out, 'default.json'), `${JSON.stringify({ versions, alone }, null, 2)}\n`)
 
     const policy: Policy = { ...DEFAULT_POLICY, alone }
-    const unseen = ruledPayments(options, options.seed + 2)
-    const unseenScores = await scoreAll(
-      models,
-      unseen.map(({ input }) => input),
-    )
+    const unseen = await judged(options)
+    const rare = Math.max(1, Math.round((options.occurrences * FRAUD_SHARE) / unseen.fraudShare))
+    const realistic = await judged({ ...options, occurrences: rare })
     for (const { name, auc, average_precision } of trained) {
       print(`${name}: AUC ${auc.toFixed(4)}, average precision ${average_precision.toFixed(4)} on its training data`)
     }
     print(`thresholds: ${JSON.stringify(alone)}`)
-    printReport(judge(unseen, unseenScores, policy))
+    print(`rules and models on the unseen seed ${options.seed + 2}:`)
+    printReport(unseen)
+    print('the same with as few frauds as real traffic has:')
+    printReport(realistic)
+
+    async function judged(given: Options): Promise<JudgedTraffic> {
+      const ruled = ruledPayments(given, options.seed + 2)
+      const inputs = ruled.map(({ input }) => input)
+      const frauds = ruled.filter(({ payment }) => payment.pattern !== undefined).length
+      return { ...judge(ruled, await scoreAll(models, inputs), policy), fraudShare: frauds / ruled.length }
+    }
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -141,9 +154,11 @@ function manifestPath(out: string, name: ModelName, version: string): string {
   return join(out, `${name}-${version}.json`)
 }
 
-function printReport({ blocked, falsePositives, patterns }: TrafficReport): void {
+function printReport({ fraudShare, blocked, falsePositives, falsePositivesWithoutVictims, patterns }: JudgedTraffic): void {
   const percent = (share: number) => `${(share * 100).toFixed(2)} %`
-  print(`rules and models on an unseen seed: ${percent(blocked)} blocked, ${percent(falsePositives)} false positives`)
+  print(`${percent(fraudShare)} frauds; ${percent(blocked)} would be blocked if ${percent(FRAUD_SHARE)} were frauds`)
+  print(`${percent(falsePositives)} false positives among all normal payments`)
+  print(`${percent(falsePositivesWithoutVictims)} without the payments of victims whose fraud nobody has confirmed`)
   print('pattern | occurrences found | payments found')
   for (const pattern of PATTERNS) {
     print(`${pattern} | ${percent(patterns[pattern].occurrences)} | ${percent(patterns[pattern].payments)}`)
