@@ -3,8 +3,8 @@ import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
 import { jsonAnswer } from '../../kit/answer.ts'
 import { parseJsonBody } from '../../kit/body.ts'
 import { answerOf } from './answer.ts'
+import { EXAMPLE_PAYMENT } from './example-payment.ts'
 import { readRequest } from './read-request.ts'
-import { EXAMPLE } from './example.ts'
 import type { Scorer } from './scorer.ts'
 
 /** Parts that answers may lack without the path being cold: Kafka is away, or the settings are not read yet. */
@@ -22,13 +22,13 @@ export interface RehearsePaymentDeps {
 export async function rehearsePayment({ score, hashes, now }: RehearsePaymentDeps): Promise<boolean> {
   const id = `warm-up-${randomUUID()}`
   const body = {
-    ...EXAMPLE,
+    ...EXAMPLE_PAYMENT,
     transaction_id: id,
     timestamp: new Date(now()).toISOString(),
-    payer: { ...EXAMPLE.payer, user_id: id },
-    payee: { ...EXAMPLE.payee, merchant_id: id },
-    payment_instrument: { ...EXAMPLE.payment_instrument, card_hash: id },
-    device: { ...EXAMPLE.device, fingerprint_id: id, ip_address: madeUpAddress() },
+    payer: { ...EXAMPLE_PAYMENT.payer, user_id: id },
+    payee: { ...EXAMPLE_PAYMENT.payee, merchant_id: id },
+    payment_instrument: { ...EXAMPLE_PAYMENT.payment_instrument, card_hash: id },
+    device: { ...EXAMPLE_PAYMENT.device, fingerprint_id: id, ip_address: madeUpAddress() },
   }
   const request = readRequest(parseJsonBody(Buffer.from(JSON.stringify(body))), hashes, now())
   const { scored } = await score(request, id)

@@ -1,7 +1,7 @@
 import { errors } from '../../kit/errors.ts'
 import { defineRoute, type StreamedBody } from '../../kit/route.ts'
 import { fraudErrors } from '../errors.ts'
-import { EXAMPLE } from './example.ts'
+import { EXAMPLE_PAYMENT } from './example-payment.ts'
 import { ScoreAnswerSchema, ScoreRequestSchema } from './model.ts'
 
 const MAX_BODY_BYTES = 65_536
@@ -9,7 +9,7 @@ const BODY_TIMEOUT_MS = 5_000
 
 /** The handler checks the body itself, so that one answer names all faults, and none repeats a card number. */
 const streamed: StreamedBody = {
-  content: { 'application/json': { schema: ScoreRequestSchema, example: EXAMPLE } },
+  content: { 'application/json': { schema: ScoreRequestSchema, example: EXAMPLE_PAYMENT } },
   timeoutMs: BODY_TIMEOUT_MS,
 }
 

@@ -1,8 +1,8 @@
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 
 /**
- * How long a process may delay its readiness. A process without Redis or models is ready then as well: it scores without
- * them.
+ * How long a process may delay its readiness. A process without Redis or models is ready then as well: it scores
+ * without them.
  */
 const READY_WITHIN_MS = 3_000
 /** Payments at the same moment, as in a burst. */

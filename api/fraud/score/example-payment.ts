@@ -1,5 +1,5 @@
 /** A payment as a caller sends it. */
-export const EXAMPLE = {
+export const EXAMPLE_PAYMENT = {
   transaction_id: 't1',
   timestamp: '2026-01-15T12:00:00Z',
   amount: 20,
