@@ -15,8 +15,7 @@ const SEED = 1
 const RATE = 30
 /**
  * Other tests keep the machine busy, so only the time counts that a score takes beyond a request that needs nothing
- * else. An API that waits for a part that is away exceeds this, because each fault concerns more than 1 % of the
- * payments.
+ * else. An API that waits for a part that is away exceeds this, because a fault concerns more than 1 % of the payments.
  */
 const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }
 const FAULTS: readonly FraudFaultKind[] = [
@@ -37,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
-test('with an outage, an emptied and a stopped Redis, killed workers and APIs, every payment is scored and counts once', {
+test('with an outage, an emptied and a stopped Redis, and killed workers, models and APIs, every payment is scored and counts once', {
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {
