@@ -1,10 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Transport } from '../../../kafka/transport.ts'
-import { byteWriter, type Codec } from '../../../schemas/codec.ts'
-import type { Topic } from '../../../schemas/topic.ts'
-import type { Logger } from '../logging.ts'
+import { byteWriter } from '../../../schemas/codec.ts'
 import { recordApplier, recordValue } from '../record-values.ts'
-import { notLoaded, type SnapshotOptions, snapshotTable, type TableState } from '../snapshots/snapshot-table.ts'
+import { notLoaded, snapshotTable, type TableOptions, type TableState } from '../snapshots/snapshot-table.ts'
 import { NEVER, PackedMap } from './packed-map.ts'
 import { SIP_KEY_BYTES, sipHash128 } from './sip-hash.ts'
 import { readSnapshot, type SnapshotForm, writeSnapshot } from './snapshot.ts'
@@ -35,20 +32,8 @@ export interface PackedTable<K, P> extends TableState {
   readonly bytes: number
 }
 
-export interface PackedTableOptions<K, V, P> {
-  readonly transport: Transport
-  readonly topic: Topic<K, V>
-  readonly values: Codec<V>
+export interface PackedTableOptions<K, V, P> extends TableOptions<K, V> {
   readonly packing: Packing<V, P>
-  /** Loads the schema with which a value was written, after UnknownSchemaError. */
-  loadSchema(schemaId: number): Promise<unknown>
-  readonly log: Logger
-  /** Epoch ms. */
-  now(): number
-  /** Monotonic ms. */
-  monotonic(): number
-  /** Default interval: 5 minutes. */
-  readonly snapshots: SnapshotOptions
 }
 
 /** Writing five million entries takes seconds, so a change waits for the interval. */

@@ -1,9 +1,5 @@
-import type { Transport } from '../../../kafka/transport.ts'
-import type { Codec } from '../../../schemas/codec.ts'
-import type { Topic } from '../../../schemas/topic.ts'
-import type { Logger } from '../logging.ts'
 import { recordApplier, recordValue } from '../record-values.ts'
-import { notLoaded, type SnapshotOptions, snapshotTable, type TableState } from '../snapshots/snapshot-table.ts'
+import { notLoaded, snapshotTable, type TableOptions, type TableState } from '../snapshots/snapshot-table.ts'
 import type { Holding } from './holding.ts'
 import { type Entries, readEntries, writeEntries } from './snapshot.ts'
 
@@ -17,20 +13,8 @@ export interface SmallTable<H> extends TableState {
   readonly size: number
 }
 
-export interface SmallTableOptions<V, H> {
-  readonly transport: Transport
-  readonly topic: Topic<string, V>
-  readonly values: Codec<V>
+export interface SmallTableOptions<V, H> extends TableOptions<string, V> {
   readonly holding: Holding<V, H>
-  /** Loads the schema with which a value was written, after UnknownSchemaError. */
-  loadSchema(schemaId: number): Promise<unknown>
-  readonly log: Logger
-  /** Epoch ms. */
-  now(): number
-  /** Monotonic ms. */
-  monotonic(): number
-  /** Default interval: 5 s. */
-  readonly snapshots: SnapshotOptions
 }
 
 /** A small table is written within milliseconds, so changes reach the disk soon. */

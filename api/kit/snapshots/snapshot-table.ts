@@ -1,4 +1,6 @@
 import type { RecordChunk, Transport } from '../../../kafka/transport.ts'
+import type { Codec } from '../../../schemas/codec.ts'
+import type { Topic } from '../../../schemas/topic.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { Logger } from '../logging.ts'
 import type { ReadinessProbe } from '../readiness.ts'
@@ -63,6 +65,21 @@ export interface SnapshotOptions {
   readonly files: SpoolFiles
   /** How often a snapshot is written, if anything has changed. The kind of table has a default. */
   readonly intervalMs?: number
+}
+
+/** What a table of any kind needs to read its topic and to keep its snapshot. */
+export interface TableOptions<K, V> {
+  readonly transport: Transport
+  readonly topic: Topic<K, V>
+  readonly values: Codec<V>
+  /** Loads the schema with which a value was written, after UnknownSchemaError. */
+  loadSchema(schemaId: number): Promise<unknown>
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+  readonly snapshots: SnapshotOptions
 }
 
 /**

@@ -1,29 +1,9 @@
 import type { FraudSettingsChange } from '../../../schemas/fraud/types.ts'
+import { auditTable } from '../audit.ts'
 import { readRows, type TableReader } from '../reader.ts'
-import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
-
-const AUDIT_YEARS = 2
 
 /** The history of changes to the settings of fraud scoring. Fed by `fraud-audit`. */
-export const fraudAuditTable: Table<string, FraudSettingsChange> = {
-  name: 'fraud_audit',
-  columns: [
-    'at DateTime64(3)',
-    'subject String',
-    'action LowCardinality(String)',
-    'actor String',
-    'version Nullable(UInt64)',
-    'before Nullable(String)',
-    'after Nullable(String)',
-  ],
-  // Includes the offset, because two changes of one subject may have the same time.
-  orderBy: '(subject, at, kafka_partition, kafka_offset)',
-  partitionBy: 'toYYYYMM(at)',
-  ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
-  rowsOf: (_subject, change) => (change === null ? [] : [{ ...change, at: new Date(change.at).toISOString() }]),
-  partitionOf: (_subject, change) => isoMonth(change.at),
-}
+export const fraudAuditTable = auditTable<FraudSettingsChange>('fraud_audit', ['version Nullable(UInt64)'])
 
 /** A change as it was read. The texts are JSON. */
 export interface FraudAuditRow extends FraudSettingsChange {

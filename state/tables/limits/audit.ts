@@ -1,29 +1,10 @@
 import type { LimitChange } from '../../../schemas/limits/types.ts'
+import { auditTable } from '../audit.ts'
 import { readRows, type TableReader } from '../reader.ts'
-import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
 import type { Page } from './page.ts'
 
-const AUDIT_YEARS = 2
-
 /** The history of changes to rules and API keys. Fed by `limit-audit`. */
-export const limitAuditTable: Table<string, LimitChange> = {
-  name: 'limit_audit',
-  columns: [
-    'at DateTime64(3)',
-    'subject String',
-    'action LowCardinality(String)',
-    'actor String',
-    'before Nullable(String)',
-    'after Nullable(String)',
-  ],
-  // Includes the offset, because two changes of one subject may have the same time.
-  orderBy: '(subject, at, kafka_partition, kafka_offset)',
-  partitionBy: 'toYYYYMM(at)',
-  ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
-  rowsOf: (_subject, change) => (change === null ? [] : [{ ...change, at: new Date(change.at).toISOString() }]),
-  partitionOf: (_subject, change) => isoMonth(change.at),
-}
+export const limitAuditTable = auditTable<LimitChange>('limit_audit')
 
 const AUDIT_QUERY = `
 SELECT subject, action, actor, toUnixTimestamp64Milli(at), before, after

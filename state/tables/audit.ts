@@ -1,0 +1,35 @@
+import type { Table } from './table.ts'
+import { isoMonth } from './time.ts'
+
+const AUDIT_YEARS = 2
+
+/** A change of something that has a subject: who made it, and what it was before and after, as JSON. */
+interface Change {
+  /** Epoch ms. */
+  readonly at: number
+}
+
+/**
+ * Declares a table with the history of changes, which ClickHouse keeps for two years.
+ * @param further columns between the actor and the texts
+ */
+export function auditTable<C extends Change>(name: string, further: readonly string[] = []): Table<string, C> {
+  return {
+    name,
+    columns: [
+      'at DateTime64(3)',
+      'subject String',
+      'action LowCardinality(String)',
+      'actor String',
+      ...further,
+      'before Nullable(String)',
+      'after Nullable(String)',
+    ],
+    // Includes the offset, because two changes of one subject may have the same time.
+    orderBy: '(subject, at, kafka_partition, kafka_offset)',
+    partitionBy: 'toYYYYMM(at)',
+    ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
+    rowsOf: (_subject, change) => (change === null ? [] : [{ ...(change as object), at: new Date(change.at).toISOString() }]),
+    partitionOf: (_subject, change) => isoMonth(change.at),
+  }
+}
