@@ -97,7 +97,7 @@ export function sessionService({ verifier, cookie }: SessionServiceOptions): Ser
     isUserId: () => true,
     routes: [
       bind(signInRoute, async ({ body, isForeignPage }) => {
-        // Otherwise a foreign page could sign its visitor in as somebody else, and collect what the visitor enters.
+        // Another site could otherwise sign a visitor in with its own token, and then read what the visitor enters.
         if (isForeignPage()) throw new ApiError(errors.forbidden, { message: 'Only a page of this server may sign in.' })
         const caller = await verifier.verify(body.token)
         const headers = { ...PRIVATE, 'Set-Cookie': cookie.keep(body.token, expiryOf(body.token)) }

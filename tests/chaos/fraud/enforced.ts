@@ -17,7 +17,8 @@ export function enforced(evidence: Evidence): string[] {
 
 /**
  * Nothing is approved that has been on the blocklist for a second, unless the answer says that the API may lack
- * changes, and Kafka or the API was away shortly before. Nothing is blocked that nobody has asked to block.
+ * changes, and Kafka or the API was away shortly before. An entity is blocked only if a call of the round has asked
+ * for it.
  */
 function blocks({ calls, inflicted }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)

@@ -21,8 +21,8 @@ export interface RuledPayment {
   /** Of the winning rule. */
   readonly action: RuleAction | undefined
   /**
-   * False for normal payments of people after a fraud that nobody confirmed. A theft far away makes the victim's own
-   * next payment suspicious, which here happens as much too often as frauds do.
+   * False for the normal payments of a person after a fraud that nobody has confirmed. A fraud far away makes the
+   * victim's own next payment suspicious. Generated traffic has too many frauds, and therefore too many such payments.
    */
   readonly isCounted: boolean
 }
