@@ -81,6 +81,11 @@ export interface FetcherOptions {
    * the time until it needs the next news. Default 5 s, or `maxWaitMs` if that is given.
    */
   readonly idleWaitMs?: () => number
+  /**
+   * How long the next request for the same partitions waits after a response with little data, in ms, so that more
+   * records share it. A record that arrives after a pause is still read at once. Default 0.
+   */
+  readonly collectMs?: number
   /** Maximum bytes of one response. Default 16 MiB. */
   readonly maxBytes?: number
   /** Maximum bytes of one partition in one response. Default 1 MiB. */
@@ -415,6 +420,8 @@ export interface Transport {
   configureTopics(topics: readonly TopicSpec[]): Promise<void>
   /** Returns the partition counts of existing topics. Topics that do not exist are absent from the map. */
   partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
+  /** Returns the ids of existing topics. A topic that was deleted and created again has another id. */
+  topicIds(topics: readonly string[]): Promise<Map<string, string>>
   /**
    * Returns the largest record batch, in bytes, that each topic accepts: its `max.message.bytes`, or else the broker's
    * default. Topics whose configuration the user may not read are absent from the map.

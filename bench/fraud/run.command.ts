@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:fraud --',
   description:
-    'Measures fraud scoring: how long 500 rules take on one transaction, here and in two other engines, which npm installs, without servers; the blocklist on separate servers, that is, how soon other instances enforce a change, and the memory and start of a large list beside a Map; the three models in their process, without servers; and scores of payments by one API with its workers, also with all payments from one IP address or to one merchant. Linux only, because CPU times come from /proc.',
+    'Measures fraud scoring: how long 500 rules take on one transaction, here and in two other engines, which npm installs, without servers; the blocklist on separate servers, that is, how soon other instances enforce a change, and the memory and start of a large list beside a Map; the three models in their process, without servers; profiles, that is, how fast their topology works off a backlog, beside Kafka Streams on J2, and when a profile is in Redis; and scores of payments by one API with its workers, also with all payments from one IP address or to one merchant. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     changes: integer('Changes of the blocklist.', { default: 200, min: 1 }),
@@ -13,8 +13,9 @@ export default command({
     users: integer('Users with a week of payments.', { default: 100_000, min: 100 }),
     scores: integer('Scores per second.', { default: 1_000, min: 10 }),
     seconds: integer('Duration of one round of scores.', { default: 15, min: 1 }),
-    rounds: integer('Rounds of each measurement of scores; the table has medians.', { default: 3, min: 1 }),
-    prof: text('Writes a .cpuprofile of the API that scores into this folder.', { placeholder: 'FOLDER' }),
+    records: integer('Transactions of a backlog of profiles.', { default: 200_000, min: 1_000 }),
+    rounds: integer('Rounds of each measurement of profiles and scores; the table has medians.', { default: 3, min: 1 }),
+    prof: text('Writes a .cpuprofile of the API that scores, and of its workers, into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),
   },
   examples: [['--part blocklist --changes 20 --entries 100000', 'Runs a short measurement of the blocklist.']],

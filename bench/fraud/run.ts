@@ -5,13 +5,14 @@ import { blocklistTable } from './blocklist.ts'
 import { measureModels } from './models/models.ts'
 import type { PartName } from './part-names.ts'
 import { peersTable } from './peers/table.ts'
+import { measureProfiles } from './profiles/profiles.ts'
 import { rulesTable } from './rules-table.ts'
 import declaration from './run.command.ts'
 import { measureScores } from './score/score.ts'
 
 /** `npm run bench:fraud`: see run.command.ts. */
 async function main(): Promise<void> {
-  const { part, changes, entries, users, scores, seconds, rounds, prof, note } = commandLine(declaration)
+  const { part, changes, entries, users, scores, seconds, records, rounds, prof, note } = commandLine(declaration)
   const lines: string[] = []
 
   function say(text: string): void {
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
     },
     blocklist: () => inFolder((folder) => blocklistTable(folder, { changes, entries }, say)),
     models: () => measureModels({ perSecond: scores, seconds }, say),
+    profiles: () => inFolder((folder) => measureProfiles(folder, { users, records, rounds, prof }, say)),
     score: () => inFolder((folder) => measureScores(folder, { users, entries, perSecond: scores, seconds, rounds, prof }, say)),
   }
   for (const name of part) await measure[name]()

@@ -21,6 +21,11 @@ export function machineCpuSeconds(): number {
   return BUSY_COLUMNS.reduce((sum, column) => sum + Number(columns[column] ?? 0), 0) / TICKS_PER_SECOND
 }
 
+/** Returns the pids of the direct children of a process. */
+export function childPids(pid: number): number[] {
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
+}
+
 /** Returns the peak resident memory of a process so far, in MiB. */
 export function peakRssMib(pid: number): number {
   const found = /^VmHWM:\s*(\d+)/m.exec(read(`/proc/${pid}/status`))

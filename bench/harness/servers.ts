@@ -5,7 +5,8 @@ import { localConfig } from '../../deploy/local/config.ts'
 import { type Home, openHome } from '../../deploy/local/home.ts'
 import { type Addresses, apiOperationsUrl, apiProcess, clickhouseEnv, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
 import { provisionTopics } from '../../deploy/local/provision.ts'
-import { type ServerName, stackServers } from '../../deploy/local/servers.ts'
+import { SERVER_NAMES, type ServerName } from '../../deploy/local/server-names.ts'
+import { stackServers } from '../../deploy/local/servers.ts'
 import { ownStack } from './folder.ts'
 
 /** The servers of one run, which are empty at the start. */
@@ -28,10 +29,11 @@ export interface BenchServers {
 }
 
 export interface ServersOptions {
-  /** Servers to start; default all four. If the registry is one of them, all topics are created. */
+  /** Servers to start; default all but the search server. If the registry is one of them, all topics are created. */
   readonly names?: readonly ServerName[]
   readonly apiServices?: string
   readonly brokerHeapMb?: number
+  readonly searchHeapMb?: number
 }
 
 /** The servers for services that store nothing in ClickHouse. */
@@ -39,25 +41,27 @@ export const WITHOUT_CLICKHOUSE: ServersOptions = { names: ['kafka', 'redis', 'r
 
 const ALL: readonly ServerName[] = ['kafka', 'redis', 'clickhouse', 'registry']
 const BROKER_HEAP_MB = 512
+const SEARCH_HEAP_MB = 512
+
+function ofEach<T>(of: (name: ServerName) => T): Record<ServerName, T> {
+  return Object.fromEntries(SERVER_NAMES.map((name) => [name, of(name)])) as Record<ServerName, T>
+}
 
 /** Starts separate servers for a benchmark in `folder`, on free ports. */
 export async function startServers(folder: string, options: ServersOptions = {}): Promise<BenchServers> {
-  const { names = ALL, apiServices = 'trends', brokerHeapMb = BROKER_HEAP_MB } = options
-  const config = localConfig({ ...(await ownStack(folder)), API_SERVICES: apiServices, KAFKA_HEAP_MB: String(brokerHeapMb) })
+  const { names = ALL, apiServices = 'trends', brokerHeapMb = BROKER_HEAP_MB, searchHeapMb = SEARCH_HEAP_MB } = options
+  const heaps = { KAFKA_HEAP_MB: String(brokerHeapMb), OPENSEARCH_HEAP_MB: String(searchHeapMb) }
+  const config = localConfig({ ...(await ownStack(folder)), API_SERVICES: apiServices, ...heaps })
   const home = openHome(folder)
   const servers = stackServers(config, home)
   const component = (name: ServerName) => servers[name].local as Component
-  const components = {
-    kafka: component('kafka'),
-    redis: component('redis'),
-    clickhouse: component('clickhouse'),
-    registry: component('registry'),
-  }
+  const components = ofEach(component)
   const addresses = {
     kafka: components.kafka.address,
     redis: components.redis.address,
     clickhouse: components.clickhouse.address,
     registry: components.registry.address,
+    search: names.includes('search') ? components.search.address : undefined,
     clickhousePassword: clickhousePassword(home),
   }
   const clickhouse = createClient({ url: addresses.clickhouse, password: addresses.clickhousePassword })
@@ -92,12 +96,13 @@ export async function startServers(folder: string, options: ServersOptions = {})
       REDIS_URL: addresses.redis,
       CLICKHOUSE_URL: addresses.clickhouse,
       SCHEMA_REGISTRY_URL: addresses.registry,
+      ...(addresses.search === undefined ? {} : { OPENSEARCH_URL: addresses.search }),
       ...clickhouseEnv(addresses.clickhousePassword),
       MILLRACE_HOME: folder,
     },
     operationsUrl: apiOperationsUrl(0, config),
     components,
-    pids: { kafka: pidOf('kafka'), redis: pidOf('redis'), clickhouse: pidOf('clickhouse'), registry: pidOf('registry') },
+    pids: ofEach(pidOf),
     async startApi() {
       const api = apiProcess(0, config, home, addresses)
       await up(api)

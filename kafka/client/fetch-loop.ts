@@ -13,6 +13,8 @@ import type { Context } from './options.ts'
  * resumed while the first request waits for data must not wait with it.
  */
 const SLOTS_PER_LEADER = 2
+/** A response of at least this size shows that there is more to read, so that the next request follows at once. */
+const FULL_RESPONSE_BYTES = 65_536
 /** Waits that end within this time of each other count as ending together. */
 const TOGETHER_MS = 20
 
@@ -84,6 +86,7 @@ export function openFetchLoop(
       !state.failed &&
       !state.inFlight &&
       state.retryAt <= now &&
+      state.collectsUntil <= now &&
       state.bufferedBytes < options.maxPartitionBytes * RESPONSES_AHEAD
     )
   }
@@ -150,6 +153,7 @@ export function openFetchLoop(
     function answered(response: FetchResponse): void {
       if (request.abandoned) return
       responses.take(leader, rotated, response, fetchedAt)
+      collect(states, response)
       release()
     }
     function failed(error: unknown): void {
@@ -166,6 +170,20 @@ export function openFetchLoop(
       if (responses.takeArrived()) hooks.arrived()
     }
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
+  }
+
+  /** Lets records collect if the response had few. */
+  function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {
+    if (options.collectMs === 0) return
+    const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)
+    if (bytes === 0 || bytes >= FULL_RESPONSE_BYTES) return
+    const until = runtime.monotonic() + options.collectMs
+    for (const state of states) state.collectsUntil = until
+    runtime.setTimer(options.collectMs, () => {
+      // Timers may fire a moment early.
+      for (const state of states) if (state.collectsUntil === until) state.collectsUntil = 0
+      schedule()
+    })
   }
 
   /**

@@ -39,6 +39,8 @@ export class FetchPosition implements TopicPartition {
   failed = false
   /** Reading of `Runtime.monotonic` before which the partition must not be fetched. */
   retryAt = 0
+  /** Reading of `Runtime.monotonic` until which more records may collect before the next request. */
+  collectsUntil = 0
   attempts = 0
   queue: Segment[] = []
   /** The reader of the first segment, when part of the segment was polled. */

@@ -20,6 +20,7 @@ const DEFAULTS = {
   unreadableBatches: 'fail',
   /** Kafka's fetch.max.wait.ms. */
   maxWaitMs: 500,
+  collectMs: 0,
   maxBytes: 16 * MIB,
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,

@@ -9,7 +9,7 @@ import { openMemberlessGroup } from './memberless-group.ts'
 import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
 import { openProducer } from './producer.ts'
 import { openPublisher } from './publisher.ts'
-import { configureTopics, ensureTopics, partitionCounts } from './topics.ts'
+import { configureTopics, ensureTopics, partitionCounts, topicIds } from './topics.ts'
 
 export type { KafkaDeps, KafkaOptions } from './options.ts'
 
@@ -46,6 +46,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     ensureTopics: (topics) => ensureTopics(context, cluster, topics),
     configureTopics: (topics) => configureTopics(cluster, topics),
     partitionCounts: (topics) => partitionCounts(context, cluster, topics),
+    topicIds: (topics) => topicIds(context, cluster, topics),
     maxBatchBytes: (topics) => maxBatchBytes(context, cluster, topics),
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),

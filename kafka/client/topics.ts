@@ -98,22 +98,32 @@ export async function configureTopics(cluster: Cluster, specs: readonly TopicSpe
 
 /** Topics that do not exist are absent from the map. */
 export async function partitionCounts(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
+  await refreshPatiently(context, cluster, topics)
+  return factsOf(topics, cluster.partitionCount)
+}
+
+/** Topics that do not exist are absent from the map. */
+export async function topicIds(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, string>> {
+  await refreshPatiently(context, cluster, topics)
+  return factsOf(topics, cluster.topicId)
+}
+
+async function refreshPatiently(context: Context, cluster: Cluster, topics: readonly string[]): Promise<void> {
   const retry = backoff(context, RETRY_MS)
   const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   for (;;) {
     try {
       await cluster.refresh(topics)
-      break
+      return
     } catch (error) {
       if (!(error instanceof Disconnected) || context.runtime.monotonic() > deadline) throw error
       throwIfClosed(context.closing)
       await retry.wait(context.closing)
     }
   }
-  const counts = new Map<string, number>()
-  for (const topic of topics) {
-    const count = cluster.partitionCount(topic)
-    if (count !== undefined) counts.set(topic, count)
-  }
-  return counts
+}
+
+function factsOf<T>(topics: readonly string[], factOf: (topic: string) => T | undefined): Map<string, T> {
+  const facts = topics.map((topic): [string, T | undefined] => [topic, factOf(topic)])
+  return new Map(facts.filter((fact): fact is [string, T] => fact[1] !== undefined))
 }

@@ -42,6 +42,7 @@ export interface MemoryBroker {
   /** Throws if the topic exists with another partition count. */
   createTopic(spec: TopicSpec): void
   partitionCount(topic: string): number | undefined
+  topicId(topic: string): string | undefined
   topics(): string[]
   topic(name: string): TopicSpec
   log(topic: string, partition: number): PartitionLog
@@ -144,6 +145,8 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
       changed()
     },
     partitionCount: (topic) => topics.get(topic)?.spec.partitions,
+    // Topics of this broker are never deleted.
+    topicId: (topic) => (topics.has(topic) ? `id-of-${topic}` : undefined),
     topics: () => [...topics.keys()],
     topic: (name) => known(name).spec,
     log,

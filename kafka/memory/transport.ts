@@ -23,6 +23,10 @@ export function memoryTransport(broker: MemoryBroker): Transport {
       const counts = topics.map((topic): [string, number | undefined] => [topic, broker.partitionCount(topic)])
       return new Map(counts.filter((entry): entry is [string, number] => entry[1] !== undefined))
     },
+    async topicIds(topics) {
+      const ids = topics.map((topic): [string, string | undefined] => [topic, broker.topicId(topic)])
+      return new Map(ids.filter((entry): entry is [string, string] => entry[1] !== undefined))
+    },
     maxBatchBytes: async (topics) => new Map(topics.map((topic) => [topic, broker.maxBatchBytes(topic)])),
     async offsets(partitions, at) {
       return new Map(

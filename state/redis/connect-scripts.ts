@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis'
+import { joinWrites } from './joined-writes.ts'
 
 export interface ScriptRedisPlace {
   readonly url: string
@@ -38,8 +39,13 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
         retryDelayOnClusterDown: 0,
         clusterRetryStrategy: retryStrategy,
       })
-    : new Redis(url, { ...common, retryStrategy })
+    : withJoinedWrites(new Redis(url, { ...common, retryStrategy }))
   // Commands reject with their errors, so the event adds nothing.
   redis.on('error', () => undefined)
   return redis
+}
+
+/** Auto-pipelining would run one pipeline at a time, so that a command waits for the answers to earlier ones. */
+function withJoinedWrites(redis: Redis): Redis {
+  return redis.on('connect', () => joinWrites(redis.stream))
 }

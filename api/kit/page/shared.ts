@@ -12,7 +12,7 @@ const sharedFileRoute = pageFileRoute('/kit/page/browser', 'sharedPageFile', {
   example: 'base.css',
 })
 
-const FILES = ['base.css', 'elements.js', 'form.js', 'plane.js', 'session.js', 'svg.js']
+const FILES = ['base.css', 'elements.js', 'form.js', 'plane.js', 'requests.js', 'session.js', 'svg.js']
 
 /** Creates the route of what the pages of several services share. */
 export function sharedFiles(): BoundRoute {

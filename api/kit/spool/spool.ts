@@ -9,6 +9,8 @@ import { isSegmentName, Segment } from './segment.ts'
 
 /** How often unfinished work is tried again, and how often the disk is freed of records that were sent. */
 const RETRY_MS = 1_000
+/** How long outcomes collect before they are written. Those of a process that is killed meanwhile are sent again. */
+const MARK_EVERY_MS = 50
 /** How many bytes of the spool may wait in the publisher. It also bounds how long the publisher's own queue gets. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
 /** Number of counters for keys. Two keys that share one only wait for each other. */
@@ -104,6 +106,7 @@ export class Spool {
   /** True when a record must be sent again. Nothing else is sent until the outcome of all others is known. */
   #isBehind = false
   #isClosed = false
+  readonly #closing = new AbortController()
   #tidying: Promise<void> | undefined
   #cancelTimer: CancelTimer | undefined
   readonly #counts = { spooled: 0, sent: 0, refused: 0, dropped: 0 }
@@ -163,7 +166,8 @@ export class Spool {
           place = placed
           if (isPublished) placed.segment.published.add(placed.offset)
           if (early !== undefined) this.#settle(placed, counter, early)
-          else this.#drain()
+          // A record that the publisher has need not be read from the file, unless sending it fails.
+          else if (!isPublished) this.#drain()
         })
         this.#counts.spooled++
       } catch (error) {
@@ -221,6 +225,7 @@ export class Spool {
    */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#closing.abort()
     this.#cancelTimer?.()
     await this.#draining
     await this.#journal.close()
@@ -342,8 +347,8 @@ export class Spool {
   }
 
   async #tidyAll(): Promise<void> {
-    // All outcomes of one turn of the event loop share a write.
-    await this.#options.runtime.nextTurn()
+    // All outcomes of this time share a write.
+    if (!this.#isClosed) await this.#options.runtime.sleep(MARK_EVERY_MS, this.#closing.signal)
     for (;;) {
       const dirty = this.#segments.find((segment) => segment.isDone || segment.needsMarks)
       if (dirty === undefined) return

@@ -14,7 +14,7 @@ export interface SpoolingOptions {
   readonly withinMs: number
   /**
    * Whether the record goes to the spool in any case, while it is being sent. Then there is no wait, and a slow Kafka
-   * does not count as away.
+   * does not count as away. It must be the same for all records of a topic, because their order depends on it.
    */
   readonly isAlwaysSpooled?: boolean
   /** Whether a spooled record must survive a loss of power, and not only the end of the process. */
@@ -43,6 +43,8 @@ export interface SpoolingFacts {
 
 export interface SpoolingDeps {
   readonly publisher: Publisher
+  /** Sends records that are spooled in any case. It may collect them for a while. */
+  readonly background: Publisher
   readonly spool: Spool
   readonly registry: SchemaRegistry
   readonly runtime: Runtime
@@ -85,6 +87,8 @@ export class SpoolingPublisher implements SpoolingFacts {
   /** Records in the publisher that are not spooled, by topic and key, oldest first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
   readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
+  /** Topics whose records are spooled in any case. */
+  readonly #alwaysSpooled = new Set<string>()
   readonly #schemaIds = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #bytes = byteWriter()
@@ -101,6 +105,7 @@ export class SpoolingPublisher implements SpoolingFacts {
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published> {
     const { withinMs, isDurable, isAlwaysSpooled = false } = options
     const { promise, resolve, reject } = Promise.withResolvers<Published>()
+    if (isAlwaysSpooled) this.#alwaysSpooled.add(topic.name)
     const record = this.#encode(topic, key, value)
     const line = lineOf(record)
     const waiting: Waiting = { record, isDurable, cancelTimer: undefined, spooled: undefined, resolve, reject }
@@ -146,7 +151,7 @@ export class SpoolingPublisher implements SpoolingFacts {
       this.#leave(line, waiting)
     }
     try {
-      append(this.#deps.publisher.appender(record.topic.name, partition), record, settled)
+      append(this.#appender(record.topic.name, partition), record, settled)
     } catch (error) {
       if (outcomeOf(error as Error) === 'refused') throw rejected(error as Error)
       this.#absence.late(lane)
@@ -165,6 +170,11 @@ export class SpoolingPublisher implements SpoolingFacts {
       this.#absence.late(lane)
       this.#spoolLine(line)
     })
+  }
+
+  #appender(topic: string, partition: number): PublishAppender {
+    const { publisher, background } = this.#deps
+    return (this.#alwaysSpooled.has(topic) ? background : publisher).appender(topic, partition)
   }
 
   /** Spools all records of a key that wait, so that the spool has them in their order and before later ones. */
@@ -221,7 +231,7 @@ export class SpoolingPublisher implements SpoolingFacts {
     const partition = partitionFor(key, partitions)
     const lane = laneOf(topic.name, partition)
     try {
-      append(this.#deps.publisher.appender(topic.name, partition), record, (_count, error) => {
+      append(this.#appender(topic.name, partition), record, (_count, error) => {
         const outcome = outcomeOf(error)
         if (outcome !== 'failed') this.#absence.answered(lane)
         if (outcome === 'refused')

@@ -1,6 +1,5 @@
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
@@ -8,7 +7,8 @@ import { fraudServices } from '../../../pipelines/fraud/service.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { benchTransport } from '../../harness/broker.ts'
 import { profileTo, startNode, untilReady } from '../../harness/node-process.ts'
-import { cpuSeconds, peakRssMib } from '../../harness/process-stats.ts'
+import { childPids, cpuSeconds, peakRssMib } from '../../harness/process-stats.ts'
+import { untilQuiet } from '../../harness/quiet.ts'
 import { type BenchServers, startServers } from '../../harness/servers.ts'
 import { median, row } from '../../harness/table.ts'
 import { type HttpPool, httpPool } from './http-pool.ts'
@@ -27,19 +27,20 @@ export interface ScoreOptions {
 }
 
 const SEED = 7
-const WARM_UP_SECONDS = 5
+/** The broker's JVM compiles for about a minute after its start, which takes most of a core. */
+const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
 /** As many as load balancers keep to an API. */
 const CONNECTIONS = 128
 const HIGHEST_P99_MS = 100
 const STEP = 250
-const REST_MS = 2_000
+const MS_PER_SECOND = 1_000
 const API_THREADS = '16'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 
 interface Measured extends LoadResult {
-  /** CPU seconds of the API per second. */
-  readonly cpu: number
+  /** CPU seconds of each process per second. */
+  readonly cpu: Readonly<Record<string, number>>
   /** Load of the machine before the round. */
   readonly load: number
 }
@@ -65,7 +66,7 @@ export async function measureScores(folder: string, options: ScoreOptions, say: 
 }
 
 async function measureAll({ measure, pid, operations }: System, { perSecond, seconds, rounds }: ScoreOptions, say: Say): Promise<void> {
-  await measure('spread', perSecond / 2, WARM_UP_SECONDS)
+  await measure('spread', perSecond, WARM_UP_SECONDS)
   const found = new Map<Spread, Measured[]>(SPREADS.map((spread) => [spread, []]))
   const before = await readStages(operations)
   for (let round = 0; round < rounds; round++) {
@@ -81,6 +82,7 @@ async function measureAll({ measure, pid, operations }: System, { perSecond, sec
     say(resultRow(`spread, ${rate}/s`, results))
     if (median(results.map(({ p99 }) => p99)) > HIGHEST_P99_MS || results.some(({ failures }) => failures.size > 0)) break
   }
+  say(`\nms of CPU per payment at ${perSecond}/s: ${cpuOf(found.get('spread')!)}`)
   say(`\nPeak memory of the API: ${peakRssMib(pid)} MiB\n`)
   say(row([`stage at ${perSecond}/s, ms up to`, 'P50', 'P99']))
   say(row(['---', '--:', '--:']))
@@ -88,6 +90,11 @@ async function measureAll({ measure, pid, operations }: System, { perSecond, sec
     const [earlier, buckets] = [before.get(stage), after.get(stage)!]
     say(row([stage, stageQuantile(earlier, buckets, 0.5), stageQuantile(earlier, buckets, 0.99)]))
   }
+}
+
+function cpuOf(results: readonly Measured[]): string {
+  const names = Object.keys(results[0].cpu)
+  return names.map((name) => `${name} ${median(results.map(({ cpu, rate }) => (cpu[name] * MS_PER_SECOND) / rate)).toFixed(2)}`).join(', ')
 }
 
 function resultRow(what: string, results: readonly Measured[]): string {
@@ -105,7 +112,7 @@ function resultRow(what: string, results: readonly Measured[]): string {
     Math.max(...results.map(({ most }) => most)).toFixed(0),
     `${middle(({ degraded }) => 100 * degraded, 2)} %`,
     failures.join('; ') || 0,
-    `${middle(({ cpu }) => 100 * cpu, 0)} %`,
+    `${middle(({ cpu }) => 100 * cpu.API, 0)} %`,
     middle(({ load }) => load, 1),
   ])
 }
@@ -120,11 +127,18 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
     stopping.push(servers.stop)
     await seedTopics(servers, options.entries)
     const workers: string[] = []
+    const pids: [string, number][] = Object.entries(servers.pids)
     for (const role of ['deciding', 'bulk']) {
       const pipelines = fraudServices.filter((service) => service.role === role).map(({ name }) => name)
       const settings = { PIPELINES: pipelines.join(','), STATE_DIR: join(folder, 'state', role), LOG_LEVEL: 'info' }
-      const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...servers.env, ...settings }, 'host_started')
+      const worker = await startNode(
+        'pipelines/main.ts',
+        [...BUFFER_HEAP_FLAGS, ...profileTo(options.prof)],
+        { ...servers.env, ...settings },
+        'host_started',
+      )
       stopping.push(worker.stop)
+      pids.push([`${role} worker`, worker.pid])
       workers.push(`http://127.0.0.1:${worker.line.health_port}`)
     }
     const own = { API_SERVICES: 'fraud', API_PORT: '0', API_OPERATIONS_PORT: '0', LOG_LEVEL: 'info', UV_THREADPOOL_SIZE: API_THREADS }
@@ -132,6 +146,7 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
     stopping.push(api.stop)
     const url = api.line.url as string
     await untilReady(...workers, url)
+    pids.push(['API', api.pid], ...childPids(api.pid).map((pid): [string, number] => ['models', pid]), ['load', process.pid])
     const bytes = await seedProfiles(servers.addresses.redis, options.users)
     say(`A user's profile has ${bytes.toFixed(0)} bytes.\n`)
     const pool = await connected(folder, url)
@@ -141,12 +156,14 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
       pid: api.pid,
       operations: api.line.operations_url as string,
       async measure(spread, perSecond, seconds) {
-        await delay(REST_MS)
+        await untilQuiet()
         const [load] = loadavg()
-        const cpu = cpuSeconds(api.pid)
+        const before = pids.map(([, pid]) => cpuSeconds(pid))
         const start = performance.now()
         const result = await openLoad({ pool, perSecond, seconds, body: () => payment(spread) })
-        return { ...result, load, cpu: ((cpuSeconds(api.pid) - cpu) * 1_000) / (performance.now() - start) }
+        const took = (performance.now() - start) / MS_PER_SECOND
+        const cpu = pids.map(([name, pid], index) => [name, (cpuSeconds(pid) - before[index]) / took])
+        return { ...result, load, cpu: Object.fromEntries(cpu) }
       },
       stop,
     }

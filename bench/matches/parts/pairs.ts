@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { Admin } from '@platformatic/kafka'
-import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchPairCommands, pairSwipes } from '../../../schemas/matches/topics.ts'
@@ -15,32 +12,19 @@ import { makeSwipes } from '../../engine/matches/swipes.ts'
 import { measureRun } from '../../engine/measure.ts'
 import engineDeclaration from '../../engine/run.command.ts'
 import { benchTransport } from '../../harness/broker.ts'
-import { profileTo, startNode } from '../../harness/node-process.ts'
-import { cpuSeconds } from '../../harness/process-stats.ts'
-import { type BenchServers, startServers } from '../../harness/servers.ts'
+import { startServers } from '../../harness/servers.ts'
 import { median, row } from '../../harness/table.ts'
+import { runTopology, type TopologyRun } from '../../harness/topology-run.ts'
 import { whereInstalled } from '../../peer-missing.ts'
-import { lags } from '../../trends/progress.ts'
 import type { PartInput } from '../part.ts'
 import { loadRemark, middleOf } from '../rounds.ts'
 import { sendAll } from '../seed.ts'
 
-const GROUP = 'match-pairs'
-const POLL_MS = 50
-const TIMEOUT_MS = 300_000
-const MS_PER_SECOND = 1_000
-const MILLION = 1e6
+const MATCH_PAIRS = { module: 'pipelines/matches/pairs/topology.ts', export: 'matchPairs', group: 'match-pairs' }
 const KAFKA_STREAMS_VARIANTS = [
   { label: 'Kafka Streams on J3, 1 thread, default', arguments: [] },
   { label: 'Kafka Streams on J3, 2 threads, tuned', arguments: ['--variant', 'tuned', '--peer-workers', '2'] },
 ]
-
-interface PairsRun {
-  readonly perSecond: number
-  readonly warmPerSecond: number
-  /** CPU seconds per million records. */
-  readonly cpu: number
-}
 
 /**
  * The topology match-pairs on the swipes of job J3, beside Kafka Streams on the same job. Both commit exactly once. The
@@ -64,13 +48,13 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
       peers.map(({ label, arguments: args }) => ({ label, contender: peerContender('kafka-streams', j3Config(args)) })),
     )
     await loadInput(transport, topic, input)
-    const runs = new Map<string, PairsRun[]>()
-    const add = (label: string, run: PairsRun) => runs.set(label, [...(runs.get(label) ?? []), run])
+    const runs = new Map<string, TopologyRun[]>()
+    const add = (label: string, run: TopologyRun) => runs.set(label, [...(runs.get(label) ?? []), run])
     say(`\n### match-pairs, ${records} swipes in ${PARTITIONS} partitions; target: at least twice Kafka Streams on J3; ${loadRemark()}\n`)
     for (let round = 0; round < rounds; round++) {
       const target = { transport, registry }
       await sendSwipes(target, records, round)
-      add('match-pairs, 1 worker', await runPairs(servers, values.prof, records))
+      add('match-pairs, 1 worker', await runTopology(servers, { ...MATCH_PAIRS, topics: [pairSwipes.name], records, prof: values.prof }))
       for (const { label, contender } of contenders ?? []) {
         const group = `bench-j3-${randomUUID().slice(0, 8)}`
         const output = `${group}-out`
@@ -138,43 +122,4 @@ async function sendSwipes(target: Parameters<typeof sendAll>[0], records: number
       return [pairKey(swiper_id, target_id), { swipe_id, swiper_id, target_id, direction, ts: now + index }, now]
     },
   )
-}
-
-/** Starts a process and measures from when its tasks run until the committed offsets cover the input. */
-async function runPairs(servers: BenchServers, prof: string | undefined, records: number): Promise<PairsRun> {
-  const { addresses, home } = servers
-  const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [addresses.kafka] })
-  const transport = benchTransport(addresses.kafka)
-  await transport.connect()
-  const worker = await startNode('bench/matches/pairs-process.ts', [...BUFFER_HEAP_FLAGS, ...profileTo(prof)], {}, 'pairs_started', [
-    addresses.kafka,
-    addresses.registry,
-    join(home.state, 'pairs'),
-  ])
-  try {
-    const startedAt = worker.line.at as number
-    const cpuBefore = cpuSeconds(worker.pid)
-    let halfAt = startedAt
-    let halfLeft = records
-    for (;;) {
-      await delay(POLL_MS)
-      const waiting = await lags(admin, transport, GROUP)
-      const left = waiting.size === 0 ? records : (waiting.get(pairSwipes.name) ?? records)
-      const now = Date.now()
-      if (left > records / 2) {
-        halfAt = now
-        halfLeft = left
-      }
-      if (left <= 0) {
-        const perSecond = (records * MS_PER_SECOND) / (now - startedAt)
-        const warmPerSecond = (halfLeft * MS_PER_SECOND) / Math.max(1, now - halfAt)
-        return { perSecond, warmPerSecond, cpu: ((cpuSeconds(worker.pid) - cpuBefore) * MILLION) / records }
-      }
-      if (now - startedAt > TIMEOUT_MS) throw new Error(`${left} of ${records} swipes were not processed within ${TIMEOUT_MS} ms`)
-    }
-  } finally {
-    await worker.stop()
-    await admin.close()
-    await transport.close()
-  }
 }

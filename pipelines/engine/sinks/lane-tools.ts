@@ -33,12 +33,14 @@ export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (t
   async function factsOf(partition: TopicPartition): Promise<PartitionFacts> {
     const key = partitionKey(partition.topic, partition.partition)
     await refuseIfOwnedElsewhere(partition)
-    const [starts, ends, committed] = await Promise.all([
+    const [starts, ends, committed, ids] = await Promise.all([
       transport.offsets([partition], 'earliest'),
       transport.offsets([partition], 'end'),
       group.committed([partition]),
+      transport.topicIds([partition.topic]),
     ])
-    return { start: starts.get(key) ?? 0, end: ends.get(key) ?? 0, committed: committed.get(key) }
+    const topicId = ids.get(partition.topic) ?? ''
+    return { start: starts.get(key) ?? 0, end: ends.get(key) ?? 0, committed: committed.get(key), topicId }
   }
 
   async function confirmOwnership(partition: TopicPartition): Promise<void> {

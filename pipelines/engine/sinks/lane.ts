@@ -8,7 +8,7 @@ import { OwnedElsewhereError } from './ownership.ts'
 import { isPassing } from './passing.ts'
 import type { BadRecord, Taken } from './queue.ts'
 import { retriedJob } from './retried-job.ts'
-import { type PartitionFacts, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
+import { type PartitionFacts, type RefuseRecords, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
 /**
  * Copies one partition into the target, from its assignment to its revocation.
@@ -205,14 +205,25 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
 
   function write({ records, bad, next, count }: Taken): void {
     const reachesGoal = goal !== undefined && next >= goal
-    const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal })
     let isKept = bad.length === 0 || deps.deadLetters === undefined
+    let refused = 0
+
+    const refuse: RefuseRecords = async (refusals) => {
+      const letters = refusals.map(({ at, reason }): BadRecord => {
+        const { chunk, row } = records[at]
+        return { chunk, row, code: 'refused_by_target', message: reason }
+      })
+      await deps.deadLetters?.(letters)
+      refused = refusals.length
+    }
+
+    const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, refuse })
     job.start(async () => {
       if (!isKept) await deps.deadLetters?.(bad)
       isKept = true
       if (target.confirmsOwnership && records.length > 0) await deps.confirmOwnership(partition)
       const result = await attempt()
-      return () => written(result, next, reachesGoal, count, bad.length)
+      return () => written(result, next, reachesGoal, count, bad.length + refused)
     })
   }
 

@@ -12,6 +12,8 @@ export interface TableTargetOptions<K, V> {
 }
 
 const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, lingerMs: 1_000 }
+/** Part of the linger time between two fetches. Rows wait for the insert in any case. */
+const COLLECTING_SHARE = 0.1
 /** Maximum rows per insert. ClickHouse parses their 20 MB of JSON within a second and needs little memory for it. */
 const MAX_INSERT_ROWS = 50_000
 
@@ -27,6 +29,7 @@ interface Run extends Insert {
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
+  const limits = { ...LIMITS, ...options.limits }
   const identity = await store.prepare()
   /** Partitions, by topic and number, for which the table records that it has caught up. */
   const noted = new Set<string>()
@@ -99,7 +102,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 
   return {
     name: `table ${table.name}`,
-    limits: { ...LIMITS, ...options.limits },
+    limits,
+    collectMs: limits.lingerMs * COLLECTING_SHARE,
     commitMetadata: identity,
     confirmsOwnership: true,
     open,

@@ -16,24 +16,28 @@ export interface Sighting {
   readonly at: number
 }
 
+/** With more sightings than this, an index of the rows costs less than a search for each of them. */
+const MOST_SEARCHES = 4
+
 /** @param newest greatest time of the profile's transactions, from which ages are counted */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], { keptMs, most }: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
   let end = rows.copy(next)
+  const index = sightings.length > MOST_SEARCHES ? rowsByHash(rows) : undefined
   for (const { hash, at } of sightings) {
-    const row = rowOf(next, end, hash)
+    const row = index === undefined ? rowOf(next, end, hash) : index.get(hash)
     if (row === undefined) {
       next.writeUInt32BE(hash, end)
       next.writeUIntBE(at, end + FIRST_AT, TIME_BYTES)
       next.writeUIntBE(at, end + LAST_AT, TIME_BYTES)
+      index?.set(hash, end)
       end += SEEN_BYTES
     } else {
       if (at < firstOf(next, row)) next.writeUIntBE(at, row + FIRST_AT, TIME_BYTES)
       if (at > lastOf(next, row)) next.writeUIntBE(at, row + LAST_AT, TIME_BYTES)
     }
   }
-  end = withoutOld(next, end, newest - keptMs)
-  return end > most * SEEN_BYTES ? newestOf(next, end, most) : next.subarray(0, end)
+  return next.subarray(0, withoutOld(next, end, newest - keptMs, most))
 }
 
 /**
@@ -57,6 +61,12 @@ function rowOf(rows: Buffer, end: number, hash: number): number | undefined {
   return undefined
 }
 
+function rowsByHash(rows: Buffer): Map<number, number> {
+  const index = new Map<number, number>()
+  for (let row = 0; row < rows.length; row += SEEN_BYTES) index.set(rows.readUInt32BE(row), row)
+  return index
+}
+
 function firstOf(rows: Buffer, row: number): number {
   return rows.readUIntBE(row + FIRST_AT, TIME_BYTES)
 }
@@ -65,19 +75,37 @@ function lastOf(rows: Buffer, row: number): number {
   return rows.readUIntBE(row + LAST_AT, TIME_BYTES)
 }
 
-/** Removes rows in place and returns the new end. */
-function withoutOld(rows: Buffer, end: number, horizon: number): number {
+/** Removes rows up to a time, and beyond a number those that were seen longest ago, in place. Returns the new end. */
+function withoutOld(rows: Buffer, end: number, horizon: number, most: number): number {
+  const excess = end / SEEN_BYTES - most
+  const upTo = excess > 0 ? Math.max(horizon, timeOfRank(rows, end, excess)) : horizon
   let kept = 0
   for (let row = 0; row < end; row += SEEN_BYTES) {
-    if (lastOf(rows, row) <= horizon) continue
+    const last = lastOf(rows, row)
+    if (last < upTo || last <= horizon) continue
     if (kept !== row) rows.copy(rows, kept, row, row + SEEN_BYTES)
     kept += SEEN_BYTES
   }
-  return kept
+  return kept > most * SEEN_BYTES ? withoutTies(rows, kept, upTo, most) : kept
 }
 
-function newestOf(rows: Buffer, end: number, most: number): Buffer {
-  const order = Array.from({ length: end / SEEN_BYTES }, (_, index) => index * SEEN_BYTES)
-  order.sort((a, b) => lastOf(rows, b) - lastOf(rows, a) || rows.readUInt32BE(a) - rows.readUInt32BE(b))
-  return Buffer.concat(order.slice(0, most).map((row) => rows.subarray(row, row + SEEN_BYTES)))
+/** Returns the time at which the `rank`th row was last seen, where the oldest one is the first. */
+function timeOfRank(rows: Buffer, end: number, rank: number): number {
+  const times = new Float64Array(end / SEEN_BYTES)
+  for (let index = 0; index < times.length; index++) times[index] = lastOf(rows, index * SEEN_BYTES)
+  return times.sort()[rank - 1]
+}
+
+/** Of the rows that were last seen at a time, removes those with the greatest hashes, until the rows fit. */
+function withoutTies(rows: Buffer, end: number, at: number, most: number): number {
+  const hashes: number[] = []
+  for (let row = 0; row < end; row += SEEN_BYTES) if (lastOf(rows, row) === at) hashes.push(rows.readUInt32BE(row))
+  const removed = new Set(hashes.sort((a, b) => b - a).slice(0, end / SEEN_BYTES - most))
+  let kept = 0
+  for (let row = 0; row < end; row += SEEN_BYTES) {
+    if (lastOf(rows, row) === at && removed.has(rows.readUInt32BE(row))) continue
+    rows.copy(rows, kept, row, row + SEEN_BYTES)
+    kept += SEEN_BYTES
+  }
+  return kept
 }

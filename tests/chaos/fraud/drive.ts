@@ -11,6 +11,11 @@ const FEEDBACK_ATTEMPTS = 12
 const BLOCK_ATTEMPTS = 4
 const LOOK_EVERY_MS = 1_000
 
+interface Planned {
+  readonly atMs: number
+  readonly work: () => Promise<void>
+}
+
 export interface Driving {
   /** Returns whether a load balancer would send requests to the API. */
   isReady(api: number): boolean
@@ -27,11 +32,16 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }
   const calls: Calls = { scores: [], blocks: [], feedback: [], rules: [] }
   const startedAt = Date.now()
 
-  /** Does what is planned for a time, unless the faults have ended by then. */
-  async function at(atMs: number, work: () => Promise<void>): Promise<void> {
-    const leftMs = () => startedAt + atMs - Date.now()
-    while (leftMs() > 0 && !isOver()) await delay(Math.min(leftMs(), LOOK_EVERY_MS))
-    if (!isOver()) await work()
+  /** Begins everything at its time, until the faults have ended. A timer each would keep the driver busy. */
+  async function playAll(planned: readonly Planned[]): Promise<void> {
+    const begun: Promise<void>[] = []
+    for (const { atMs, work } of planned.toSorted((one, other) => one.atMs - other.atMs)) {
+      const leftMs = () => startedAt + atMs - Date.now()
+      while (leftMs() > 0 && !isOver()) await delay(Math.min(leftMs(), LOOK_EVERY_MS))
+      if (isOver()) break
+      begun.push(work())
+    }
+    await Promise.all(begun)
   }
 
   async function call(wanted: number, path: string, body: unknown, method = 'POST') {
@@ -88,11 +98,11 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }
     calls.rules.push({ name, ...(await call(api, `rules/${RULE_ID}`, body, 'PUT')) })
   }
 
-  await Promise.all([
-    ...plan.payments.map((each) => at(each.atMs, () => pay(each))),
-    ...plan.blocks.map((each) => at(each.atMs, () => block(each))),
-    ...plan.feedback.map((each) => at(each.atMs, () => report(each))),
-    ...plan.rules.map((each) => at(each.atMs, () => changeRule(each))),
+  await playAll([
+    ...plan.payments.map((each) => ({ atMs: each.atMs, work: () => pay(each) })),
+    ...plan.blocks.map((each) => ({ atMs: each.atMs, work: () => block(each) })),
+    ...plan.feedback.map((each) => ({ atMs: each.atMs, work: () => report(each) })),
+    ...plan.rules.map((each) => ({ atMs: each.atMs, work: () => changeRule(each) })),
   ])
   return calls
 }

@@ -2,7 +2,8 @@
 /** @import { Case } from './queue.js' */
 import { byId, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
-import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
+import { ask } from '../../../kit/page/browser/session.js'
 import { drawFacts, drawHead } from './case-file.js'
 import { drawReasons } from './factors.js'
 import { drawPlaces } from './places.js'

@@ -1,5 +1,5 @@
 // @ts-check
-import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, input, notice, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { failureOf, session } from '../../../kit/page/browser/session.js'
 import { caseView } from './case.js'
@@ -14,20 +14,12 @@ const PARTS = { cases: ['fraud:analyst'], rules: ['fraud:ops'], models: ['fraud:
 /** @type {Readonly<Record<string, string>>} */
 const PART_OF = { cases: 'cases', case: 'cases', transaction: 'cases', rules: 'rules', rule: 'rules', models: 'models' }
 
-const problem = part('problem')
+const complain = notice(part('problem'))
 const wiring = { onFailure: report, onSuccess: settle }
 const queue = caseQueue(wiring)
 const cases = caseView({ ...wiring, onChanged: queue.refresh, onStep: queue.step })
 const rules = rulesView(wiring)
 const models = modelsView(wiring)
-
-/** @param {string} text */
-function complain(text) {
-  // Setting the same text again would make screen readers repeat it.
-  if (problem.textContent === text) return
-  problem.textContent = text
-  problem.hidden = text === ''
-}
 
 function settle() {
   complain('')

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Failure } from '../../../kit/page/browser/session.js' */
+/** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
 /** @type {Readonly<Record<string, string>>} */
 const BY_CODE = {

@@ -3,7 +3,8 @@
 /** @import { Wiring } from './queue.js' */
 import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
-import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
+import { ask } from '../../../kit/page/browser/session.js'
 import { backtestForm } from './backtest.js'
 import { conditionField } from './condition.js'
 import { ruleStatistics } from './rule-statistics.js'

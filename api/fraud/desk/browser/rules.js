@@ -1,7 +1,8 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
 import { button, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
-import { ask, RequestFailed } from '../../../kit/page/browser/session.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
+import { ask } from '../../../kit/page/browser/session.js'
 import { ruleEditor } from './rule-editor.js'
 import { count, dateTime, words } from './text.js'
 import { versionList } from './versions.js'

@@ -54,3 +54,17 @@ export function smallButton(label, onClick) {
   made.addEventListener('click', onClick)
   return made
 }
+
+/**
+ * Returns a function that shows a text in an element, or hides the element if the text is empty.
+ * @param {HTMLElement} element
+ * @returns {(text: string) => void}
+ */
+export function notice(element) {
+  return (text) => {
+    // Setting the same text again would make screen readers repeat it.
+    if (element.textContent === text) return
+    element.textContent = text
+    element.hidden = text === ''
+  }
+}

@@ -1,28 +1,7 @@
 // @ts-check
+import { send } from '../../../kit/page/browser/requests.js'
 
 const TOKEN_KEY = 'millrace-match-token'
-/** Waits this long if the server gives no time. */
-const DEFAULT_RETRY_S = 5
-const ID_BYTES = 16
-
-/**
- * A request that did not succeed.
- * @typedef {object} Failure
- * @property {number} status 0 if the server did not answer
- * @property {string} code
- * @property {string} message
- * @property {string} details
- * @property {number} retryAfterS
- * @property {string} requestId
- */
-
-export class RequestFailed extends Error {
-  /** @param {Failure} failure */
-  constructor(failure) {
-    super(failure.message)
-    this.failure = failure
-  }
-}
 
 /** The token is in the storage of the tab: never in an address, which histories and logs keep. */
 export const session = {
@@ -63,45 +42,6 @@ export function claimsOf(token) {
  * @throws {RequestFailed}
  */
 export async function ask(method, path, body) {
-  const headers = new Headers({ Authorization: `Bearer ${session.token ?? ''}` })
-  if (body !== undefined) headers.set('Content-Type', 'application/json')
-  if (method === 'POST') headers.set('Idempotency-Key', randomId())
-  const init = { method, headers, body: body === undefined ? null : JSON.stringify(body), credentials: /** @type {const} */ ('omit') }
-  const answer = await fetch(`/v1/${path}`, init).catch(() => undefined)
-  const text = await answer?.text().catch(() => undefined)
-  if (answer === undefined || text === undefined) throw failed(0, {})
-  const json = parsed(text)
-  if (answer.ok) return json
-  throw failed(answer.status, json, Number(answer.headers.get('Retry-After')))
-}
-
-/**
- * @param {number} status
- * @param {any} body
- * @param {number} [retryAfter]
- */
-function failed(status, body, retryAfter) {
-  const details = Array.isArray(body?.details) ? body.details : []
-  return new RequestFailed({
-    status,
-    code: String(body?.error ?? ''),
-    message: String(body?.message ?? 'Something went wrong.'),
-    details: details.map((/** @type {any} */ { path, message }) => `${path} ${message}`).join('; '),
-    retryAfterS: Math.max(1, retryAfter || DEFAULT_RETRY_S),
-    requestId: String(body?.request_id ?? 'unknown'),
-  })
-}
-
-/** @param {string} text */
-function parsed(text) {
-  try {
-    return text === '' ? {} : JSON.parse(text)
-  } catch {
-    return {}
-  }
-}
-
-/** Pages without TLS have no `crypto.randomUUID`. */
-function randomId() {
-  return [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  const headers = { Authorization: `Bearer ${session.token ?? ''}` }
+  return (await send(`/v1/${path}`, { method, headers, body, credentials: 'omit' })) ?? {}
 }

@@ -1,10 +1,11 @@
 // @ts-check
 /** @import { Candidate } from './card.js' */
-/** @import { Failure } from './client.js' */
+/** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
 import { button, make, part } from '../../../kit/page/browser/elements.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { cardOf } from './card.js'
-import { ask, RequestFailed } from './client.js'
+import { ask } from './client.js'
 import { seconds } from './messages.js'
 
 /** @typedef {'LEFT' | 'RIGHT' | 'SUPER_LIKE'} Direction */

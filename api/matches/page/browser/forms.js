@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Failure } from './client.js' */
+/** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
 import { input } from '../../../kit/page/browser/elements.js'
 import { onSubmit as lockedWhileSending } from '../../../kit/page/browser/form.js'

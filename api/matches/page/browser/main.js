@@ -1,7 +1,7 @@
 // @ts-check
-/** @import { Failure } from './client.js' */
+/** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
-import { button, input, part } from '../../../kit/page/browser/elements.js'
+import { button, input, notice, part } from '../../../kit/page/browser/elements.js'
 import { claimsOf, session } from './client.js'
 import { deck } from './deck.js'
 import { onSubmit, savePlace, saveProfile } from './forms.js'
@@ -15,7 +15,7 @@ const VIEWS = ['sign-in', 'profile', 'place', 'feed']
 /** @type {Readonly<Record<string, string>>} */
 const MISSING = { profile_not_found: 'profile', location_required: 'place' }
 
-const problem = part('problem')
+const complain = notice(part('problem'))
 const swipes = deck({ onFailure: report, onClosed, onSuccess: settle, onMatch: (person) => people.expect(person) })
 const people = matchList({ onFailure: report })
 const map = searchMap({ onFailure: report, onSuccess: settle })
@@ -27,14 +27,6 @@ function show(view) {
   if (!isNew) return
   if (view === 'feed') part('deck').focus({ preventScroll: true })
   else part(view).querySelector('input')?.focus()
-}
-
-/** @param {string} text */
-function complain(text) {
-  // Setting the same text again would make screen readers repeat it.
-  if (problem.textContent === text) return
-  problem.textContent = text
-  problem.hidden = text === ''
 }
 
 function settle() {

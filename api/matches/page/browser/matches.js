@@ -18,7 +18,7 @@ const SHOWN = 100
 /**
  * Lists matches and announces new ones. Asks only while the page is visible.
  * @param {object} wiring
- * @param {(failure: import('./client.js').Failure) => void} wiring.onFailure
+ * @param {(failure: import('../../../kit/page/browser/requests.js').Failure) => void} wiring.onFailure
  */
 export function matchList({ onFailure }) {
   const list = part('match-list')

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Failure } from './client.js' */
+/** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
 /** @type {Readonly<Record<string, string>>} */
 const BY_CODE = {
@@ -40,7 +40,8 @@ export function problemOf({ status, code, message, details, retryAfterS, request
   const known = BY_CODE[code]
   if (status === 503) return `${known ?? message} Wait ${seconds(retryAfterS)} and try again.`
   if (known !== undefined) return known
-  if (code === 'invalid_request' && details !== '') return `This is not valid: ${details}.`
+  const all = details.map(({ path, message: what }) => `${path} ${what}`).join('; ')
+  if (code === 'invalid_request' && all !== '') return `This is not valid: ${all}.`
   return status >= 500 ? `${message} The request id is ${requestId}.` : message
 }
 

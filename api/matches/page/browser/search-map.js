@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Failure } from './client.js' */
+/** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
 import { input, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from './client.js'

@@ -58,6 +58,7 @@ export async function spoolWorld(options: WorldOptions = {}) {
   if (options.isConnected !== false) await connect()
   const facts = new SpoolingPublisher({
     publisher,
+    background: publisher,
     spool,
     registry,
     runtime,

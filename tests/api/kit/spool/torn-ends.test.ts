@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -8,6 +8,7 @@ import { Segment } from '../../../../api/kit/spool/segment.ts'
 import { plain, QUICK, SOON, spoolFolder, spoolWorld } from './spool-world.ts'
 
 const NAME = '00000001.records'
+const MARKS = '00000001.sent'
 const topic = { name: 'plain', schema: '' }
 const frames = [
   topicFrame(0, topic),
@@ -68,8 +69,10 @@ test('a process that adopts a torn folder sends its whole records, and not again
   first.stop()
   for (const value of ['2', '3', '4']) await first.facts.publishOrSpool(plain, 'a', value, QUICK)
   const [own] = await readdir(folder)
+  const markedBytes = async () => (await stat(join(folder, own, MARKS)).catch(() => undefined))?.size
+  await expect.poll(markedBytes, SOON).toBeGreaterThan(0)
   const files = (await readdir(join(folder, own))).filter((name) => name !== 'lock').toSorted()
-  expect(files).toEqual([NAME, '00000001.sent'])
+  expect(files).toEqual([NAME, MARKS])
   const copy = join(await spoolFolder(), 'copy')
   await mkdir(copy)
   for (const name of files) {

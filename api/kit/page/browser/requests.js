@@ -1,0 +1,74 @@
+// @ts-check
+
+/** Waits this long if the server gives no time. */
+export const DEFAULT_RETRY_S = 5
+const ID_BYTES = 16
+
+/**
+ * A request that did not succeed.
+ * @typedef {object} Failure
+ * @property {number} status 0 if the server did not answer
+ * @property {string} code
+ * @property {string} message
+ * @property {any[]} details
+ * @property {number} retryAfterS
+ * @property {string} requestId
+ */
+
+export class RequestFailed extends Error {
+  /** @param {Failure} failure */
+  constructor(failure) {
+    super(failure.message)
+    this.failure = failure
+  }
+}
+
+/**
+ * Sends a request with a JSON body. A POST gets an Idempotency-Key.
+ * @param {string} path from the root
+ * @param {{ method: string, headers?: Record<string, string>, body?: object | undefined } & Omit<RequestInit, 'method' | 'headers' | 'body'>} request
+ * @returns {Promise<any>} the body of the answer; undefined if it has none
+ * @throws {RequestFailed}
+ */
+export async function send(path, { method, headers: given = {}, body, ...more }) {
+  const headers = new Headers(given)
+  if (body !== undefined) headers.set('Content-Type', 'application/json')
+  if (method === 'POST') headers.set('Idempotency-Key', randomId())
+  const init = { ...more, method, headers, body: body === undefined ? null : JSON.stringify(body) }
+  const answer = await fetch(path, init).catch(() => undefined)
+  const text = await answer?.text().catch(() => undefined)
+  if (answer === undefined || text === undefined) throw failed(0, {})
+  const json = parsed(text)
+  if (answer.ok) return text === '' ? undefined : json
+  throw failed(answer.status, json, Number(answer.headers.get('Retry-After')))
+}
+
+/**
+ * @param {number} status
+ * @param {any} body
+ * @param {number} [retryAfter]
+ */
+function failed(status, body, retryAfter) {
+  return new RequestFailed({
+    status,
+    code: String(body?.error ?? ''),
+    message: status === 0 ? 'The server cannot be reached. Check your connection.' : String(body?.message ?? 'Something went wrong.'),
+    details: Array.isArray(body?.details) ? body.details : [],
+    retryAfterS: Math.max(1, retryAfter || DEFAULT_RETRY_S),
+    requestId: String(body?.request_id ?? 'unknown'),
+  })
+}
+
+/** @param {string} text */
+function parsed(text) {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+/** Pages without TLS have no `crypto.randomUUID`. */
+function randomId() {
+  return [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
