@@ -24,6 +24,10 @@ export const DATA_SETS = {
     origin: "59,946 profiles of OkCupid's users around San Francisco by Kim and Escobedo-Land, from the Journal of Statistics Education",
     path: 'profiles/profiles_revised.csv.gz',
   },
+  searchJudgments: {
+    origin: 'titles, queries and judgments of the Kaggle competition "Home Depot Product Search Relevance"',
+    path: 'product-search/judgments.csv.gz',
+  },
   places: { origin: "the trend locations of Twitter's API and cities1000 of geonames.org", path: 'places' },
 } as const satisfies Record<string, DataSet>
 

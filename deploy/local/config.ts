@@ -32,7 +32,7 @@ const processes = (standard: number, smallest: number, what: string) =>
   documented(wholeNumber(smallest, MAX_PROCESSES).prefault(String(standard)), what)
 const text = z.string().optional()
 const { KAFKA_BROKERS, SCHEMA_REGISTRY_URL } = kafkaSettings.variables
-const { REDIS_URL, CLICKHOUSE_URL } = stateSettings.variables
+const { REDIS_URL, CLICKHOUSE_URL, OPENSEARCH_URL } = stateSettings.variables
 
 const localServices = apiServices.flatMap(({ settings, local }) => (local === undefined ? [] : [{ settings, local }]))
 const servicePortNames = localServices.flatMap(({ local }) => local.ports)
@@ -67,6 +67,11 @@ const localSettings = settingsFragment({
     REDIS_PORT: localPort(6379, 'port of the local Redis'),
     CLICKHOUSE_PORT: localPort(8123, 'port of the local ClickHouse'),
     SCHEMA_REGISTRY_PORT: localPort(8081, 'port of the local schema registry'),
+    OPENSEARCH_PORT: localPort(9200, 'port of the local search server'),
+    OPENSEARCH_HEAP_MB: documented(
+      wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the search server needs it to start').prefault('256'),
+      'heap of the local search server; 1024 for a million documents',
+    ),
     WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further one has the next'),
     DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further one has the next'),
     API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
@@ -77,6 +82,7 @@ const localSettings = settingsFragment({
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
     SCHEMA_REGISTRY_URL: SCHEMA_REGISTRY_URL.unwrap().optional(),
+    OPENSEARCH_URL: OPENSEARCH_URL.unwrap().optional(),
     PIPELINES: text,
     API_SERVICES: text,
     PUBLIC_URL: text,
@@ -117,6 +123,7 @@ function portsOf(env: Settings): [setting: string, port: number][] {
   if (!env.REDIS_URL) ports.push(['REDIS_PORT', env.REDIS_PORT])
   if (!env.CLICKHOUSE_URL) ports.push(['CLICKHOUSE_PORT', env.CLICKHOUSE_PORT])
   if (!env.SCHEMA_REGISTRY_URL) ports.push(['SCHEMA_REGISTRY_PORT', env.SCHEMA_REGISTRY_PORT])
+  if (!env.OPENSEARCH_URL) ports.push(['OPENSEARCH_PORT', env.OPENSEARCH_PORT])
   for (let slot = 0; slot < env.WORKERS; slot++) ports.push(['WORKER_HEALTH_PORT', env.WORKER_HEALTH_PORT + slot])
   for (let slot = 0; slot < env.DECIDERS; slot++) ports.push(['DECIDER_HEALTH_PORT', env.DECIDER_HEALTH_PORT + slot])
   for (let index = 0; index < env.API_PROCESSES; index++) {
@@ -147,6 +154,7 @@ function configOf(settings: Settings) {
     redis: choice(settings.REDIS_URL, { port: settings.REDIS_PORT }),
     clickhouse: choice(settings.CLICKHOUSE_URL, { port: settings.CLICKHOUSE_PORT }),
     registry: choice(settings.SCHEMA_REGISTRY_URL, { port: settings.SCHEMA_REGISTRY_PORT }),
+    search: choice(settings.OPENSEARCH_URL, { port: settings.OPENSEARCH_PORT, heapMb: settings.OPENSEARCH_HEAP_MB }),
     /** Number of worker processes. */
     workers: settings.WORKERS,
     pipelines: settings.PIPELINES,

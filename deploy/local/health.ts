@@ -33,6 +33,15 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
   }
 }
 
+/** @param url may contain a user and a password, which `fetch` does not accept in an address */
+async function isSearchHealthy(url: string): Promise<boolean> {
+  const { origin, username, password } = new URL(url)
+  const authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
+  const response = await fetch(origin, { headers: username === '' ? {} : { authorization }, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  await response.arrayBuffer()
+  return response.ok
+}
+
 /** Returns true if the path responds with a 2xx status. */
 export async function answersOk(url: string, path: string): Promise<boolean> {
   const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
@@ -69,6 +78,8 @@ export async function isHealthy(kind: PartKind, address: string): Promise<boolea
         return await answersOk(address, '/ping')
       case 'registry':
         return await answersOk(address, '/subjects')
+      case 'search':
+        return await isSearchHealthy(address)
       case 'worker':
       case 'api':
         return await answersOk(address, '/readyz')

@@ -16,6 +16,8 @@ export interface Addresses {
   readonly redis: string
   readonly clickhouse: string
   readonly registry: string
+  /** Undefined if no service that runs needs it. */
+  readonly search?: string
   /** Password of a local ClickHouse. An external one has its own settings. */
   readonly clickhousePassword: string | undefined
 }
@@ -146,6 +148,7 @@ function serverEnv(servers: Addresses): Record<string, string> {
     REDIS_URL: servers.redis,
     CLICKHOUSE_URL: servers.clickhouse,
     SCHEMA_REGISTRY_URL: servers.registry,
+    ...(servers.search === undefined ? {} : { OPENSEARCH_URL: servers.search }),
     ...clickhouseEnv(servers.clickhousePassword),
   }
 }

@@ -47,7 +47,9 @@ export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<strin
   const planned = typeof partitionsOf === 'string' ? countsOf(partitionsOf) : partitionsOf
   const topologies = pipelineServices.flatMap(declaredTopologies).map((topology) => ({ topology, declaration: topology.declare() }))
   const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
-  const declared = [...topics, ...pipelineServices.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)]
+  const ofSinks = pipelineServices.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)
+  // A sink may write a public topic.
+  const declared = [...new Map([...topics, ...ofSinks].map((topic) => [topic.name, topic])).values()]
   const counts = new Map([...declared, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
   const specs = [
     ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Home } from './home.ts'
+import type { ServerName } from './server-names.ts'
 
-export type PartKind = 'kafka' | 'redis' | 'clickhouse' | 'registry' | 'worker' | 'api' | 'demo'
+export type PartKind = ServerName | 'worker' | 'api' | 'demo'
 
 /** A part of the running stack, shown as one line of `npm run status`. */
 export interface RunPart {

@@ -8,8 +8,8 @@ import type { Home } from './home.ts'
 import { kafkaBroker } from './kafka/broker.ts'
 import { redisServer } from './redis.ts'
 import { schemaRegistry } from './registry/component.ts'
-
-export type ServerName = 'kafka' | 'redis' | 'clickhouse' | 'registry'
+import { searchServer } from './search/server.ts'
+import type { ServerName } from './server-names.ts'
 
 /** A server of the stack. Without a local component, it is provided externally. */
 export interface StackServer {
@@ -20,7 +20,7 @@ export interface StackServer {
   readonly setting: string
 }
 
-/** Returns the four servers in their start order. */
+/** Returns all servers. Which of them start depends on the services that run. */
 export function stackServers(config: LocalConfig, home: Home): Record<ServerName, StackServer> {
   const place = (name: ServerName) => ({ dataDir: join(home.data, name), runDir: home.run, logFile: join(home.logs, `${name}.log`) })
   const kafka = stackServer('kafka', 'KAFKA_BROKERS', config.kafka, ({ port, controllerPort, heapMb }) =>
@@ -34,6 +34,9 @@ export function stackServers(config: LocalConfig, home: Home): Record<ServerName
     ),
     registry: stackServer('registry', 'SCHEMA_REGISTRY_URL', config.registry, ({ port }) =>
       schemaRegistry({ ...place('registry'), port, brokers: kafka.address }),
+    ),
+    search: stackServer('search', 'OPENSEARCH_URL', config.search, ({ port, heapMb }) =>
+      searchServer({ ...place('search'), port, heapMb, toolsDir: home.tools }),
     ),
   }
 }

@@ -1,4 +1,5 @@
 import { servicesFor } from '../../pipelines/choice.ts'
+import { chosenServers } from './chosen-servers.ts'
 import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
@@ -7,7 +8,8 @@ import { apiOperationsUrl, apiProcess, deciderProcess, demoProcess, workerProces
 import type { Progress } from './progress.ts'
 import { provisionTopics } from './provision.ts'
 import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
-import { requireGiven, type ServerName, type StackServer, stackServers, withoutPassword } from './servers.ts'
+import type { ServerName } from './server-names.ts'
+import { requireGiven, type StackServer, stackServers, withoutPassword } from './servers.ts'
 import { supervisor } from './supervisor.ts'
 
 /** Creates the stack that `npm start` runs. */
@@ -62,7 +64,8 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   }
 
   async function bringUp(): Promise<void> {
-    await serversUp(['kafka', 'redis', 'clickhouse'])
+    const optional = chosenServers(config)
+    await serversUp(['kafka', 'redis', 'clickhouse', ...optional])
     await serversUp(['registry'])
     await progress.step(
       'topics',
@@ -74,6 +77,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
       redis: servers.redis.address,
       clickhouse: servers.clickhouse.address,
       registry: servers.registry.address,
+      search: optional.includes('search') ? servers.search.address : undefined,
       clickhousePassword: servers.clickhouse.local && clickhousePassword(home),
     }
     const bulk = Array.from({ length: config.workers }, (_, slot) => workerProcess(slot, config, home, addresses))

@@ -15,7 +15,7 @@ export default command({
     API_PORT: 'Port of the API. Default: 8080.',
     API_PROCESSES: 'Number of API processes. Default: 1.',
     'KAFKA_BROKERS, REDIS_URL, CLICKHOUSE_URL, SCHEMA_REGISTRY_URL': 'External servers to use instead of local ones.',
-    'KAFKA_PORT, KAFKA_CONTROLLER_PORT, REDIS_PORT, CLICKHOUSE_PORT, SCHEMA_REGISTRY_PORT': 'Ports of the local servers.',
+    'KAFKA_PORT, KAFKA_CONTROLLER_PORT, REDIS_PORT, CLICKHOUSE_PORT, SCHEMA_REGISTRY_PORT, OPENSEARCH_PORT': 'Ports of the local servers.',
     'WORKER_HEALTH_PORT, DECIDER_HEALTH_PORT, API_OPERATIONS_PORT':
       'Ports of the first worker, decider and API for health and metrics. The README lists all settings.',
   },

@@ -30,10 +30,21 @@ async function tryOptional(missing) {
   )
 }
 
+/** The settings that name other servers instead of the local ones that run on Java. */
+const JAVA_SERVERS = ['KAFKA_BROKERS', 'OPENSEARCH_URL']
+
 const PROGRAMS = {
-  java: { what: `a Java runtime, ${JAVA_MAJOR} or newer (for Kafka)`, given: 'KAFKA_BROKERS', present: () => findJava() !== undefined },
-  maven: { what: 'Maven (fetches Kafka)', given: 'KAFKA_BROKERS', present: () => hasBroker() || which('mvn') !== undefined },
-  redis: { what: 'redis-server', given: 'REDIS_URL', present: () => which('redis-server') !== undefined },
+  java: {
+    what: `a Java runtime, ${JAVA_MAJOR} or newer (for Kafka and the search server)`,
+    given: JAVA_SERVERS,
+    present: () => findJava() !== undefined,
+  },
+  maven: {
+    what: 'Maven (fetches Kafka and the search server)',
+    given: JAVA_SERVERS,
+    present: () => hasJars() || which('mvn') !== undefined,
+  },
+  redis: { what: 'redis-server', given: ['REDIS_URL'], present: () => which('redis-server') !== undefined },
   chromium: { what: 'Chromium (tests of pages)', given: undefined, present: () => which('chromium') !== undefined },
   wrk: { what: 'wrk (load on HTTP servers)', given: undefined, present: () => which('wrk') !== undefined },
   python: { what: 'Python 3 with venv (independent clients in the tests)', given: undefined, present: hasPython },
@@ -51,7 +62,7 @@ function missingPrograms(names) {
   return names.filter((name) => {
     const { given, present } = PROGRAMS[name]
     // Tests start their own servers, even if external ones are set.
-    const isGiven = given && !names.includes('python') && ENV[given]
+    const isGiven = given && !names.includes('python') && given.every((setting) => ENV[setting])
     return !isGiven && !present()
   })
 }
@@ -100,8 +111,10 @@ function javaMajor(java) {
   return Number(/version "(\d+)/.exec(stderr ?? '')?.[1] ?? 0)
 }
 
-function hasBroker() {
-  return existsSync(TOOLS) && readdirSync(TOOLS).some((name) => /^kafka-[0-9a-f]+$/.test(name))
+/** Both servers were fetched before, so Maven is not needed again. */
+function hasJars() {
+  const fetched = existsSync(TOOLS) ? readdirSync(TOOLS) : []
+  return [/^kafka-[0-9a-f]+$/, /^search-[0-9a-f]+$/].every((folder) => fetched.some((name) => folder.test(name)))
 }
 
 function hasPython() {

@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net'
 import type { TestProject } from 'vitest/node'
 import type { Component } from '../../deploy/local/component.ts'
 import { LOOPBACK } from '../../deploy/local/ports.ts'
+import { SERVER_NAMES, type ServerName } from '../../deploy/local/server-names.ts'
 import { type GuardedFolder, guardedFolder } from './folder.ts'
-import { newClickhouse, newKafka, newRedis, newRegistry } from './servers.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry, newSearch } from './servers.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -16,8 +17,7 @@ declare module 'vitest' {
   }
 }
 
-const PARTS = ['kafka', 'redis', 'clickhouse', 'registry'] as const
-export type StackPart = (typeof PARTS)[number]
+export type StackPart = ServerName
 
 /**
  * The servers that all integration tests of one run share. A part starts when a test first asks for it, so a run that
@@ -44,6 +44,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
         return newClickhouse(path)
       case 'registry':
         return newRegistry(path, (await sharedPart('kafka')).address)
+      case 'search':
+        return newSearch(path)
     }
   }
 
@@ -79,5 +81,5 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 function isPart(text: string): text is StackPart {
-  return PARTS.includes(text as StackPart)
+  return SERVER_NAMES.includes(text as StackPart)
 }

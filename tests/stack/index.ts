@@ -3,7 +3,7 @@ import { inject, onTestFinished } from 'vitest'
 import type { Component } from '../../deploy/local/component.ts'
 import { type GuardedFolder, guardedFolder } from './folder.ts'
 import type { StackPart } from './global-setup.ts'
-import { newClickhouse, newKafka, newRedis, newRegistry } from './servers.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry, newSearch } from './servers.ts'
 
 export interface TestStack {
   /** Returns host:port of the shared broker. Use unique topic and group names: `uniqueName`. */
@@ -14,6 +14,8 @@ export interface TestStack {
   clickhouse(): Promise<string>
   /** Returns the URL of the shared schema registry on the shared broker. Use unique subjects. */
   registry(): Promise<string>
+  /** Returns the URL of the shared search server. Use unique index names. */
+  search(): Promise<string>
 }
 
 /** Disables retries for tests of guarantees that must hold under any fault. */
@@ -28,7 +30,13 @@ export function testStack(): TestStack {
     if (!response.ok) throw new Error(text)
     return text
   }
-  return { kafka: () => ask('kafka'), redis: () => ask('redis'), clickhouse: () => ask('clickhouse'), registry: () => ask('registry') }
+  return {
+    kafka: () => ask('kafka'),
+    redis: () => ask('redis'),
+    clickhouse: () => ask('clickhouse'),
+    registry: () => ask('registry'),
+    search: () => ask('search'),
+  }
 }
 
 let privateFolder: GuardedFolder | undefined
@@ -47,6 +55,11 @@ export async function privateRedis(): Promise<Component> {
 /** Starts a ClickHouse for this test alone. */
 export async function privateClickhouse(): Promise<Component> {
   return startPrivate(newClickhouse, 'clickhouse')
+}
+
+/** Starts a search server for this test alone. */
+export async function privateSearch(): Promise<Component> {
+  return startPrivate(newSearch, 'search')
 }
 
 /** Starts a schema registry for this test alone, on the given broker. */

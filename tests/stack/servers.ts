@@ -7,6 +7,7 @@ import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
 import { schemaRegistry } from '../../deploy/local/registry/component.ts'
+import { searchServer } from '../../deploy/local/search/server.ts'
 
 const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace', import.meta.url))
 /** Shares downloaded tools with `npm start`, so that a test run does not fetch the broker again. */
@@ -53,6 +54,24 @@ export async function newRegistry(folder: string, brokers: string, name = 'regis
     dataDir: join(folder, name),
     runDir: join(folder, 'run'),
     logFile: join(folder, `${name}.log`),
+  })
+}
+
+/**
+ * Creates a separate search server in `folder` without starting it.
+ * @param prefix command that runs the server's command
+ */
+export async function newSearch(folder: string, name = 'search', prefix: readonly string[] = []): Promise<Component> {
+  return searchServer({
+    name,
+    port: await freePort(),
+    dataDir: join(folder, name),
+    runDir: join(folder, 'run'),
+    logFile: join(folder, `${name}.log`),
+    toolsDir: TOOLS,
+    heapMb: TEST_HEAP_MB,
+    javaOptions: TEST_JAVA_OPTIONS,
+    prefix,
   })
 }
 

@@ -1,11 +1,9 @@
-import { realpath } from 'node:fs/promises'
 import type { Component } from '../component.ts'
 import { isKafkaHealthy } from '../health.ts'
 import { LOOPBACK } from '../ports.ts'
 import { type ServerPlace, serverComponent } from '../server.ts'
-import { ensureClassArchive } from './class-archive.ts'
-import { ensureKafkaJars } from './jars.ts'
 import { brokerCommand, formatStorage } from './java.ts'
+import { ensureBrokerProgram } from './program.ts'
 import type { BrokerPorts, BrokerSettings } from './settings.ts'
 
 /** A start takes 2.5 s on an idle machine; recovering a large log after kill -9 takes longer. */
@@ -29,9 +27,7 @@ export function kafkaBroker(options: BrokerOptions): Component {
   const address = `${LOOPBACK}:${ports.client}`
 
   async function prepare() {
-    // The class archive is bound to the real path of the jars, so symbolic links must be resolved.
-    const jars = await realpath(await ensureKafkaJars(toolsDir))
-    const archive = await ensureClassArchive(jars)
+    const { jars, archive } = await ensureBrokerProgram(toolsDir)
     const properties = await formatStorage({ jars, dataDir, ports, logFile, settings, archive })
     return brokerCommand({ jars, properties, logFile, heapMb, archive, extra: javaOptions })
   }

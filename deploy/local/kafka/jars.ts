@@ -1,107 +1,13 @@
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-
-const run = promisify(execFile)
+import { ensureJars } from '../java/jars.ts'
 
 const POM = fileURLToPath(new URL('./pom.xml', import.meta.url))
-/** The hash of every jar, in the format of sha256sum. A change of `pom.xml` needs new hashes. */
 const PINS = fileURLToPath(new URL('./jars.sha256', import.meta.url))
-const MANIFEST = 'manifest.json'
-/** 43 MB are downloaded, which takes seconds from a nearby mirror and minutes over a slow connection. */
-const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
-const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024
-
-interface JarEntry {
-  readonly file: string
-  readonly bytes: number
-  readonly sha256: string
-}
 
 /**
  * Returns the folder of the broker's jars. Downloads them from Maven Central if they are missing or damaged.
  * @param pins file with the hashes that downloaded jars must have
  */
 export async function ensureKafkaJars(toolsDir: string, pins: string = PINS): Promise<string> {
-  const pom = await readFile(POM)
-  const target = join(toolsDir, `kafka-${createHash('sha256').update(pom).digest('hex').slice(0, 12)}`)
-  if (await isIntact(target)) return target
-  await rm(target, { recursive: true, force: true })
-  const partial = `${target}.partial-${process.pid}`
-  try {
-    await download(partial)
-    const jars = await inventory(partial)
-    assertPinned(jars, await readFile(pins, 'utf8'))
-    await writeFile(join(partial, MANIFEST), JSON.stringify(jars))
-    await rename(partial, target).catch(async (error) => {
-      // Another run may have been faster; its folder is just as good.
-      if (!(await isIntact(target))) throw error
-    })
-  } finally {
-    await rm(partial, { recursive: true, force: true })
-  }
-  return target
-}
-
-/** With strict checksums (-C), Maven fails on a damaged download instead of printing a warning. */
-async function download(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
-  try {
-    await run(
-      'mvn',
-      ['-q', '-B', '-ntp', '-C', '-Dstyle.color=never', '-f', POM, 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`],
-      { timeout: DOWNLOAD_TIMEOUT_MS, maxBuffer: MAVEN_OUTPUT_BYTES },
-    )
-  } catch (error) {
-    const failure = error as Error & { code?: string; stdout?: string }
-    if (failure.code === 'ENOENT') throw new Error('Maven is missing (it fetches the Kafka broker): apt-get install maven')
-    const reason = /\[ERROR\] (.*)/.exec(failure.stdout ?? '')?.[1] ?? failure.message
-    throw new Error(`the Kafka broker could not be downloaded from Maven Central: ${reason}. Check the network and start again`)
-  }
-}
-
-/** Maven's own checksums come from the same server as the jars, so they detect damage but not forgery. */
-function assertPinned(jars: readonly JarEntry[], pins: string): void {
-  const expected = new Map(
-    pins
-      .trim()
-      .split('\n')
-      .map((line) => line.split(/\s+/) as [string, string])
-      .map(([hash, file]) => [file, hash]),
-  )
-  const wrong = jars.find(({ file, sha256 }) => expected.get(file) !== sha256)?.file
-  const absent = [...expected.keys()].find((name) => !jars.some(({ file }) => file === name))
-  if (wrong === undefined && absent === undefined) return
-  const what = wrong === undefined ? `${absent} is missing` : `${wrong} does not have the hash in jars.sha256`
-  throw new Error(`the Kafka broker was not downloaded as expected: ${what}. Use a mirror that you trust and start again`)
-}
-
-async function inventory(folder: string): Promise<JarEntry[]> {
-  const files = (await readdir(folder)).filter((file) => file.endsWith('.jar')).sort()
-  return Promise.all(
-    files.map(async (file) => {
-      const content = await readFile(join(folder, file))
-      return { file, bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') }
-    }),
-  )
-}
-
-/**
- * Compares sizes only, because hashing 43 MB at every start would take too long for what it could find. The manifest's
- * hashes help to identify a file that is suspected to be damaged.
- */
-async function isIntact(folder: string): Promise<boolean> {
-  const manifest = join(folder, MANIFEST)
-  if (!existsSync(manifest)) return false
-  try {
-    const jars = JSON.parse(await readFile(manifest, 'utf8')) as JarEntry[]
-    const sizes = await Promise.all(jars.map(async (jar) => (await stat(join(folder, jar.file))).size === jar.bytes))
-    return jars.length > 0 && sizes.every(Boolean)
-  } catch {
-    return false
-  }
+  return ensureJars({ name: 'kafka', what: 'the Kafka broker', pom: POM, pins }, toolsDir)
 }

@@ -31,6 +31,8 @@ test('topics for production have the planned partitions, including internal topi
     'fraud-profiles-by-entity-repartition': 128,
     'fraud-profiles-counted-changelog': 64,
     'fraud-profiles-profiles-changelog': 128,
+    'product.created': 64,
+    'products-periods-changelog': 64,
   })
 })
 
@@ -44,16 +46,21 @@ test('without production settings, topics are those that a worker would create',
 
 test('every topology has its repartition topics and changelogs', () => {
   const known = [
+    'catalog',
     'clicks',
     'fraud-blocklist',
     'fraud-cases',
     'fraud-profiles',
     'fraud-settings',
+    'inventory',
     'limits',
     'links',
     'match-pairs',
     'match-profiles',
     'match-users',
+    'products',
+    'reservations',
+    'skus',
     'snippet-views',
     'snippets',
     'trends',

@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { ensureClassArchive } from '../../../deploy/local/kafka/class-archive.ts'
-import { ensureKafkaJars } from '../../../deploy/local/kafka/jars.ts'
 import { brokerCommand } from '../../../deploy/local/kafka/java.ts'
+import { ensureBrokerProgram } from '../../../deploy/local/kafka/program.ts'
 import { brokerProperties } from '../../../deploy/local/kafka/settings.ts'
 import { accepts, freePort } from '../../../deploy/local/ports.ts'
 import { serverComponent } from '../../../deploy/local/server.ts'
@@ -40,8 +39,7 @@ export async function secureBroker(): Promise<SecureBroker> {
   const logFile = join(folder, 'secure-kafka.log')
 
   async function prepare() {
-    const jars = await realpath(await ensureKafkaJars(TOOLS))
-    const archive = await ensureClassArchive(jars)
+    const { jars, archive } = await ensureBrokerProgram(TOOLS)
     await mkdir(join(dataDir, 'logs'), { recursive: true })
     await keytool(
       '-genkeypair',

@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+const SOURCES = ['BrowserGuardPlugin.java', 'SearchNode.java'].map((name) => fileURLToPath(new URL(`./${name}`, import.meta.url)))
+/** The oldest Java that runs the server. Later ones run what was compiled for it. */
+const JAVA_RELEASE = '17'
+const COMPILER = 'jdk.compiler/com.sun.tools.javac.Main'
+const ARCHIVER = 'jdk.jartool/sun.tools.jar.Main'
+const COMPILE_TIMEOUT_MS = 120_000
+const JAR = 'node.jar'
+const HASH_CHARACTERS = 12
+
+/**
+ * Returns the jar of the class that starts the server. Compiles it if its source has changed. The compiler is a module
+ * of the Java runtime, which Debian's `jre-headless` packages also contain, so no JDK is necessary. The jar has its own
+ * folder, where the class archive is stored, too.
+ * @param jars folder of the server's jars
+ */
+export async function ensureNodeJar(jars: string): Promise<string> {
+  const target = join(jars, `node-${await sourceHash()}`, JAR)
+  if (existsSync(target)) return target
+  const folder = await mkdtemp(`${dirname(target)}.partial-`)
+  try {
+    const classes = join(folder, 'classes')
+    await mkdir(classes)
+    const classPath = (await readdir(jars)).filter((file) => file.endsWith('.jar')).map((file) => join(jars, file))
+    await java(COMPILER, '--release', JAVA_RELEASE, '-proc:none', '-cp', classPath.join(':'), '-d', classes, ...SOURCES)
+    await java(ARCHIVER, '--create', '--file', join(folder, JAR), '-C', classes, '.')
+    await rm(classes, { recursive: true })
+    await rename(folder, dirname(target)).catch((error) => {
+      // Another run may have been faster; its jar is just as good.
+      if (!existsSync(target)) throw error
+    })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return target
+}
+
+async function sourceHash(): Promise<string> {
+  const hash = createHash('sha256').update(JAVA_RELEASE)
+  for (const source of SOURCES) hash.update(basename(source)).update(await readFile(source))
+  return hash.digest('hex').slice(0, HASH_CHARACTERS)
+}
+
+async function java(module: string, ...args: readonly string[]): Promise<void> {
+  try {
+    await run('java', ['-XX:TieredStopAtLevel=1', '-m', module, ...args], { timeout: COMPILE_TIMEOUT_MS })
+  } catch (error) {
+    const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string }
+    if (/Module jdk\.\w+ not found/.test(stdout + stderr)) {
+      throw new Error(
+        'this Java runtime has no compiler (the search server needs it): apt-get install openjdk-17-jre-headless, or use a JDK',
+      )
+    }
+    throw new Error(`the search server's main class could not be compiled: ${(stderr || stdout || message).trim()}`)
+  }
+}

@@ -1,0 +1,47 @@
+import type { Component } from '../component.ts'
+import { answersOk } from '../health.ts'
+import { LOOPBACK } from '../ports.ts'
+import { type ServerPlace, serverComponent } from '../server.ts'
+import { searchCommand } from './java.ts'
+import { ensureSearchProgram } from './program.ts'
+
+/** A start takes 3-5 s on an idle machine; recovering a large translog after kill -9 takes longer. */
+const START_TIMEOUT_MS = 120_000
+const STOP_GRACE_MS = 20_000
+
+export interface SearchOptions extends ServerPlace {
+  readonly port: number
+  /** Folder of the server's jars, which are downloaded if they are missing. */
+  readonly toolsDir: string
+  readonly heapMb: number
+  /** Command that runs the server's command, such as `nsenter` with its options. */
+  readonly prefix?: readonly string[]
+  /** JVM options in addition to the default ones. */
+  readonly javaOptions?: readonly string[]
+}
+
+/** Describes OpenSearch as a single node that refuses what web pages send. */
+export function searchServer(options: SearchOptions): Component {
+  const { port, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, prefix = [], name = 'search' } = options
+  const address = `http://${LOOPBACK}:${port}`
+
+  async function prepare() {
+    const program = await ensureSearchProgram(toolsDir)
+    const { command, args } = await searchCommand({ ...program, dataDir, port, logFile, heapMb, extra: javaOptions })
+    const [first, ...rest] = [...prefix, command, ...args]
+    return { command: first, args: rest }
+  }
+
+  return serverComponent({
+    name,
+    address,
+    ports: { OPENSEARCH_PORT: port },
+    dataDir,
+    logFile,
+    runDir,
+    startTimeoutMs: START_TIMEOUT_MS,
+    stopGraceMs: STOP_GRACE_MS,
+    prepare,
+    isHealthy: () => answersOk(address, '/'),
+  })
+}

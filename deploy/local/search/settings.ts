@@ -1,0 +1,33 @@
+import { join } from 'node:path'
+import { LOOPBACK } from '../ports.ts'
+
+export type SearchSettings = Readonly<Record<string, string | number | boolean>>
+
+/** Returns the text of `opensearch.yml`. The settings are for one node on a small machine. */
+export function searchSettings(dataDir: string, port: number): string {
+  const settings: SearchSettings = {
+    'cluster.name': 'millrace',
+    'node.name': 'local',
+    'path.data': join(dataDir, 'data'),
+    'path.logs': dataDir,
+    'network.host': LOOPBACK,
+    'http.port': port,
+    // Other nodes would connect to this port, but there are none. The system chooses it.
+    'transport.port': 0,
+    'discovery.type': 'single-node',
+    'transport.type': 'netty4',
+    'http.type': 'netty4',
+    // From 95 % disk usage on, the watermarks would make every index read-only, on a disk that other programs may fill.
+    'cluster.routing.allocation.disk.threshold_enabled': false,
+    // An index that somebody deleted must not come back without its mapping because a sink writes to it.
+    'action.auto_create_index': false,
+    'action.destructive_requires_name': true,
+    // With the serial collector, garbage counts as used memory, and requests would be refused without need.
+    'indices.breaker.total.use_real_memory': false,
+    // The defaults of 200 ms and 1 s cost most of what an idle server uses.
+    'thread_pool.estimated_time_interval': '1s',
+    'monitor.jvm.gc.enabled': false,
+  }
+  // JSON is YAML.
+  return `${JSON.stringify(settings, null, 2)}\n`
+}
