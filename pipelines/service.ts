@@ -1,4 +1,5 @@
 import type { SettingsFragment } from '../settings/fragment.ts'
+import type { OptionalServer } from '../state/optional-servers.ts'
 import type { Runner, Topology } from './engine/index.ts'
 import type { SinkContext, SinkDeclaration } from './sinks.ts'
 
@@ -30,6 +31,8 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
   topologies(resources: () => Resources): readonly Topology[]
   /** Sinks that copy the service's topics into Redis and ClickHouse, or deliver their records. */
   readonly sinks: readonly SinkDeclaration<Resources>[]
+  /** Servers that the service uses, besides those that every service may use. */
+  readonly optionalServers?: readonly OptionalServer[]
   /** Opens jobs that run in every worker process, besides topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]
 }

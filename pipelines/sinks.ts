@@ -1,6 +1,9 @@
 import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import type { Transport } from '../kafka/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import { searchClient } from '../state/indexes/client.ts'
+import { indexFamily } from '../state/indexes/family.ts'
+import type { Index } from '../state/indexes/search-index.ts'
 import type { StateSettings } from '../state/settings.ts'
 import { connectSinkClickhouse } from '../state/tables/connect.ts'
 import { tableStore } from '../state/tables/store.ts'
@@ -12,13 +15,20 @@ import {
   type AnyTopic,
   createSink,
   type DeliveryTarget,
+  groupJob,
+  indexTarget,
+  type JobTurn,
   type Runner,
   retryTopic,
   type SinkSeat,
+  searchedIndex,
   sinkRunner,
+  type Topic,
   tableTarget,
   viewTarget,
 } from './engine/index.ts'
+import { keepIndex } from './indexes/keeper.ts'
+import type { BuildProgress } from './indexes/progress.ts'
 
 /** The shared resources of sinks. */
 export interface SinkContext {
@@ -44,7 +54,7 @@ export interface SinkDeclaration<Resources = unknown> {
   /** Topics of the sink itself, which nobody else reads or writes. */
   readonly ownTopics?: readonly AnyTopic[]
   /** Sinks of one store share a group member, so that a store that hangs delays only its own partitions. */
-  readonly store: 'redis' | 'clickhouse' | 'http'
+  readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http'
   open(context: OwnSinkContext<Resources>, seat: SinkSeat): Runner
 }
 
@@ -69,9 +79,8 @@ export function viewSink<K, V>(
   return { name, topics, store: 'redis', open }
 }
 
-/** Copies a topic into a table in ClickHouse. */
-export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopic): SinkDeclaration {
-  const topics = [topic]
+/** Copies a topic into a table in ClickHouse, or several topics with the same records. */
+export function tableSink<K, V>(name: string, table: Table<K, V>, ...topics: readonly AnyTopic[]): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const client = connectSinkClickhouse(config.clickhouse)
     async function create() {
@@ -81,6 +90,61 @@ export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopi
     return sinkRunner({ name, create, close: () => client.close() }, runtime)
   }
   return { name, topics, store: 'clickhouse', open }
+}
+
+/** Keeps an index of the search server up to date, once the service's `indexKeeper` has built it. */
+export function indexSink<K, V>(name: string, index: Index<K, V>, topic: Topic<K, V>): SinkDeclaration {
+  const topics = [topic]
+  function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
+    const client = searchClient(config.opensearchUrl)
+    async function create() {
+      const target = indexTarget(index, searchedIndex(index, indexFamily(index, client), client))
+      return createSink({ name, topics }, { transport, registry, target, seat, runtime })
+    }
+    return sinkRunner({ name, create, close: async () => {} }, runtime)
+  }
+  return { name, topics, store: 'opensearch', open }
+}
+
+/** The topics through which an index is rebuilt on request. */
+export interface IndexRebuilds<Request, Status> {
+  /** One partition; key: name of the index. */
+  readonly requests: Topic<string, Request>
+  /** Compacted; key: id of the request. */
+  readonly progress: Topic<string, Status>
+  requestId(request: Request): string
+  /** @param at epoch ms */
+  statusOf(progress: BuildProgress, request: Request, at: number): Status
+}
+
+/** Builds an index where there is none, and on request. Runs once among all processes. */
+export function indexKeeper<K, V, Request, Status>(
+  name: string,
+  index: Index<K, V>,
+  topic: Topic<K, V>,
+  { requests, progress, requestId, statusOf }: IndexRebuilds<Request, Status>,
+): SinkDeclaration {
+  function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
+    const client = searchClient(config.opensearchUrl)
+    async function report(turn: JobTurn<unknown, unknown>, build: BuildProgress): Promise<void> {
+      if (build.requestId === undefined) return
+      await turn.publish(progress, build.requestId, statusOf(build, build.request as Request, runtime.now()))
+    }
+    const keeper = {
+      index,
+      topic,
+      client,
+      layout: config.opensearchLayout,
+      transport,
+      registry,
+      runtime,
+      report,
+      requestId: (value: unknown) => requestId(value as Request),
+    }
+    const run = (turn: JobTurn<string, Request>) => keepIndex(keeper, turn)
+    return groupJob({ name, requests, publishes: [progress], run }, { transport, registry, seat, runtime })
+  }
+  return { name, topics: [requests], store: 'opensearch', open }
 }
 
 /** A receiver of single records, with its connections. */

@@ -24,7 +24,7 @@ import { documentationRoutes } from './docs.ts'
 import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders, SESSION_HEADERS } from './headers.ts'
 import { operationsService } from './health.ts'
-import { assertValid, check, idempotencyKeyFrom, queryOf } from './input.ts'
+import { assertValid, check, expectedVersionFrom, idempotencyKeyFrom, queryOf } from './input.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { describeDocumented, describeRoute } from './openapi.ts'
@@ -212,6 +212,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
         method: c.req.method,
         ifNoneMatch: header('if-none-match'),
+        expectedVersion: definition.versioned === true ? expectedVersionFrom(header('if-match')) : undefined,
         // These are functions, because few routes use them and getters would cost every request 1.5 µs.
         isSpeculative: () => isSpeculative(header),
         isNavigation: () => isNavigation(header),

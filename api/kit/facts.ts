@@ -67,6 +67,8 @@ const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
+/** Least time between two requests for facts that are spooled in any case, for which no caller waits either. */
+const SPOOLED_SPACING_MS = 20
 /** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process goes on to send what it has spooled. The rest waits for the next process. */
@@ -92,7 +94,9 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     maxPendingBytes: MAX_BUFFERED_BYTES,
   })
   // Records wait in this publisher without a deadline, because their late acknowledgements count.
-  const spoolable = transport.publisher({ requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES })
+  const limits = { requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES }
+  const spoolable = transport.publisher(limits)
+  const spooled = transport.publisher({ ...limits, spacingMs: SPOOLED_SPACING_MS })
   const encoder = byteWriter()
   const logs = new Map<AnyTopic, FactLog<never, never>>()
   const stopping = new AbortController()
@@ -106,6 +110,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     options.spool &&
     new SpoolingPublisher({
       publisher: spoolable,
+      background: spooled,
       spool: options.spool,
       registry: options.registry,
       runtime,
@@ -265,7 +270,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     async close() {
       await drain()
       stopping.abort()
-      await Promise.all([acknowledged.close(), buffered.close(), spoolable.close()])
+      await Promise.all([acknowledged.close(), buffered.close(), spoolable.close(), spooled.close()])
     },
   }
 }

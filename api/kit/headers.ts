@@ -35,7 +35,7 @@ export function optionsHeaders(allow: readonly string[], isPreflight: boolean): 
   return {
     Allow: methods,
     'Access-Control-Allow-Methods': methods,
-    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Api-Key, X-Request-Id',
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Api-Key, X-Request-Id',
     'Access-Control-Max-Age': String(PREFLIGHT_SECONDS),
     Vary: 'Access-Control-Request-Method, Access-Control-Request-Headers',
   }

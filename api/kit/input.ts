@@ -47,3 +47,19 @@ export function idempotencyKeyFrom(given: string | undefined): string | undefine
   const message = 'must be 1 to 128 printable ASCII characters'
   throw invalidRequest('header.idempotency-key', message)
 }
+
+/** The entity tag of a thing with versions. */
+export function versionTag(version: number): string {
+  return `"${version}"`
+}
+
+const VERSION_TAG = /^"?(0|[1-9]\d{0,14})"?$/
+
+/** Returns the version that If-Match names; undefined if the caller sent none, or accepts every version. */
+export function expectedVersionFrom(given: string | undefined): number | undefined {
+  const tag = given?.trim()
+  if (tag === undefined || tag === '*') return undefined
+  const version = VERSION_TAG.exec(tag)?.[1]
+  if (version === undefined) throw invalidRequest('header.if-match', 'must be a version, such as "3"')
+  return Number(version)
+}

@@ -31,6 +31,17 @@ const IdempotencyHeaders = z.object({
   }),
 })
 
+const VersionHeaders = z.object({
+  'If-Match': z.string().optional().openapi({
+    description: 'The version that the caller expects, such as `"3"`. If the present one is another, nothing is done.',
+  }),
+})
+
+function headersOf({ idempotent, versioned }: BoundRoute['definition']) {
+  if (versioned !== true) return idempotent === true ? IdempotencyHeaders : undefined
+  return idempotent === true ? IdempotencyHeaders.extend(VersionHeaders.shape) : VersionHeaders
+}
+
 /**
  * Returns the errors that the kit itself adds to a route. If the route has a path parameter, an empty or unmatched
  * value gives a 404.
@@ -39,7 +50,7 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
   const takesInput =
     definition.query !== undefined || definition.params !== undefined || definition.body !== undefined || definition.streamed !== undefined
   return [
-    ...(takesInput || definition.idempotent ? [errors.invalid_request] : []),
+    ...(takesInput || definition.idempotent || definition.versioned ? [errors.invalid_request] : []),
     ...(definition.idempotent ? [errors.idempotency_conflict] : []),
     errors.invalid_encoding,
     ...(definition.auth.kind === 'open' ? [] : [errors.unauthorized, errors.forbidden]),
@@ -80,6 +91,7 @@ function describe(
   isLimited: boolean,
 ): RouteConfig {
   const { query, params, body } = definition
+  const headers = headersOf(definition)
   const rateHeaders = isLimited ? RATE_LIMIT_HEADERS : {}
   return {
     method: definition.method,
@@ -92,7 +104,7 @@ function describe(
     request: {
       ...(query && { query }),
       ...(params && { params }),
-      ...(definition.idempotent && { headers: IdempotencyHeaders }),
+      ...(headers && { headers }),
       ...(definition.streamed && { body: { required: definition.streamed.isOptional !== true, content: definition.streamed.content } }),
       ...(body && { body: { required: true, content: { 'application/json': { schema: body, example: definition.bodyExample } } } }),
     },

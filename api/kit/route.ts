@@ -77,6 +77,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly streamed?: StreamedBody
   /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean
+  /** Whether the route accepts If-Match with the version that the caller expects. */
+  readonly versioned?: boolean
   /**
    * The path that rate limits use instead of the request's path, so that every way of creating something is limited
    * alike, and a rule can name a path with parameters.
@@ -119,6 +121,8 @@ export interface HandlerInput<Q, P, B> {
   readonly method: string
   /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
+  /** Set for versioned routes if the caller sent If-Match: the version that it expects. */
+  readonly expectedVersion: number | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
   isSpeculative(): boolean
   /** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */

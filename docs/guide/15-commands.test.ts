@@ -15,6 +15,7 @@
 
 import { expect, test } from 'vitest'
 import {
+  APPEND_TIME,
   avroValue,
   type CommandFlow,
   commandTopic,
@@ -22,7 +23,12 @@ import {
   type Decided,
   decideCommands,
   decisionTopic,
+  emission,
   keyedStore,
+  type Rows,
+  row,
+  type Topic,
+  timerStore,
   topology,
   utf8,
 } from '../../pipelines/engine/index.ts'
@@ -169,6 +175,136 @@ test('a command at which the decision throws does not stop the others', () => {
 })
 
 /*
+ * ## Several rows
+ *
+ * A decision often concerns more than one thing. A station counts its free lockers, and each rental is a row of its
+ * own, since a station may have a hundred thousand of them. Both change together or not at all.
+ *
+ * All rows are in the partition of the command, so the key of the commands must be what the rows have in common, here
+ * the station. `rows.stores` declares the stores. `rows.reads` announces the rows that a command will read, and the
+ * engine reads those of a whole batch at once. The decision reads them with `rows.get`, or in key order with
+ * `rows.scan`, and returns its changes as data: `puts` for rows and timers, `emits` for records. So it stays a pure
+ * function.
+ */
+interface RentalAsk {
+  readonly rider: string
+  /** Null: a new rental. */
+  readonly extend: string | null
+}
+
+interface Station {
+  readonly free: number
+}
+
+interface Rental {
+  readonly rider: string
+  readonly until: number
+}
+
+type RentalAnswer = { readonly outcome: 'rented'; readonly rental: string; readonly until: number } | { readonly outcome: 'full' | 'over' }
+
+const rentalAsk = record('RentalAsk', [
+  { name: 'rider', type: 'string' },
+  { name: 'extend', type: ['null', 'string'] },
+])
+const rental = avroValue<Rental>(
+  record('Rental', [
+    { name: 'rider', type: 'string' },
+    { name: 'until', type: 'long' },
+  ]),
+)
+const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int' }]))
+
+/*
+ * ## The time that counts
+ *
+ * A rider extends a rental shortly before its end, and the worker dies. When the next one reads the command, the end
+ * has passed. By the worker's clock the rider would lose the locker without any fault. With `judgedBy: 'append-time'`
+ * decisions see as `now` when the broker took the command. This time never goes back within a partition. The outcome
+ * follows from the log, so it can be checked later. The topic needs `APPEND_TIME`, since a sender must not set its own
+ * time (ADR 19).
+ *
+ * Rentals end by a tick of the clock `caught-up` (chapter 5), which waits for commands that were sent before.
+ */
+const rentalFlow: CommandFlow<RentalAsk, Station, RentalAnswer> = {
+  name: 'rentals',
+  commands: commandTopic('rental-commands', { value: avroValue(rentalAsk), config: APPEND_TIME, ...size }),
+  decisions: decisionTopic('rental-decisions', { value: station, config: { 'cleanup.policy': 'compact' }, ...size }),
+}
+const rentals: Topic<string, Rental> = { name: 'rentals', key: utf8, value: rental, partitions: 2 }
+
+const LOCKERS = 2
+const RENTAL_MS = 3_600_000
+const ENDED_PER_TICK = 100
+
+const stations = topology(
+  'stations',
+  (t) => {
+    const store = keyedStore('stations', { key: utf8, value: station })
+    const open = keyedStore('open', { key: utf8, value: rental })
+    const ends = timerStore('ends', { key: utf8 })
+    interface Facts {
+      readonly now: number
+      readonly commandId: string
+      readonly rows: Rows
+    }
+
+    function decide({ free }: Station = { free: LOCKERS }, { rider, extend }: RentalAsk, facts: Facts): Decided<Station, RentalAnswer> {
+      const { now, commandId, rows } = facts
+      if (extend === null && free === 0) return { answer: { outcome: 'full' } }
+      const before = extend === null ? undefined : rows.get(open, extend)
+      if (extend !== null && (before === undefined || now > before.until)) return { answer: { outcome: 'over' } }
+      const id = extend ?? commandId
+      const until = (before?.until ?? now) + RENTAL_MS
+      return {
+        answer: { outcome: 'rented', rental: id, until },
+        state: before === undefined ? { free: free - 1 } : undefined,
+        puts: [row(open, id, { rider, until }), row(ends, id, until)],
+        emits: [emission(rentals, id, { rider, until })],
+      }
+    }
+
+    const deciding = decideCommands(t, {
+      flow: rentalFlow,
+      store,
+      decide,
+      view: (state) => state,
+      rows: { stores: [open, ends], reads: ({ extend }, _key, rows) => extend !== null && rows.prefetch(open, extend) },
+      judgedBy: 'append-time',
+      emits: [rentals],
+    })
+    deciding.stream.tick('end', { everyMs: 1_000, clock: 'caught-up', ...deciding }, (now, ctx) => {
+      for (const { key } of ends.due(now - 1_000, ENDED_PER_TICK)) {
+        const { free } = store.get('north')!
+        deciding.apply('north', { state: { free: free + 1 }, puts: [row(open, key, null), row(ends, key, null)] }, ctx)
+      }
+    })
+  },
+  DECIDING,
+)
+
+test('a decision changes several rows and emits, and a tick takes its changes back', () => {
+  const { ask: asks, view, driver } = decisionDriver(stations, rentalFlow)
+  const until = driver.now + RENTAL_MS
+  expect(asks('north', { rider: 'ada', extend: null }, { id: 'a' })).toEqual({ outcome: 'rented', rental: 'a', until })
+  asks('north', { rider: 'bob', extend: null })
+  expect(asks('north', { rider: 'eve', extend: null })).toEqual({ outcome: 'full' })
+  expect(driver.read(rentals)[0]).toMatchObject({ key: 'a', value: { rider: 'ada', until } })
+  driver.advanceWallClock(RENTAL_MS + 2_000)
+  expect(view('north')).toEqual({ free: LOCKERS })
+})
+
+test('an extension that was sent in time counts, although the worker was down at the end', () => {
+  const { ask: asks, view, driver } = decisionDriver(stations, rentalFlow)
+  const { until } = asks('north', { rider: 'ada', extend: null }, { id: 'a' }) as { until: number }
+  driver.restart({ downMs: RENTAL_MS + 500 })
+  const late = { id: 'late', appendedAt: until - 1 }
+  expect(asks('north', { rider: 'ada', extend: 'a' }, late)).toMatchObject({ outcome: 'rented', until: until + RENTAL_MS })
+  driver.advanceWallClock(RENTAL_MS / 2)
+  expect(view('north')).toEqual({ free: LOCKERS - 1 })
+})
+
+/*
  * ## The other parts
  *
  * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
@@ -176,6 +312,6 @@ test('a command at which the decision throws does not stop the others', () => {
  * answer, and responds with 503 and the command's id if there is none in time. `api/kit/README.md` describes the three
  * steps for a service. `pipelines/links/topology.ts` is an example, with ticks that change state without a command.
  *
- * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/decide.ts`, `schemas/commands/topics.ts`,
+ * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.
  */

@@ -43,6 +43,7 @@ export { compositeKey, idPart, type KeyPart, textPart, u32Part, u64Part } from '
 export { decimalId, decimalInt, utf8 } from '../../schemas/keys.ts'
 export { avro } from '../../schemas/load.ts'
 export { rawValue } from '../../schemas/raw.ts'
+export { APPEND_TIME } from '../../schemas/retention.ts'
 export type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/topic.ts'
 
 // Stores
@@ -65,17 +66,24 @@ export {
   DECIDING,
   type Decide,
   type Decided,
+  type DecidedRows,
   type Deciding,
   type DecidingOptions,
   decideCommands,
 } from './commands/decide.ts'
+export { type Emission, emission, type RowChange, type RowChanges, type RowPrefetch, type Rows, row, storedRows } from './commands/rows.ts'
 
 // Sinks
 
+export { type GroupJob, groupJob } from './jobs/group-job.ts'
+export type { JobRequest } from './jobs/request-queue.ts'
+export type { JobTurn } from './jobs/turn.ts'
 export { retryTopic } from './sinks/deliveries/deliveries.ts'
 export { DELIVERED, type DeliveryOutcome, type DeliveryTarget } from './sinks/deliveries/delivery.ts'
 export { type HttpMessage, type HttpSender, httpSender } from './sinks/deliveries/http-sender.ts'
-export { createSink, type Sink, type SinkDeps, type SinkOptions } from './sinks/sink.ts'
+export { searchedIndex } from './sinks/index-place.ts'
+export { indexTarget } from './sinks/index-target.ts'
+export { createSink, type LaneStatus, type Sink, type SinkDeps, type SinkOptions } from './sinks/sink.ts'
 export { type SinkGroup, type SinkSeat, sinkGroup } from './sinks/sink-group.ts'
 export { sinkRunner } from './sinks/sink-runner.ts'
 export { tableTarget } from './sinks/table-target.ts'

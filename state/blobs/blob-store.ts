@@ -1,5 +1,5 @@
 import { erasureTimes } from '../erasure.ts'
-import { type BlobDraft, openDraft } from './draft.ts'
+import { type BlobDraft, type DraftOptions, openDraft } from './draft.ts'
 import { removeOldDrafts } from './folder.ts'
 import { readBlob } from './read.ts'
 import type { BlobHash, BlobShelf } from './shelf.ts'
@@ -17,8 +17,8 @@ export interface OpenBlob {
 }
 
 /**
- * Stores compressed content under its hash. Memory per blob that is being written or read is bounded, regardless of its
- * size.
+ * Stores content under its hash, compressed or as it is. Memory per blob that is being written or read is bounded,
+ * regardless of its size.
  */
 export interface BlobStore {
   /** Starts a new blob, which is written in pieces. None of it can be read until `keep` resolves. */
@@ -51,7 +51,7 @@ export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'
 }
 
-export interface BlobStoreOptions {
+export interface BlobStoreOptions extends Partial<DraftOptions> {
   readonly shelf: BlobShelf
   /** A local folder for drafts that are too large for memory. */
   readonly draftFolder: string
@@ -67,7 +67,10 @@ export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
  */
 const REOPEN_AFTER_MS = 50
 
-export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
+/** Compresses its blobs unless `compresses` is false. */
+export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOptions): BlobStore {
+  const newDraft = () => openDraft(draftFolder, { compresses })
+
   async function open(hash: BlobHash): Promise<OpenBlob | undefined> {
     let packed = await shelf.open(hash)
     if (packed === undefined) {
@@ -83,7 +86,7 @@ export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
   async function renew(hash: BlobHash): Promise<boolean> {
     const blob = await open(hash)
     if (blob === undefined) return false
-    const draft = openDraft(draftFolder)
+    const draft = newDraft()
     try {
       for await (const piece of blob.content()) await draft.write(piece)
       await draft.finish()
@@ -99,7 +102,7 @@ export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
     open,
     touch: async (hash) => (await shelf.touch(hash)) || (await renew(hash)),
     removeOldDrafts: (before) => removeOldDrafts(draftFolder, before),
-    draft: () => openDraft(draftFolder),
+    draft: newDraft,
     async keep(draft) {
       const { hash, bytes } = await draft.finish()
       try {

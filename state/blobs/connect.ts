@@ -15,6 +15,8 @@ export interface BlobSettings {
    * usual places.
    */
   readonly s3Endpoint: string | undefined
+  /** Default true. False for content that is compressed already, such as images. */
+  readonly compresses?: boolean
 }
 
 /**
@@ -43,17 +45,17 @@ export async function connectBlobs(settings: BlobSettings): Promise<BlobStore> {
   return withKeptContents(store)
 }
 
-async function storeAt({ url, s3Endpoint }: BlobSettings): Promise<BlobStore> {
+async function storeAt({ url, s3Endpoint, compresses }: BlobSettings): Promise<BlobStore> {
   const { protocol, hostname, pathname } = new URL(url)
   if (protocol === 'file:') {
     const root = fileURLToPath(url)
-    return blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
+    return blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses })
   }
   if (protocol !== 's3:') throw new Error(`blobs at ${url}: must be a file: or s3: URL`)
   const client = await s3Client(s3Endpoint)
   const prefix = pathname === '/' || pathname === '' ? '' : `${pathname.slice(1).replace(/\/+$/, '')}/`
   const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs: RENEW_AFTER_MS, now: Date.now })
-  return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts') })
+  return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts'), compresses })
 }
 
 /** @param endpoint undefined selects AWS */

@@ -1,10 +1,14 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PassThrough, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import { createZstdCompress, type ZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
+import { createZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
-/** A blob in its stored form: zstd followed by a stamp, in memory or in a file that its owner deletes. */
+/**
+ * A blob in its stored form, in memory or in a file that its owner deletes: zstd followed by a stamp, or a stamp
+ * followed by the content as it is.
+ */
 export type PackedBlob =
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }
   | { readonly kind: 'file'; readonly path: string; readonly length: number }
@@ -46,11 +50,20 @@ const ZSTD_PARAMS = {
  * for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
+/** The stamp before content that is not compressed. It says so to readers. */
+export const PLAIN_MAGIC = 0x184d2a51
 const STAMP_HEADER_BYTES = 8
 const STAMP_RANDOM_BYTES = 8
+export const STAMP_BYTES = STAMP_HEADER_BYTES + STAMP_RANDOM_BYTES
 const compress = promisify(zstdCompress)
 
-export function openDraft(folder: string): BlobDraft {
+/** How a store packs its blobs. Readers take both forms. */
+export interface DraftOptions {
+  /** False for content that is compressed already, such as images. */
+  readonly compresses: boolean
+}
+
+export function openDraft(folder: string, { compresses }: DraftOptions): BlobDraft {
   const hash = createHash('sha256')
   let bytes = 0
   let pieces: Uint8Array[] = []
@@ -65,7 +78,7 @@ export function openDraft(folder: string): BlobDraft {
     // The piece may be a view of a buffer that its owner reuses.
     pieces.push(Buffer.from(piece))
     if (bytes <= MEMORY_BYTES) return
-    spill = await openSpill(folder)
+    spill = await openSpill(folder, compresses)
     for (const held of pieces) await spill.write(held)
     pieces = []
   }
@@ -73,9 +86,7 @@ export function openDraft(folder: string): BlobDraft {
   async function finish(): Promise<{ hash: string; bytes: number }> {
     if (spill === undefined) {
       const content = Buffer.concat(pieces)
-      const options = { params: ZSTD_PARAMS }
-      const packed = content.byteLength <= AT_ONCE_BYTES ? zstdCompressSync(content, options) : await compress(content, options)
-      result = { kind: 'memory', bytes: Buffer.concat([packed, stamp()]) }
+      result = { kind: 'memory', bytes: compresses ? await compressed(content) : Buffer.concat([stamp(PLAIN_MAGIC), content]) }
       pieces = []
     } else {
       result = { kind: 'file', path: spill.path, length: await spill.end() }
@@ -101,9 +112,15 @@ export function openDraft(folder: string): BlobDraft {
   }
 }
 
-function stamp(): Buffer {
+async function compressed(content: Buffer): Promise<Buffer> {
+  const options = { params: ZSTD_PARAMS }
+  const packed = content.byteLength <= AT_ONCE_BYTES ? zstdCompressSync(content, options) : await compress(content, options)
+  return Buffer.concat([packed, stamp(STAMP_MAGIC)])
+}
+
+function stamp(magic: number): Buffer {
   const header = Buffer.alloc(STAMP_HEADER_BYTES)
-  header.writeUInt32LE(STAMP_MAGIC, 0)
+  header.writeUInt32LE(magic, 0)
   header.writeUInt32LE(STAMP_RANDOM_BYTES, 4)
   return Buffer.concat([header, randomBytes(STAMP_RANDOM_BYTES)])
 }
@@ -116,12 +133,12 @@ interface SpillFile {
   remove(): Promise<void>
 }
 
-/** Opens a file that stores everything written to it in compressed form. */
-async function openSpill(folder: string): Promise<SpillFile> {
+/** Opens a file that stores everything written to it in its packed form. */
+async function openSpill(folder: string, compresses: boolean): Promise<SpillFile> {
   await mkdir(folder, { recursive: true })
   const path = join(folder, `${randomUUID()}.draft`)
   const file: FileHandle = await open(path, 'wx')
-  const packer: ZstdCompress = createZstdCompress({ params: ZSTD_PARAMS })
+  const packer: Transform = compresses ? createZstdCompress({ params: ZSTD_PARAMS }) : new PassThrough()
   let length = 0
   let isClosed = false
 
@@ -132,6 +149,7 @@ async function openSpill(folder: string): Promise<SpillFile> {
       length += bytesWritten
     }
   }
+  if (!compresses) packer.write(stamp(PLAIN_MAGIC))
   const copied = copy()
   // A failed copy makes the next `write` or `end` fail.
   copied.catch((error: Error) => packer.destroy(error))
@@ -151,7 +169,7 @@ async function openSpill(folder: string): Promise<SpillFile> {
     async end() {
       packer.end()
       await copied
-      length += (await file.write(stamp())).bytesWritten
+      if (compresses) length += (await file.write(stamp(STAMP_MAGIC))).bytesWritten
       await file.sync()
       await close()
       return length

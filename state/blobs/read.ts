@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
+import { PLAIN_MAGIC, STAMP_BYTES } from './draft.ts'
 
 /**
  * Thrown when the stored bytes do not match their hash, because the disk or the bucket has damaged or replaced them.
@@ -33,6 +34,7 @@ export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncG
 
 /** @returns undefined when the content is longer than AT_ONCE_BYTES */
 function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
+  if (isPlain(packed)) return packed.subarray(STAMP_BYTES)
   try {
     return zstdDecompressSync(packed, { maxOutputLength: AT_ONCE_BYTES, chunkSize: PIECE_BYTES })
   } catch (error) {
@@ -41,9 +43,35 @@ function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
   }
 }
 
+/** Returns whether the stored bytes are the content as it is, after a stamp. */
+function isPlain(head: Buffer): boolean {
+  return head.byteLength >= STAMP_BYTES && head.readUInt32LE(0) === PLAIN_MAGIC
+}
+
+async function unpackedStream(packed: Readable): Promise<Readable> {
+  const head = await firstBytes(packed)
+  if (isPlain(head)) return packed
+  packed.unshift(head)
+  return pipeline(packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
+}
+
+/** Takes as many bytes as a stamp has, or fewer if the stream ends before. */
+async function firstBytes(stream: Readable): Promise<Buffer> {
+  for (;;) {
+    const head: Buffer | null = stream.read(STAMP_BYTES)
+    if (head !== null) return head
+    if (stream.readableEnded) return Buffer.alloc(0)
+    await new Promise<void>((resolve, reject) => {
+      stream.once('readable', resolve)
+      stream.once('end', resolve)
+      stream.once('error', reject)
+    })
+  }
+}
+
 async function* streamed(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {
   const digest = createHash('sha256')
-  const unpacked = pipeline(packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
+  const unpacked = await unpackedStream(packed)
   let held: Buffer | undefined
   try {
     for await (const piece of unpacked as unknown as AsyncIterable<Buffer>) {

@@ -1,4 +1,4 @@
-import { type WorkThread, workThread } from '../work-thread.ts'
+import { type WorkThread, workThread } from '../../kit/work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
 /**

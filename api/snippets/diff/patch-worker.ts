@@ -1,4 +1,4 @@
-import { answerRequests } from '../work-thread.ts'
+import { answerRequests } from '../../kit/work-thread.ts'
 import { patchOf } from './patch.ts'
 
 answerRequests(patchOf)

@@ -1,13 +1,13 @@
 import type { BlobStore } from '../../../state/blobs/blob-store.ts'
 import type { BlobDraft } from '../../../state/blobs/draft.ts'
 import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
+import { boundaryOf, type MultipartHandler, readMultipart } from '../../kit/multipart.ts'
 import { decodeUtf8 } from '../../kit/text.ts'
 import { snippetErrors } from '../errors.ts'
 import { WHOLE_BYTES } from '../stored-content.ts'
 import type { Slot, Streams } from '../streams.ts'
 import { type ContentSink, contentSink } from './content.ts'
 import { jsonContentReader } from './json-content.ts'
-import { boundaryOf, type MultipartHandler, readMultipart } from './multipart.ts'
 import { refuseNul, utf8Check } from './utf8.ts'
 
 /** A complete and valid body. Its content is a draft that the caller must keep or discard. */
@@ -33,6 +33,8 @@ export interface IntakeDeps {
 
 /** Maximum size of one form field besides the content. All options are short. */
 const MAX_FIELD_BYTES = 4_096
+/** More than a form can need, because no field may be given twice. */
+const MAX_PARTS = 32
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
 /** Media types whose body is the content itself. The second one is curl's default. */
 const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
@@ -152,7 +154,7 @@ async function fromForm(pieces: AsyncIterable<Uint8Array>, contentType: string, 
   let current = ''
   let hasContent = false
   const handler: MultipartHandler = {
-    part(name) {
+    part({ name }) {
       current = name
       const isSecond = name === 'content' ? hasContent : fields.has(name)
       if (isSecond) throw invalidRequest(`body.${name}`, 'is given twice')
@@ -165,7 +167,7 @@ async function fromForm(pieces: AsyncIterable<Uint8Array>, contentType: string, 
       await content.write(bytes)
     },
   }
-  await readMultipart(pieces, boundaryOf(contentType), handler)
+  await readMultipart(pieces, { boundary: boundaryOf(contentType), maxParts: MAX_PARTS }, handler)
   check.end()
   if (!hasContent) throw contentMissing()
   return Object.fromEntries([...fields].map(([name, value]) => [name, decodeUtf8(Buffer.concat(value))]))

@@ -1,5 +1,5 @@
 import hljs from 'highlight.js'
-import { answerRequests } from '../work-thread.ts'
+import { answerRequests } from '../../kit/work-thread.ts'
 
 export interface HighlightRequest {
   readonly text: string

@@ -1,4 +1,4 @@
-import { workThread } from '../work-thread.ts'
+import { workThread } from '../../kit/work-thread.ts'
 import type { HighlightRequest } from './highlight-worker.ts'
 
 /** Turns source text into HTML that contains only text and `<span class="hljs-…">`. */

@@ -10,9 +10,11 @@ import { sweep } from '../state/sweep.ts'
 import type { Context, OnError, RecordContext, Stream, TopologyBuilder } from '../topology/api.ts'
 import { drop } from '../topology/outcome.ts'
 import type { TopologyOptions } from '../topology/topology.ts'
+import { judgedTime, requireAppendTime } from './judged-time.ts'
+import { applyChanges, type RowChanges, type RowPrefetch, type Rows, storedPrefetch, storedRows } from './rows.ts'
 
 /** The result of a decide function. The function is pure: it sees only its arguments. */
-export interface Decided<S, A> {
+export interface Decided<S, A> extends RowChanges {
   /** Any JSON value. A repeated command gets the first answer again. */
   readonly answer: A
   /** The new state. Leave it out to keep the state; null deletes it. */
@@ -22,7 +24,7 @@ export interface Decided<S, A> {
 export interface CommandFacts {
   /** Key of the state that the command concerns. */
   readonly key: string
-  /** Time of the decision, epoch ms. */
+  /** Time of the decision, epoch ms; with `judgedBy: 'append-time'`, the time at which the broker took the command. */
   readonly now: number
   readonly commandId: string
 }
@@ -30,22 +32,38 @@ export interface CommandFacts {
 /** The facts of a command, and where it is decided. */
 interface PlacedFacts extends CommandFacts {
   readonly partition: number
+  /** The rows of the stores in `rows`. */
+  readonly rows: Rows
 }
 
 export type Decide<C, S, A> = (state: S | undefined, command: C, facts: PlacedFacts) => Decided<S, A>
+
+/** The further rows that decisions read and change. */
+export interface DecidedRows<C> {
+  readonly stores: readonly EngineStore[]
+  /** Announces the rows that the command will read. Rows that it does not announce are read one by one. */
+  readonly reads?: (command: C, key: string, rows: RowPrefetch) => void
+}
 
 export interface DecidingOptions<C, S, V, A> {
   readonly flow: CommandFlow<C, V, A>
   /** The states, by key. */
   readonly store: KeyedStore<string, S>
   readonly decide: Decide<C, S, A>
+  /** Stores of which a decision may read and change rows of any key, in the partition of the command. */
+  readonly rows?: DecidedRows<C>
+  /**
+   * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
+   * which the broker took the command, so that a command that was sent in time still counts after an outage.
+   */
+  readonly judgedBy?: 'decision-time' | 'append-time'
   /** Returns the part of a state that clients read; null for nothing. */
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the resulting records. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
   /**
-   * The topics that `changed` emits to, and the stores that `changed` and the stream's ticks use. Naming a store here
-   * declares it.
+   * The topics that decisions and `changed` emit to, and the stores that `changed` and the stream's ticks use. Naming a
+   * store here declares it.
    */
   readonly emits?: readonly AnyTopic[]
   readonly stores?: readonly EngineStore[]
@@ -65,6 +83,8 @@ export interface Deciding<C, S> {
   readonly stream: Stream<string, Command<C>>
   /** Changes a state without a command and, like a decision, updates its view and calls `changed`. For ticks. */
   change(key: string, state: S | null, ctx: Context): void
+  /** Makes the changes of a pure function without a command, such as one about a timer or a record of another topic. */
+  apply(key: string, changes: Omit<Decided<S, unknown>, 'answer'>, ctx: Context): void
   /** The stores and topics that `change` uses. */
   readonly stores: readonly EngineStore[]
   readonly emits: readonly AnyTopic[]
@@ -76,7 +96,7 @@ export interface Deciding<C, S> {
  * that cost.
  */
 const SHARED_COMMIT_MS = 15
-export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false }
+export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
 
 /**
  * One command must not stop the decisions about all others. Its sender gets a time-out, and may repeat the command once
@@ -98,13 +118,19 @@ const WALK_EVERY_MS = 3_600_000
  * a timeout and may repeat them.
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
-  const { flow, store, decide, view, changed } = options
+  const { flow, store, decide, view, changed, rows } = options
+  const isJudgedByAppend = options.judgedBy === 'append-time'
+  if (isJudgedByAppend) requireAppendTime(flow.name, flow.commands)
   const decided = keyedStore('decided', { key: utf8, value: avro('commands/DecidedCommand') })
-  const stores: readonly EngineStore[] = [store, ...(options.stores ?? []), decided]
+  const judged = judgedTime(decided)
+  const stores: readonly EngineStore[] = [...new Set([store, ...(rows?.stores ?? []), ...(options.stores ?? []), decided])]
   const emits: readonly AnyTopic[] = [flow.decisions, ...(options.emits ?? [])]
   let results = 0
   let forgetBefore = 0
-  const forgetting = sweep(decided, { keysPerRun: SWEPT_PER_TICK, isExpired: (_id, command) => command.decided_at < forgetBefore })
+  const forgetting = sweep(decided, {
+    keysPerRun: SWEPT_PER_TICK,
+    isExpired: (id, command) => command.decided_at < forgetBefore && !judged.isOwnKey(id),
+  })
 
   function change(key: string, state: S | null, ctx: Context, command?: C): void {
     const before = store.get(key)
@@ -114,6 +140,11 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     const value: Decision<V> | null = shown === null ? null : { view: shown, result: null }
     ctx.emit(flow.decisions, key, value, { partition: ctx.partition, timestamp: ctx.now })
     changed?.({ key, command, before, after: state ?? undefined }, ctx)
+  }
+
+  function apply(key: string, { state, ...changes }: Omit<Decided<S, unknown>, 'answer'>, ctx: Context, command?: C): void {
+    if (state !== undefined) change(key, state, ctx, command)
+    applyChanges(changes, ctx)
   }
 
   function reply(command: Command<C>, outcome: CommandOutcome, first: DecidedCommand, ctx: Context): void {
@@ -126,6 +157,8 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
 
   function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
     const { command_id, request_hash, deadline, body } = command
+    // Also for commands that are not decided, so that the time follows from the log.
+    const now = isJudgedByAppend ? judged.of(ctx) : ctx.now
     const first = decided.get(command_id)
     if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {
       const isSame = first.request_hash === request_hash
@@ -133,13 +166,14 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
       return reply(command, isSame ? 'decided' : 'conflict', first, ctx)
     }
     if (ctx.now > deadline) return drop('command_deadline')
-    const { answer, state } = decide(store.get(ctx.key), body, {
+    const { answer, ...changes } = decide(store.get(ctx.key), body, {
       key: ctx.key,
-      now: ctx.now,
+      now,
       commandId: command_id,
       partition: ctx.partition,
+      rows: storedRows,
     })
-    if (state !== undefined) change(ctx.key, state, ctx, body)
+    apply(ctx.key, changes, ctx, body)
     const kept: DecidedCommand = { request_hash, decided_at: ctx.now, answer: JSON.stringify(answer) }
     decided.put(command_id, kept)
     return reply(command, 'decided', kept, ctx)
@@ -148,6 +182,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
   function reads(command: Command<C>, key: string): void {
     decided.prefetch(command.command_id)
     store.prefetch(key)
+    rows?.reads?.(command.body, key, storedPrefetch)
   }
 
   const stream = t
@@ -157,5 +192,11 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
       forgetBefore = now - REMEMBERED_MS
       forgetting.run(Math.floor(now / WALK_EVERY_MS))
     })
-  return { stream, change: (key, state, ctx) => change(key, state, ctx), stores, emits }
+  return {
+    stream,
+    change: (key, state, ctx) => change(key, state, ctx),
+    apply: (key, changes, ctx) => apply(key, changes, ctx),
+    stores,
+    emits,
+  }
 }

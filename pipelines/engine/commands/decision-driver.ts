@@ -10,6 +10,8 @@ export interface AskOptions {
   readonly requestHash?: string
   /** Epoch ms; default: a minute from now. */
   readonly deadline?: number
+  /** When the broker took the command, epoch ms; default: now. */
+  readonly appendedAt?: number
 }
 
 /** Runs a deciding topology on the test driver: it takes commands and returns answers. */
@@ -50,7 +52,8 @@ export function decisionDriver<C, V, A>(
     const command_id = asked.id ?? `asked-${++commands}`
     const request_hash = asked.requestHash ?? command_id
     const deadline = asked.deadline ?? driver.now + MINUTE_MS
-    driver.pipe(flow.commands, key, { command_id, reply_to: 'driver', request_hash, deadline, body })
+    const command = { command_id, reply_to: 'driver', request_hash, deadline, body }
+    driver.pipe(flow.commands, key, command, { appendedAt: asked.appendedAt })
     return takeDecisions().find((one) => one.command_id === command_id)
   }
 

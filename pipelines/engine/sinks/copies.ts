@@ -23,6 +23,7 @@ export function copies(name: string, topics: readonly AnyTopic[], target: SinkTa
   return {
     topics,
     confirmsOwnership: target.confirmsOwnership === true,
+    collectMs: target.collectMs ?? 0,
     commitEveryMs: COMMIT_EVERY_MS,
     prepareTopics: () => prepareSinkTopics(transport, name, topics, target),
     lanes,

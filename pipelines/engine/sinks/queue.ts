@@ -6,7 +6,7 @@ import type { BatchLimits, SinkRecord } from './target.ts'
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
-  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'unknown_schema'
+  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'unknown_schema' | 'refused_by_target'
   readonly message: string
 }
 

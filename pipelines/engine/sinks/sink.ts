@@ -105,7 +105,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       await kind.prepareTopics()
       const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
       deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
-      const fetching = transport.fetcher({ unreadableBatches: 'stand-in' })
+      const fetching = transport.fetcher({ unreadableBatches: 'stand-in', collectMs: kind.collectMs })
       const group = transport.memberlessGroup(name)
       fetcher = fetching
       offsets = group

@@ -8,6 +8,8 @@ export interface SinkTarget {
   /** Appears in logs and metrics. */
   readonly name: string
   readonly limits: BatchLimits
+  /** How long records collect before the next fetch, if the last one brought few, in ms. Default 0. */
+  readonly collectMs?: number
   /**
    * Interval at which an idle partition gets an empty write, which shows whether the target has lost data. Undefined
    * means never.
@@ -34,6 +36,15 @@ export interface SinkTarget {
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }
 
+/** Stores records that the target refuses for good as dead letters. Resolves when they are stored. */
+export type RefuseRecords = (refused: readonly RefusedRecord[]) => Promise<void>
+
+export interface RefusedRecord {
+  /** The record's place in the batch. */
+  readonly at: number
+  readonly reason: string
+}
+
 export interface BatchLimits {
   readonly maxRecords: number
   /** Maximum bytes of keys and values as stored in Kafka. */
@@ -47,6 +58,8 @@ export interface PartitionFacts {
   /** The first offset of the log; `end` is the offset after its last record. */
   readonly start: number
   readonly end: number
+  /** Id of the topic. One that was deleted and created again has another id. */
+  readonly topicId: string
   readonly committed: CommittedOffset | undefined
 }
 
@@ -60,6 +73,8 @@ export interface SinkBatch {
   readonly next: number
   /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
+  /** Stores records as dead letters, for targets that refuse some. */
+  readonly refuse?: RefuseRecords
 }
 
 export interface SinkRecord {

@@ -50,6 +50,8 @@ export interface TestRecord<K, V> {
 export interface PipeOptions {
   /** Epoch ms. Default: the driver's clock. */
   readonly timestamp?: number
+  /** The broker's clock when it takes the record, for topics with LogAppendTime. Default: the driver's clock. */
+  readonly appendedAt?: number
   /** Default: murmur2 of the key, as in producers. */
   readonly partition?: number
   readonly headers?: readonly RecordHeader[]
@@ -114,8 +116,9 @@ const never = () => false
 export function testDriver(tested: Topology, options: TestDriverOptions = {}): TestDriver {
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
+  let brokerClock: number | undefined
   // A sink may read this broker. Its polls wait in real time, while its records have the driver's timestamps.
-  const broker = memoryBroker({ runtime: { ...systemRuntime(), now: runtime.now } })
+  const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => brokerClock ?? runtime.now() } })
   let declaration = topology.declare()
   const codecFor = localCodecs()
   const codecs = topologyCodecs(topology.name, codecFor)
@@ -243,12 +246,14 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, pipe: PipeOptions = {}): void {
     const partition = pipe.partition ?? (key === null ? 0 : partitionFor(key, partitionsOf(topic.name)))
     const bytes = (given: Uint8Array | null) => (given === null ? null : Buffer.from(given))
+    brokerClock = pipe.appendedAt
     broker.append(topic.name, partition, {
       timestamp: pipe.timestamp ?? runtime.now(),
       key: bytes(key),
       value: bytes(value),
       headers: pipe.headers ?? [],
     })
+    brokerClock = undefined
     afterInput()
   }
 

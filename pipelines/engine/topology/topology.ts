@@ -9,12 +9,15 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  *   every poll.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
+ * - `collectMs`: how long records collect before the next fetch, if the last one brought few; see `FetcherOptions`.
+ *   Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number
   readonly commitWhenIdle?: boolean
+  readonly collectMs?: number
   readonly standby?: 0 | 1 | 2
 }
 

@@ -22,6 +22,9 @@ import { changelogNames, prepareTopics } from './worker-topics.ts'
  * processing time.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
+/** Part of the commit interval during which records collect. They wait for the commit in any case. */
+const COLLECTING_SHARE = 0.2
+const LONGEST_COLLECTING_MS = 50
 const DEFAULT_CACHED_OBJECTS = 10_000
 /**
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
@@ -71,8 +74,12 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const transactionalId = exactlyOnce ? identity.transactionalId : undefined
   const maxBatchBytes = await transport.maxBatchBytes([...partitionCounts.keys(), ...changelogNames(topology, declaration)])
   const producer = transport.producer({ transactionalId, compression: config.compression, maxBatchBytes, onCommitStep: deps.fault })
+  const commitIntervalMs = topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS
+  const commitWhenIdle = topology.options.commitWhenIdle ?? true
+  const collectMs = commitWhenIdle ? 0 : Math.min(LONGEST_COLLECTING_MS, Math.floor(commitIntervalMs * COLLECTING_SHARE))
   const fetcher = transport.fetcher({
     unreadableBatches: 'stand-in',
+    collectMs: topology.options.collectMs ?? collectMs,
     idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now(),
   })
   const topics = declaration.streams.map((stream) => stream.topic.name)
@@ -136,8 +143,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     session,
     producer,
     group,
-    commitIntervalMs: topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS,
-    commitWhenIdle: topology.options.commitWhenIdle ?? true,
+    commitIntervalMs,
+    commitWhenIdle,
     runtime,
     fault: deps.fault,
     onCommit: deps.onCommit,

@@ -22,6 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'millrace-blobs-'))
 const root = join(folder, 'blobs')
 let s3: Server
 let bucketStore: BlobStore
+let plainBucketStore: BlobStore
 let bucketClient: S3Client
 let s3Url: string
 /** The bucket's clock, which dates touches. */
@@ -35,6 +36,7 @@ beforeAll(async () => {
   bucketClient = await s3Client(s3Url)
   const shelf = await bucketShelf({ client: bucketClient, bucket: 'snippets', prefix: 'blobs/', renewAfterMs: 1_000, now: () => bucketNow })
   bucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
+  plainBucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts'), compresses: false })
 })
 
 afterAll(async () => {
@@ -64,6 +66,8 @@ async function contentOf(blobs: BlobStore, hash: string): Promise<Buffer | undef
 describe.each([
   ['a folder', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })],
   ['a bucket', () => bucketStore],
+  ['a folder, uncompressed', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })],
+  ['a bucket, uncompressed', () => plainBucketStore],
 ])('blobs in %s', (_name, store) => {
   it('returns the content that was kept, however it was split into pieces', async () => {
     await fc.assert(
@@ -221,6 +225,32 @@ describe('blobs in a folder', () => {
     expect(hashes.length).toBeGreaterThanOrEqual(40)
     for (const hash of hashes) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
     for await (const { hash } of blobs.shelf.list()) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
+  })
+})
+
+describe('uncompressed blobs in a folder', () => {
+  const plain = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root), compresses: false })
+  const pathOf = (hash: string) => join(root, hash.slice(0, 2), `${hash}.zst`)
+
+  it.each([1_000, 300_000])('holds %i bytes as they are, after a stamp, and any store of the folder reads them', async (length) => {
+    const content = Buffer.alloc(length, `plain ${length}`)
+    const { hash } = await keep(plain(), content)
+    const stored = readFileSync(pathOf(hash))
+    expect(stored.subarray(16).equals(content)).toBe(true)
+    expect(stored.byteLength).toBe(16 + length)
+    const compressing = blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
+    expect(await contentOf(compressing, hash)).toEqual(content)
+  })
+
+  it.each([1_000, 300_000])('detects damage of %i bytes', async (length) => {
+    const { hash } = await keep(plain(), Buffer.alloc(length, `damaged ${length}`))
+    const stored = readFileSync(pathOf(hash))
+    const changed = Buffer.from(stored)
+    changed[length]++
+    for (const damaged of [changed, stored.subarray(0, -1), stored.subarray(0, 10), Buffer.alloc(0)]) {
+      writeFileSync(pathOf(hash), damaged)
+      await expect(contentOf(plain(), hash)).rejects.toBeInstanceOf(BlobCorruptError)
+    }
   })
 })
 

@@ -80,6 +80,7 @@ export function deliveries(name: string, topics: readonly AnyTopic[], target: De
   return {
     topics: [source, retries],
     confirmsOwnership: true,
+    collectMs: 0,
     commitEveryMs: COMMIT_EVERY_MS,
     prepareTopics,
     lanes,

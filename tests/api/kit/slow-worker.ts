@@ -1,4 +1,4 @@
-import { answerRequests } from '../../../api/snippets/work-thread.ts'
+import { answerRequests } from '../../../api/kit/work-thread.ts'
 
 export interface SlowRequest {
   readonly name: string

@@ -1,17 +1,30 @@
-import { type ApiError, invalidRequest } from '../../kit/errors.ts'
+import { type ApiError, invalidRequest } from './errors.ts'
 
 /** Receives the parts of a multipart body in order. */
 export interface MultipartHandler {
-  part(name: string): void
+  /** Begins the next part. */
+  part(part: FormPart): void | Promise<void>
   /** Receives the next bytes of the current part. */
   data(bytes: Uint8Array): Promise<void>
+}
+
+/** What the headers of a part say about it. Its sender may have made them up. */
+export interface FormPart {
+  readonly name: string
+  /** The name of a file; undefined for a part that is no file. */
+  readonly filename: string | undefined
+}
+
+export interface MultipartOptions {
+  /** From the Content-Type: see boundaryOf. */
+  readonly boundary: string
+  readonly maxParts: number
 }
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
 /** Maximum size of the headers of a part, which contain its name and type. */
 const MAX_HEADER_BYTES = 8_192
-const MAX_PARTS = 32
 /** Form of a boundary by RFC 2046, 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const CRLF = Buffer.from('\r\n')
@@ -31,7 +44,11 @@ export function boundaryOf(contentType: string): string {
  * Reads multipart/form-data as it arrives (RFC 7578). Buffers at most a header and a boundary. Throws ApiError
  * `invalid_request`.
  */
-export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary: string, handler: MultipartHandler): Promise<void> {
+export async function readMultipart(
+  pieces: AsyncIterable<Uint8Array>,
+  { boundary, maxParts }: MultipartOptions,
+  handler: MultipartHandler,
+): Promise<void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
   // The first boundary need not follow a line break, so the buffer starts with one.
   let held: Buffer = CRLF
@@ -47,7 +64,7 @@ export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary:
       case 'mark':
         return mark()
       case 'headers':
-        return headers()
+        return await headers()
       case 'end':
         held = held.subarray(held.length)
         return false
@@ -75,12 +92,12 @@ export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary:
     return true
   }
 
-  function headers(): boolean {
+  async function headers(): Promise<boolean> {
     const end = held.indexOf(HEADER_END)
     if (end > MAX_HEADER_BYTES || (end < 0 && held.length > MAX_HEADER_BYTES)) throw invalidMultipart('the headers of a part are too long')
     if (end < 0) return false
-    if (++parts > MAX_PARTS) throw invalidMultipart(`it has more than ${MAX_PARTS} parts`)
-    handler.part(nameOf(held.subarray(0, end).toString()))
+    if (++parts > maxParts) throw invalidMultipart(`it has more than ${maxParts} parts`)
+    await handler.part(partOf(held.subarray(0, end).toString()))
     held = held.subarray(end + HEADER_END.length)
     place = 'body'
     return true
@@ -93,11 +110,16 @@ export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary:
   if ((place as Place) !== 'end') throw invalidMultipart('it ends before its last boundary')
 }
 
-function nameOf(headers: string): string {
+function partOf(headers: string): FormPart {
   const disposition = /^content-disposition:[ \t]*form-data[ \t]*(;.*)$/im.exec(headers)?.[1] ?? ''
-  const name = /;[ \t]*name=(?:"([^"]*)"|([^;"\s]+))/i.exec(disposition)
-  if (name === null) throw invalidMultipart('a part has no name')
-  return name[1] ?? name[2]
+  const name = parameterOf(disposition, /;[ \t]*name=(?:"([^"]*)"|([^;"\s]+))/i)
+  if (name === undefined) throw invalidMultipart('a part has no name')
+  return { name, filename: parameterOf(disposition, /;[ \t]*filename=(?:"([^"]*)"|([^;"\s]+))/i) }
+}
+
+function parameterOf(disposition: string, pattern: RegExp): string | undefined {
+  const found = pattern.exec(disposition)
+  return found?.[1] ?? found?.[2]
 }
 
 function invalidMultipart(reason: string): ApiError {

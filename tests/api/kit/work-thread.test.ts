@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type WorkThreadOptions, workThread } from '../../../api/snippets/work-thread.ts'
+import { type WorkThreadOptions, workThread } from '../../../api/kit/work-thread.ts'
 import type { SlowRequest } from './slow-worker.ts'
 
 const MODULE = new URL('./slow-worker.ts', import.meta.url)

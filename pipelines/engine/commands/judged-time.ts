@@ -1,0 +1,42 @@
+import type { DecidedCommand } from '../../../schemas/commands/types.ts'
+import { APPEND_TIME } from '../../../schemas/retention.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
+import type { RecordContext } from '../topology/api.ts'
+import { TopologyError } from '../topology/errors.ts'
+
+/**
+ * The time by which a partition judges its commands: the highest timestamp that the broker gave to this command or one
+ * before it. It never goes back, although the clock of a new partition leader may. It follows from the log alone, so
+ * the outcome of a command does not depend on when a worker came to it, and anybody can check it afterwards.
+ */
+export interface JudgedTime {
+  /** Returns the time of a command, epoch ms. Must be called once for every command. */
+  of(ctx: RecordContext<string>): number
+  /** Whether a key of the store belongs to this and not to a command. */
+  isOwnKey(key: string): boolean
+}
+
+/** No id of a command begins with a NUL. The time shares the store of commands, because each store costs a topic. */
+const KEY = '\0judged'
+
+/** @param kept restores the time after a restart */
+export function judgedTime(kept: KeyedStore<string, DecidedCommand>): JudgedTime {
+  return {
+    of({ timestamp }) {
+      const before = kept.get(KEY)?.decided_at ?? 0
+      if (timestamp <= before) return before
+      kept.put(KEY, { request_hash: '', decided_at: timestamp, answer: '' })
+      return timestamp
+    },
+    isOwnKey: (key) => key === KEY,
+  }
+}
+
+/** @throws TopologyError for a topic whose senders set the timestamps */
+export function requireAppendTime(topology: string, topic: AnyTopic): void {
+  const [[name, value]] = Object.entries(APPEND_TIME)
+  if (topic.config?.[name] !== value) {
+    throw new TopologyError(`${topology}: commands of ${topic.name} are judged by append time, so the topic needs ${name}=${value}`)
+  }
+}

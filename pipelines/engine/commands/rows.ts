@@ -1,0 +1,92 @@
+import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { KeyedStore, KeyRange } from '../../../state/stores/keyed-store.ts'
+import type { EngineStore } from '../../../state/stores/store.ts'
+import type { Timer, TimerStore } from '../../../state/stores/timer-store.ts'
+import type { Context, EmitOptions } from '../topology/api.ts'
+
+/**
+ * What a decision may read besides the state of its own key: the rows of the stores that it declares, as they are after
+ * all earlier commands of the partition.
+ */
+export interface Rows {
+  get<K>(store: TimerStore<K>, key: K): number | undefined
+  get<K, V>(store: KeyedStore<K, V>, key: K): V | undefined
+  /**
+   * Iterates over rows in key order. The work grows with the rows that it passes, deleted ones since the database last
+   * compacted them included, so begin at the first key that can exist.
+   */
+  scan<K, V>(store: KeyedStore<K, V>, range: KeyRange<K>): IteratorObject<[key: K, value: V]>
+  /** Returns at most `limit` timers that are due at `now`, earliest first. */
+  due<K>(store: TimerStore<K>, now: number, limit: number): Timer<K>[]
+}
+
+/** Announces the rows that a command will read, so that one multi-get per store reads those of a whole batch. */
+export interface RowPrefetch {
+  prefetch<K>(store: { prefetch(key: K): void }, key: K): void
+}
+
+/** A new value of a row. `row` creates it. */
+export interface RowChange {
+  readonly store: EngineStore
+  readonly key: unknown
+  /** Null deletes the row. */
+  readonly value: unknown
+}
+
+/** A record to emit. `emission` creates it. */
+export interface Emission {
+  readonly topic: AnyTopic
+  readonly key: unknown
+  readonly value: unknown
+  readonly options?: EmitOptions
+}
+
+/** The changes that a decision makes besides that of the state of its own key. They are applied in order. */
+export interface RowChanges {
+  readonly puts?: readonly RowChange[]
+  readonly emits?: readonly Emission[]
+}
+
+/** The new value of a row of a store, or the time of a timer in epoch ms. Null deletes the row or timer. */
+export function row<K>(store: TimerStore<K>, key: K, due: number | null): RowChange
+export function row<K, V>(store: KeyedStore<K, V>, key: K, value: V | null): RowChange
+export function row(store: EngineStore, key: unknown, value: unknown): RowChange {
+  return { store, key, value }
+}
+
+/** A record for a topic that the decision declares in `emits`. Null is a tombstone. */
+export function emission<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): Emission {
+  return { topic, key, value, options }
+}
+
+type AnyTimers = TimerStore<unknown>
+type AnyRows = KeyedStore<unknown, unknown>
+
+function isTimers(store: EngineStore): store is AnyTimers {
+  return 'schedule' in store
+}
+
+/** Reads rows of the task's own stores. */
+export const storedRows: Rows = {
+  get: (store: EngineStore, key: unknown): never => (isTimers(store) ? store.dueTime(key) : (store as AnyRows).get(key)) as never,
+  scan: (store, range) => store.scan(range),
+  due: (store, now, limit) => store.due(now, limit),
+}
+
+export const storedPrefetch: RowPrefetch = { prefetch: (store, key) => store.prefetch(key) }
+
+export function applyChanges({ puts = [], emits = [] }: RowChanges, ctx: Context): void {
+  for (const change of puts) applyRow(change)
+  for (const { topic, key, value, options } of emits) ctx.emit(topic, key, value, { timestamp: ctx.now, ...options })
+}
+
+function applyRow({ store, key, value }: RowChange): void {
+  if (isTimers(store)) {
+    if (value === null) store.cancel(key)
+    else store.schedule(key, value as number)
+    return
+  }
+  const rows = store as AnyRows
+  if (value === null) rows.delete(key)
+  else rows.put(key, value)
+}

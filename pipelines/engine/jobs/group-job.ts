@@ -1,0 +1,161 @@
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
+import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { SinkSeat } from '../sinks/sink-group.ts'
+import type { Runner } from '../worker/runner.ts'
+import { type JobTurn, openTurn } from './turn.ts'
+
+export interface GroupJob<K, V> {
+  /** A stable name, of the consumer group that keeps the position in the requests, and of the transactional id. */
+  readonly name: string
+  /** The process that owns the only partition of this topic runs the job. */
+  readonly requests: Topic<K, V>
+  /** Topics that the job publishes to. */
+  readonly publishes: readonly AnyTopic[]
+  /**
+   * Does the work as long as `turn.signal` has not fired. An error ends the turn; the next one begins after a pause.
+   */
+  run(turn: JobTurn<K, V>): Promise<void>
+  /** Called when the job has stopped for good. */
+  close?(): Promise<void>
+}
+
+export interface GroupJobDeps {
+  readonly transport: Transport
+  readonly registry: SchemaRegistry
+  /** The job's seat in the group whose processes share partitions. */
+  readonly seat: SinkSeat
+  readonly runtime: Runtime
+}
+
+/** The partition whose owner runs the job. */
+const ONLY_PARTITION = 0
+const LONGEST_WAIT_MS = 1_000
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 30_000
+/** How long a stopping process waits for a turn that has been asked to end. */
+const STOP_GRACE_MS = 15_000
+
+/**
+ * Runs a job once in a group: in the process that owns the only partition of its request topic. Each turn of a process
+ * initialises the same transactional id, so a predecessor that has not noticed its end can publish nothing. The job
+ * itself protects what it changes elsewhere, with `turn.token` and `turn.confirm`.
+ */
+export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
+  const { name, requests } = job
+  const place: TopicPartition = { topic: requests.name, partition: ONLY_PARTITION }
+  const stopping = new AbortController()
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
+  done.catch(() => {}) // The error reaches callers that await `done`.
+  let wake = Promise.withResolvers<void>()
+  let turn: { readonly end: AbortController; readonly ended: Promise<void> } | undefined
+  let isOwner = false
+  let turns = 0
+  let failure: string | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  let group: MemberlessGroup | undefined
+
+  async function loop(): Promise<void> {
+    await createMissingTopics()
+    group = transport.memberlessGroup(name)
+    seat.take({ topics: [requests.name], wake: () => wake.resolve() })
+    while (!stopping.signal.aborted) {
+      await followAssignment()
+      const waiting = new AbortController()
+      await Promise.race([wake.promise, runtime.sleep(LONGEST_WAIT_MS, waiting.signal)])
+      waiting.abort()
+      wake = Promise.withResolvers()
+    }
+    await endTurn()
+  }
+
+  async function createMissingTopics(): Promise<void> {
+    const wanted = [requests as AnyTopic, ...job.publishes]
+    const existing = await transport.partitionCounts(wanted.map((topic) => topic.name))
+    const missing = wanted.filter((topic) => !existing.has(topic.name))
+    await transport.ensureTopics(missing.map(({ name: topic, partitions, config }) => ({ name: topic, partitions, config })))
+  }
+
+  async function followAssignment(): Promise<void> {
+    const assignment = seat.assigned()
+    if (assignment === undefined) return
+    isOwner = !assignment.isFenced && assignment.partitions.has(partitionKey(place.topic, place.partition))
+    if (!isOwner) await endTurn()
+    else if (turn === undefined) turn = beginTurn()
+    seat.settle(assignment)
+  }
+
+  function beginTurn(): NonNullable<typeof turn> {
+    const end = new AbortController()
+    const ended = runTurn(end.signal).finally(() => {
+      turn = undefined
+      wake.resolve()
+    })
+    return { end, ended }
+  }
+
+  async function runTurn(signal: AbortSignal): Promise<void> {
+    turns++
+    runtime.log.info({ job: name, turn: turns }, 'job_turn_begins')
+    try {
+      const serdes = await openSerdes(registry, [requests, ...job.publishes], { runtime })
+      const opened = await openTurn({ name, place, requests, signal, serdes, transport, seat, group: group as MemberlessGroup, runtime })
+      try {
+        await job.run(opened.turn)
+      } finally {
+        await opened.close()
+      }
+      pauseMs = FIRST_PAUSE_MS
+      failure = undefined
+    } catch (error) {
+      if (signal.aborted) return
+      failure = (error as Error).message
+      runtime.log.warn({ job: name, turn: turns, err: error }, 'job_turn_failed')
+      await runtime.sleep(pauseMs, signal)
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+    }
+  }
+
+  async function endTurn(): Promise<void> {
+    turn?.end.abort()
+    await turn?.ended
+  }
+
+  async function run(): Promise<void> {
+    try {
+      await loop()
+    } finally {
+      await seat.leave()
+      await group?.close()
+      await job.close?.()
+    }
+  }
+
+  return {
+    name,
+    kind: 'sink',
+    async start() {
+      run().then(resolve, reject)
+    },
+    done,
+    async stop() {
+      stopping.abort()
+      wake.resolve()
+      const patience = new AbortController()
+      // A turn that waits for unreachable servers is abandoned.
+      await Promise.race([done.catch(() => {}), runtime.sleep(STOP_GRACE_MS, patience.signal)])
+      patience.abort()
+      resolve()
+    },
+    notReady: () => undefined,
+    describe: () => undefined,
+    report: () => ({ owner: isOwner, turns, failure }),
+    samples: () => [
+      { name: 'job_owned', help: '1 in the process that runs the job', labels: { job: name }, value: isOwner ? 1 : 0 },
+      { name: 'job_turns_total', help: 'Turns that this process has begun', labels: { job: name }, value: turns },
+      { name: 'job_failing', help: '1 if the last turn failed', labels: { job: name }, value: failure === undefined ? 0 : 1 },
+    ],
+  }
+}

@@ -1,0 +1,75 @@
+import type { Serdes } from '../../../kafka/serdes.ts'
+import type { TopicPartition, Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { partitionQueue } from '../sinks/queue.ts'
+
+/** A request that nobody has completed yet. */
+export interface JobRequest<K, V> {
+  readonly key: K
+  readonly value: V
+  readonly offset: number
+}
+
+export interface RequestQueue<K, V> {
+  /** Returns the first request; undefined if there is none within the time. */
+  next(waitMs: number): Promise<JobRequest<K, V> | undefined>
+  /** Drops the requests up to this offset, inclusive. */
+  dropTo(offset: number): void
+  close(): Promise<void>
+}
+
+export interface RequestQueueDeps<K, V> {
+  readonly place: TopicPartition
+  /** Offset of the first request that is not completed. */
+  readonly from: number
+  readonly requests: Topic<K, V>
+  readonly serdes: Serdes
+  readonly transport: Transport
+  readonly signal: AbortSignal
+  readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
+}
+
+const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }
+
+/** Reads the requests of a job. */
+export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K, V> {
+  const { place, from, requests, serdes, transport, signal, runtime } = deps
+  const missing = new Set<number>()
+  const queue = partitionQueue({ key: requests.key, value: serdes.codecFor(requests), isMissing: (id) => missing.has(id) })
+  const fetcher = transport.fetcher({ unreadableBatches: 'stand-in' })
+  const waiting: JobRequest<K, V>[] = []
+  fetcher.assign(place, from, 'earliest')
+  signal.addEventListener('abort', fetcher.wake, { once: true })
+
+  async function decodeArrived(): Promise<void> {
+    for (;;) {
+      const taken = queue.take(LIMITS)
+      for (const { key, value, offset } of taken?.records ?? []) {
+        if (value !== null) waiting.push({ key: key as K, value: value as V, offset })
+      }
+      for (const { code, message } of taken?.bad ?? [])
+        runtime.log.warn({ topic: place.topic, code, reason: message }, 'job_request_dropped')
+      if (queue.waitsForSchema === undefined) return
+      const found = await serdes.schemas.load(queue.waitsForSchema)
+      if (found === 'not-found') missing.add(queue.waitsForSchema)
+    }
+  }
+
+  return {
+    async next(waitMs) {
+      const deadline = runtime.monotonic() + waitMs
+      while (waiting.length === 0 && !signal.aborted) {
+        const left = deadline - runtime.monotonic()
+        for (const data of await fetcher.poll(Math.max(0, left))) queue.push(data)
+        await decodeArrived()
+        if (left <= 0) break
+      }
+      return signal.aborted ? undefined : waiting[0]
+    },
+    dropTo(offset) {
+      while (waiting.length > 0 && waiting[0].offset <= offset) waiting.shift()
+    },
+    close: fetcher.close,
+  }
+}

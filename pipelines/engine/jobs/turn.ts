@@ -1,0 +1,121 @@
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import type { Serdes } from '../../../kafka/serdes.ts'
+import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import type { SinkSeat } from '../sinks/sink-group.ts'
+import { type JobRequest, type RequestQueue, requestQueue } from './request-queue.ts'
+
+/** The time during which one process runs a job. */
+export interface JobTurn<K, V> {
+  /** Fires when another process takes the job over, or this one stops. */
+  readonly signal: AbortSignal
+  /** A random text that no other turn has. */
+  readonly token: string
+  /**
+   * Returns the next request, in order; undefined if there is none within the time. The same request is returned until
+   * it is `completed`. A tombstone or an undecodable record counts as completed.
+   */
+  nextRequest(waitMs: number): Promise<JobRequest<K, V> | undefined>
+  /**
+   * Publishes a record. Resolves when the brokers have it.
+   * @throws FencedError when another turn has begun; nothing is published then
+   */
+  publish<PK, PV>(topic: Topic<PK, PV>, key: PK, value: PV): Promise<void>
+  /** Marks the request, and all before it, as done. A later turn begins after it. @throws FencedError as `publish` */
+  completed(request: JobRequest<K, V>): Promise<void>
+  /**
+   * Checks with the coordinator that this process still owns the job. Call it before a change of another system.
+   * @throws FencedError when it does not
+   */
+  confirm(): Promise<void>
+}
+
+export interface TurnDeps<K, V> {
+  readonly name: string
+  readonly place: TopicPartition
+  readonly requests: Topic<K, V>
+  readonly signal: AbortSignal
+  readonly serdes: Serdes
+  readonly transport: Transport
+  readonly seat: Pick<SinkSeat, 'confirmMembership'>
+  readonly group: MemberlessGroup
+  readonly runtime: Runtime
+}
+
+const NO_OFFSETS = new Map()
+
+/** Ends every earlier turn: its producer is fenced before this turn's first request. */
+export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
+  const { name, place, requests, signal, serdes, transport, seat, group, runtime } = deps
+  const producer = transport.producer({ transactionalId: `job-${name}` })
+  const partitionCounts = new Map<string, number>()
+  let queue: RequestQueue<K, V> | undefined
+  /** One transaction after the other. */
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function confirm(): Promise<void> {
+    signal.throwIfAborted()
+    await seat.confirmMembership()
+    signal.throwIfAborted()
+  }
+
+  async function partitionOf({ name: topic, key: codec }: Topic<never, never>, key: unknown): Promise<number> {
+    const known = partitionCounts.get(topic) ?? (await transport.partitionCounts([topic])).get(topic) ?? 1
+    partitionCounts.set(topic, known)
+    return partitionFor(bytesOf(codec as Codec<unknown>, key), known)
+  }
+
+  async function send(topic: Topic<never, never>, key: unknown, value: unknown): Promise<void> {
+    const keyBytes = bytesOf(topic.key as Codec<unknown>, key)
+    const valueBytes = bytesOf(serdes.codecFor(topic) as Codec<unknown>, value)
+    const appender = producer.appender(topic.name, await partitionOf(topic, key))
+    appender.append(runtime.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes.length)
+    await producer.commit(NO_OFFSETS, undefined)
+  }
+
+  async function close(): Promise<void> {
+    await last
+    await queue?.close()
+    await producer.close()
+  }
+
+  try {
+    await producer.init()
+    await confirm()
+    const committed = await group.committed([place])
+    const from = committed.get(partitionKey(place.topic, place.partition))?.offset ?? 0
+    queue = requestQueue({ place, from, requests, serdes, transport, signal, runtime })
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const opened = queue
+  return {
+    close,
+    turn: {
+      signal,
+      token: runtime.id(),
+      nextRequest: (waitMs) => opened.next(waitMs),
+      publish(topic, key, value) {
+        const sent = last.then(() => send(topic as unknown as Topic<never, never>, key, value))
+        last = sent.catch(() => {})
+        return sent
+      },
+      async completed(request) {
+        await confirm()
+        const offset = { ...place, offset: request.offset + 1 }
+        await group.commit(new Map([[partitionKey(place.topic, place.partition), offset]]))
+        opened.dropTo(request.offset)
+      },
+      confirm,
+    },
+  }
+}
+
+function bytesOf(codec: Codec<unknown>, value: unknown): Buffer {
+  const out = byteWriter()
+  codec.encode(value, out)
+  return Buffer.from(out.buffer.subarray(0, out.length))
+}

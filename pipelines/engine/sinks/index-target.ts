@@ -1,0 +1,99 @@
+import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
+import type { Index } from '../../../state/indexes/search-index.ts'
+import { type DocumentChange, INDEX_GONE, type IndexWriter, POSITION_MOVED, type PositionStamp } from '../../../state/indexes/writer.ts'
+import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
+
+/** Tells the target which concrete index it writes to. */
+export interface IndexPlace {
+  /**
+   * True if the index is searched. It then holds a position of every partition, unless it has lost its data. To fill it
+   * again would show searches a part of it.
+   */
+  readonly isSearched?: boolean
+  /**
+   * Returns the writer of the index that the sink fills now.
+   * @throws TargetUnavailableError when there is none at the moment; any other error stops the sink
+   */
+  writer(): Promise<IndexWriter>
+  /** Returns false if the sink should write to another index by now. */
+  isStill(writer: IndexWriter): Promise<boolean>
+  /** Called when the server has refused a write, because the index is gone or belongs to another process. */
+  onLost?(): void
+}
+
+/** Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. */
+const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 0 }
+/** Interval at which an idle partition looks whether another index has taken the place of its index. */
+const PROBE_EVERY_MS = 1_000
+
+/** The state of one partition's position in an index. */
+interface OpenPartition {
+  readonly writer: IndexWriter
+  readonly topicId: string
+  /** Undefined as long as the index holds no position of the partition. */
+  stamp: PositionStamp | undefined
+}
+
+/**
+ * Copies a topic into an index: one document per key, with the record's offset as its version. A repeated or late write
+ * therefore changes nothing. The position follows each acknowledged batch. It is stored only if nobody else has stored
+ * one since, so a sink that has lost the partition notices, and a sink never continues in the middle of an empty index.
+ */
+export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTarget {
+  const open = new Map<string, OpenPartition>()
+
+  async function openPartition({ topic, partition }: TopicPartition, { end, topicId }: PartitionFacts): Promise<number | undefined> {
+    const writer = await place.writer()
+    const stored = await writer.position(topic, partition)
+    if (stored === INDEX_GONE) place.onLost?.()
+    if (stored === INDEX_GONE) throw new TargetUnavailableError(`index ${index.name} has just been replaced`)
+    if (stored === undefined && place.isSearched) {
+      throw new TargetUnavailableError(`index ${index.name} has lost its data; it waits to be built anew`)
+    }
+    open.set(partitionKey(topic, partition), { writer, topicId, stamp: stored?.stamp })
+    if (stored === undefined) return undefined
+    if (stored.topicId !== topicId || stored.next > end) {
+      throw new TargetUnavailableError(`index ${index.name} was filled from another log of ${topic}; it waits to be built anew`)
+    }
+    return stored.next
+  }
+
+  function prepare(batch: SinkBatch): () => Promise<WriteResult> {
+    const changes = batch.records.map((record) => changeOf(index, record.key as K, record.value as V | null, record.offset))
+    return () => apply(batch, changes)
+  }
+
+  async function apply(batch: SinkBatch, changes: readonly DocumentChange[]): Promise<WriteResult> {
+    const { topic, partition } = batch.partition
+    const target = open.get(partitionKey(topic, partition)) as OpenPartition
+    if (changes.length === 0 && !(await place.isStill(target.writer))) return { outcome: 'offset-mismatch' }
+    if (changes.length > 0) {
+      const refused = await target.writer.write(changes)
+      if (refused === INDEX_GONE) return lost()
+      if (refused.length > 0) await batch.refuse?.(refused)
+    }
+    if (batch.next === batch.expected) return { outcome: 'applied' }
+    return storePosition(batch, target)
+  }
+
+  async function storePosition({ partition: { topic, partition }, next }: SinkBatch, target: OpenPartition): Promise<WriteResult> {
+    const stamp = await target.writer.putPosition({ topic, partition, topicId: target.topicId, next }, target.stamp)
+    // After an answer that was lost, the position has moved as well. Reading on from it repeats nothing.
+    if (stamp === POSITION_MOVED) return { outcome: 'offset-mismatch' }
+    if (stamp === INDEX_GONE) return lost()
+    target.stamp = stamp
+    return { outcome: 'applied' }
+  }
+
+  function lost(): WriteResult {
+    place.onLost?.()
+    return { outcome: 'offset-mismatch' }
+  }
+
+  return { name: `index ${index.name}`, limits: LIMITS, probeEveryMs: PROBE_EVERY_MS, open: openPartition, prepare }
+}
+
+function changeOf<K, V>(index: Index<K, V>, key: K, value: V | null, offset: number): DocumentChange {
+  const document = value === null ? null : index.documentOf(key, value)
+  return { id: String(key), version: offset, source: document === null ? null : JSON.stringify(document) }
+}

@@ -1,0 +1,80 @@
+import { builderAlias } from '../../state/indexes/family.ts'
+import { indexWriter } from '../../state/indexes/writer.ts'
+import { createSink, indexTarget, type JobTurn, type LaneStatus, type Sink } from '../engine/index.ts'
+import type { KeeperDeps } from './keeper-deps.ts'
+import type { Build } from './progress.ts'
+import { wholeTopic } from './whole-topic.ts'
+
+const REPORT_EVERY_MS = 1_000
+const LOOK_EVERY_MS = 100
+/**
+ * An index is complete when it lacks no more records than this in any partition. The sink that keeps it up to date adds
+ * them within a second.
+ */
+const COMPLETE_WITHIN_RECORDS = 1_000
+
+/**
+ * Fills an index from its topic, from the positions that it holds. Resolves when it is complete.
+ * @param name the concrete index, for which this turn has the token
+ * @param topicId the id of its topic
+ * @throws Error when another process has taken the index over
+ */
+export async function fillIndex<K, V>(
+  deps: KeeperDeps<K, V>,
+  turn: JobTurn<unknown, unknown>,
+  name: string,
+  build: Build,
+  topicId: string,
+): Promise<void> {
+  const { index, topic, client, transport, registry, runtime } = deps
+  const writer = indexWriter(builderAlias(name, turn.token), client)
+  let isLost = false
+  const target = indexTarget(index, {
+    async writer() {
+      // The sink asks again only after the server has refused its writer.
+      if (isLost) throw new Error(`index ${name} is filled by another process, or was deleted`)
+      return writer
+    },
+    isStill: async () => true,
+    onLost() {
+      isLost = true
+    },
+  })
+  const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions
+  const seat = wholeTopic(topic.name, count, turn.confirm)
+  const sink = createSink({ name: `${index.name}-fill`, topics: [topic] }, { transport, registry, target, seat, runtime })
+  const running = sink.run()
+  try {
+    await Promise.race([running, untilComplete(sink)])
+    turn.signal.throwIfAborted()
+  } finally {
+    await sink.stop()
+    await running.catch(() => {})
+  }
+  for (let partition = 0; partition < count; partition++) await markEmpty(partition)
+
+  /** A position of every partition shows later that the index still has its data. */
+  async function markEmpty(partition: number): Promise<void> {
+    if ((await writer.position(topic.name, partition)) !== undefined) return
+    await writer.putPosition({ topic: topic.name, partition, topicId, next: 0 }, undefined)
+  }
+
+  async function untilComplete(filling: Sink): Promise<void> {
+    let reportedAt = Number.NEGATIVE_INFINITY
+    while (!turn.signal.aborted && !isComplete(filling)) {
+      await runtime.sleep(LOOK_EVERY_MS, turn.signal)
+      if (runtime.monotonic() - reportedAt < REPORT_EVERY_MS) continue
+      reportedAt = runtime.monotonic()
+      await deps.report(turn, { ...build, state: 'filling', ...amountOf(filling.lanes()) })
+    }
+  }
+}
+
+function isComplete(sink: Sink): boolean {
+  return sink.isReady && sink.lanes().every(({ lag }) => lag <= COMPLETE_WITHIN_RECORDS)
+}
+
+function amountOf(lanes: readonly LaneStatus[]): { done: number; total: number } {
+  const done = lanes.reduce((sum, { position = 0 }) => sum + position, 0)
+  return { done, total: lanes.reduce((sum, { position = 0, lag }) => sum + position + lag, 0) }
+}

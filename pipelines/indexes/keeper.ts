@@ -1,0 +1,136 @@
+import { type ConcreteIndex, hasForm, type IndexFamily, indexFamily, sinkAlias } from '../../state/indexes/family.ts'
+import { definitionOf } from '../../state/indexes/search-index.ts'
+import { indexWriter } from '../../state/indexes/writer.ts'
+import { TargetUnavailableError } from '../../state/unavailable.ts'
+import type { JobTurn } from '../engine/index.ts'
+import { fillIndex } from './fill.ts'
+import type { KeeperDeps } from './keeper-deps.ts'
+import type { Build } from './progress.ts'
+
+const LOOK_EVERY_MS = 2_000
+const FORMER_KEPT_MS = 2_000
+
+/**
+ * Keeps one index in existence: builds it if there is none, if it was filled from another log, if the program now wants
+ * another form, and on request. The searched index stays in use until the new one is complete. A build that a former
+ * keeper has left unfinished continues.
+ */
+export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
+  const { index, topic, client, runtime } = deps
+  const { lookEveryMs = LOOK_EVERY_MS, formerKeptMs = FORMER_KEPT_MS } = deps
+  const family = indexFamily(index, client, deps.layout)
+  let waitMs = 0
+  while (!turn.signal.aborted) {
+    const request = await turn.nextRequest(waitMs)
+    if (turn.signal.aborted) return
+    waitMs = lookEveryMs
+    await family.retryFailedShards()
+    const topicId = await topicIdOf(deps)
+    const requestId = request === undefined ? undefined : deps.requestId(request.value)
+    const found = await family.list()
+    const current = await usableIndex(deps, family, found, topicId, turn)
+    await removeFormer(family, found, turn)
+    const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
+    // A former keeper may have published the index for this request, and then died.
+    const isDone = current !== undefined && requestId !== undefined && current.requestId === requestId
+    const isWanted = request !== undefined || current === undefined || !hasForm(current, index)
+    if (isWanted && !isDone) {
+      await buildIndex(deps, turn, family, { build, found, former: current?.name, topicId })
+      if (current !== undefined) await runtime.sleep(formerKeptMs, turn.signal)
+    }
+    if (request === undefined) continue
+    await deps.report(turn, { ...build, state: 'complete', done: 0, total: 0 })
+    await turn.completed(request)
+  }
+  runtime.log.info({ index: index.name, topic: topic.name }, 'index_keeper_ends')
+}
+
+async function topicIdOf<K, V>({ topic, transport }: KeeperDeps<K, V>): Promise<string> {
+  const id = (await transport.topicIds([topic.name])).get(topic.name)
+  if (id === undefined) throw new Error(`topic ${topic.name} does not exist yet`)
+  return id
+}
+
+/** Returns the searched index, and deletes it if it was filled from another log, or has lost its data. */
+async function usableIndex<K, V>(
+  deps: KeeperDeps<K, V>,
+  family: IndexFamily,
+  found: readonly ConcreteIndex[],
+  topicId: string,
+  turn: JobTurn<unknown, unknown>,
+): Promise<ConcreteIndex | undefined> {
+  const current = found.find(({ isCurrent }) => isCurrent)
+  if (current === undefined) return undefined
+  const isOfAnotherLog = current.topicId !== topicId
+  if (!isOfAnotherLog && !(await hasLostData(deps, current.name))) return current
+  const event = isOfAnotherLog ? 'index_of_another_log_deleted' : 'index_without_its_data_deleted'
+  deps.runtime.log.warn({ index: current.name, topicId, filledFrom: current.topicId }, event)
+  await turn.confirm()
+  await family.remove(current.name)
+  return undefined
+}
+
+/** A complete index holds a position of every partition. One that cannot be read now may have its data. */
+async function hasLostData<K, V>({ topic, client, transport }: KeeperDeps<K, V>, name: string): Promise<boolean> {
+  const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions
+  const writer = indexWriter(sinkAlias(name), client)
+  const reads = Array.from({ length: count }, (_, partition) => writer.position(topic.name, partition))
+  try {
+    return (await Promise.all(reads)).includes(undefined)
+  } catch (error) {
+    if (error instanceof TargetUnavailableError) return false
+    throw error
+  }
+}
+
+/** Deletes indexes that were replaced. */
+async function removeFormer(family: IndexFamily, found: readonly ConcreteIndex[], turn: JobTurn<unknown, unknown>): Promise<void> {
+  const former = found.filter(({ isCurrent, builders }) => !isCurrent && builders.length === 0)
+  if (former.length > 0) await turn.confirm()
+  for (const { name } of former) await family.remove(name)
+}
+
+interface BuildPlan {
+  readonly build: Build
+  readonly found: readonly ConcreteIndex[]
+  readonly former: string | undefined
+  readonly topicId: string
+}
+
+async function buildIndex<K, V>(
+  deps: KeeperDeps<K, V>,
+  turn: JobTurn<unknown, unknown>,
+  family: IndexFamily,
+  { build, found, former, topicId }: BuildPlan,
+): Promise<void> {
+  const { runtime } = deps
+  const { requestId } = build
+  const name = await unfinishedOrNew(deps, turn, family, found, { topicId, requestId })
+  runtime.log.info({ index: name, former, requestId }, 'index_build_begins')
+  await fillIndex(deps, turn, name, build, topicId)
+  await turn.confirm()
+  if (!(await family.publish(name, turn.token, former))) throw new Error(`index ${name} was changed by another process`)
+  runtime.log.info({ index: name, former, requestId }, 'index_published')
+}
+
+/** Takes over what a former keeper has begun for the same purpose, or creates an index. Everything else is deleted. */
+async function unfinishedOrNew<K, V>(
+  { index, runtime }: KeeperDeps<K, V>,
+  turn: JobTurn<unknown, unknown>,
+  family: IndexFamily,
+  found: readonly ConcreteIndex[],
+  origin: { readonly topicId: string; readonly requestId: string | undefined },
+): Promise<string> {
+  const unfinished = found.filter(({ isCurrent }) => !isCurrent)
+  const fits = (each: ConcreteIndex) =>
+    hasForm(each, index) && each.topicId === origin.topicId && each.requestId === origin.requestId && each.builders.length > 0
+  await turn.confirm()
+  const kept = unfinished.findLast(fits)
+  for (const each of unfinished) if (each !== kept) await family.remove(each.name)
+  if (kept !== undefined) {
+    const isOurs = kept.builders.includes(turn.token) || (await family.takeOver(kept, turn.token))
+    if (isOurs) return kept.name
+    throw new Error(`index ${kept.name} was taken over by another process`)
+  }
+  return family.create({ definition: definitionOf(index), ...origin }, turn.token, runtime.now())
+}

@@ -1,0 +1,182 @@
+import { meanWithPrior } from '../../../schemas/catalog/documents/rating.ts'
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
+import { priceBandOf } from './bands.ts'
+import { qualityOf, storedRecency } from './relevance.ts'
+import { headOf, wordsOf } from './words.ts'
+
+/** The name of the alias that searches use. Fed by `catalog-documents`. A document's id is its product_id. */
+export const PRODUCTS_INDEX = 'catalog-products'
+
+/**
+ * Settings of the index. Words are split by `wordsOf` before they come here, so the analyzers only split at spaces and
+ * stem. How often a word stands in a title hardly matters (k1), and the length of a title little (b): both values are
+ * the best ones on the judgments of `npm run bench:search-quality`.
+ */
+export const productsSettings = {
+  number_of_shards: 1,
+  number_of_replicas: 0,
+  // A change is searched for at most a second later.
+  refresh_interval: '1s',
+  // The position is written after what it covers, so what a crash loses is written again.
+  translog: { durability: 'async' },
+  analysis: {
+    filter: {
+      pairs: { type: 'shingle', min_shingle_size: 2, max_shingle_size: 2, output_unigrams: false, token_separator: '' },
+    },
+    analyzer: {
+      exact: { type: 'custom', tokenizer: 'whitespace', filter: [] },
+      stems: { type: 'custom', tokenizer: 'whitespace', filter: ['porter_stem'] },
+      // Two neighbouring words as one, so that "deck over" and "deckover" find each other.
+      stem_pairs: { type: 'custom', tokenizer: 'whitespace', filter: ['porter_stem', 'pairs'] },
+    },
+  },
+  similarity: {
+    words: { type: 'BM25', k1: 0.3, b: 0.3 },
+    presence: { type: 'BM25', k1: 0.5, b: 0 },
+  },
+} as const
+
+const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
+/** Facets of every search need the ordinals, so they are built when the index is refreshed, not by the next search. */
+const FACET = { type: 'keyword', eager_global_ordinals: true } as const
+
+export const productsMappings = {
+  // Results do not show the words, and the topic has everything for a rebuild.
+  _source: { excludes: ['words', 'head', 'more', 'description'] },
+  properties: {
+    product_id: { type: 'long' },
+    is_public: { type: 'boolean' },
+    words: {
+      type: 'text',
+      analyzer: 'stems',
+      similarity: 'words',
+      fields: {
+        exact: { type: 'text', analyzer: 'exact', similarity: 'words' },
+        pairs: { type: 'text', analyzer: 'stem_pairs', similarity: 'presence', index_options: 'docs', norms: false },
+      },
+    },
+    head: { type: 'text', analyzer: 'stems', similarity: 'presence', index_options: 'docs', norms: false },
+    more: { type: 'text', analyzer: 'stems', similarity: 'presence', index_options: 'docs', norms: false },
+    description: { type: 'text', analyzer: 'stems', similarity: 'presence', index_options: 'docs', norms: false },
+    title: SHOWN_ONLY,
+    brand: FACET,
+    category: FACET,
+    attributes: FACET,
+    price_band: FACET,
+    rating_band: FACET,
+    price_cents: { type: 'long' },
+    was_cents: { type: 'long', index: false, doc_values: false },
+    rating: { type: 'double' },
+    rating_mean: { type: 'double', index: false },
+    rating_sum: { type: 'long', index: false, doc_values: false },
+    rating_count: { type: 'long', index: false, doc_values: false },
+    seller_id: SHOWN_ONLY,
+    seller_rating: { type: 'double', index: false, doc_values: false },
+    in_stock: SHOWN_ONLY,
+    thumbnail: SHOWN_ONLY,
+    badges: SHOWN_ONLY,
+    created_at: { type: 'long', index: false },
+    quality: { type: 'double', index: false },
+    recency: { type: 'double', index: false },
+    sales_log: { type: 'double', index: false },
+  },
+} as const
+
+/** A public product as the index stores it. */
+export interface ProductSource
+  extends Pick<
+    CatalogDocument,
+    | 'product_id'
+    | 'title'
+    | 'brand'
+    | 'attributes'
+    | 'price_cents'
+    | 'was_cents'
+    | 'rating_sum'
+    | 'rating_count'
+    | 'seller_rating'
+    | 'in_stock'
+    | 'thumbnail'
+    | 'badges'
+    | 'created_at'
+  > {
+  readonly is_public: true
+  readonly category: string
+  /** In decimal. */
+  readonly seller_id: string
+  readonly price_band: string
+  /** The mean of the stars as it is shown, with one decimal; 0 without reviews. */
+  readonly rating: number
+  /** The mean with prior reviews, by which lists are sorted. */
+  readonly rating_mean: number
+  /** The whole stars of `rating`. */
+  readonly rating_band: string
+  readonly quality: number
+  readonly recency: number
+  /** Left out if nothing was sold. */
+  readonly sales_log?: number
+  readonly words: string
+  readonly head: string
+  readonly more: string
+  readonly description: string
+}
+
+/** What the index keeps of a product that is not public: no search finds it, and no older write brings it back. */
+export interface HiddenSource {
+  readonly product_id: number
+  readonly is_public: false
+}
+
+export function productSourceOf(document: CatalogDocument): ProductSource | HiddenSource {
+  const { product_id, title, brand, attributes, rating_sum, rating_count, sales_log } = document
+  if (!document.is_public) return { product_id, is_public: false }
+  const rating = shownRating(rating_sum, rating_count)
+  return {
+    product_id,
+    is_public: true,
+    title,
+    brand,
+    attributes,
+    category: String(document.category_id),
+    price_cents: document.price_cents,
+    price_band: priceBandOf(document.price_cents),
+    was_cents: document.was_cents,
+    rating,
+    rating_mean: meanWithPrior(rating_sum, rating_count),
+    rating_band: String(Math.floor(rating)),
+    rating_sum,
+    rating_count,
+    seller_id: String(document.seller_id),
+    seller_rating: document.seller_rating,
+    in_stock: document.in_stock,
+    thumbnail: document.thumbnail,
+    badges: document.badges,
+    created_at: document.created_at,
+    quality: qualityOf(document),
+    recency: storedRecency(document.created_at),
+    ...(sales_log !== null && { sales_log }),
+    words: joined(`${brandPart(brand, title)}${title}`),
+    head: headOf(title)
+      .map(({ text }) => text)
+      .join(' '),
+    more: joined(attributes.map((attribute) => attribute.slice(attribute.indexOf(':') + 1)).join(' | ')),
+    description: joined(document.description),
+  }
+}
+
+const DECIMALS = 10
+
+function shownRating(sum: number, count: number): number {
+  return count === 0 ? 0 : Math.round((sum / count) * DECIMALS) / DECIMALS
+}
+
+/** Many titles start with the brand, which must not count twice. */
+function brandPart(brand: string | null, title: string): string {
+  return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
+}
+
+function joined(text: string): string {
+  return wordsOf(text)
+    .map(({ text }) => text)
+    .join(' ')
+}

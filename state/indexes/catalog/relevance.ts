@@ -1,0 +1,61 @@
+import { meanWithPrior, PRIOR_MEAN, ratingFactor } from '../../../schemas/catalog/documents/rating.ts'
+import { salesAt } from '../../../schemas/catalog/documents/sales.ts'
+import type { CatalogDocument, CatalogStockStatus } from '../../../schemas/catalog/types.ts'
+
+/** How much each factor of relevance weighs. All factors are from 0 to 1, and the weights add up to 1. */
+export const WEIGHTS = { text: 0.3, sales: 0.25, rating: 0.2, seller: 0.1, recency: 0.05, stock: 0.1 } as const
+
+export type Factor = keyof typeof WEIGHTS
+export type Factors = Readonly<Record<Factor, number>>
+
+const DAY_MS = 24 * 3_600_000
+/** The recency of a product falls to 1/e in this time. */
+export const RECENCY_MS = 90 * DAY_MS
+/** Recencies in the index are relative to this time, so that time passes without a change of the index. */
+const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
+const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
+
+/** A text score at which the text factor is one half. Tuned on judgments: npm run bench:search-quality */
+export const TEXT_HALF = 10
+
+type Rated = Pick<CatalogDocument, 'rating_sum' | 'rating_count' | 'seller_rating' | 'in_stock'>
+
+export function ratingFactorOf({ rating_sum, rating_count }: Pick<Rated, 'rating_sum' | 'rating_count'>): number {
+  return ratingFactor(meanWithPrior(rating_sum, rating_count))
+}
+
+export function sellerFactorOf(sellerRating: number | null): number {
+  return ratingFactor(sellerRating ?? PRIOR_MEAN)
+}
+
+export function stockFactorOf(status: CatalogStockStatus): number {
+  return STOCK_FACTORS[status]
+}
+
+/** Returns the weighted sum of the factors that depend on nothing but the document. */
+export function qualityOf(document: Rated): number {
+  return (
+    WEIGHTS.rating * ratingFactorOf(document) +
+    WEIGHTS.seller * sellerFactorOf(document.seller_rating) +
+    WEIGHTS.stock * stockFactorOf(document.in_stock)
+  )
+}
+
+/** Returns e^((created_at - RECENCY_EPOCH) / 90 days). Its product with `recencyScale` is the recency. */
+export function storedRecency(createdAt: number): number {
+  return Math.exp((createdAt - RECENCY_EPOCH) / RECENCY_MS)
+}
+
+export function recencyScale(now: number): number {
+  return Math.exp((RECENCY_EPOCH - now) / RECENCY_MS)
+}
+
+/** Returns log2(1 + units) relative to the same of the 99th percentile, at most 1. */
+export function salesFactorOf(salesLog: number | null, percentileLog: number | null, now: number): number {
+  const most = Math.log2(1 + salesAt(percentileLog, now))
+  return most > 0 ? Math.min(1, Math.log2(1 + salesAt(salesLog, now)) / most) : 0
+}
+
+export function textFactorOf(score: number): number {
+  return score / (score + TEXT_HALF)
+}

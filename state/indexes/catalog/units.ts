@@ -1,0 +1,44 @@
+/** Units of measure as people write them, by the one spelling that the index knows. */
+const SPELLINGS = {
+  in: ['in', 'inch', 'inches', 'ins'],
+  ft: ['ft', 'foot', 'feet'],
+  sqft: ['sqft'],
+  cuft: ['cuft'],
+  sqin: ['sqin'],
+  cuin: ['cuin'],
+  yd: ['yd', 'yds', 'yard', 'yards'],
+  mm: ['mm'],
+  cm: ['cm'],
+  gal: ['gal', 'gals', 'gallon', 'gallons'],
+  qt: ['qt', 'qts', 'quart', 'quarts'],
+  oz: ['oz', 'ounce', 'ounces'],
+  lb: ['lb', 'lbs', 'pound', 'pounds'],
+  kg: ['kg', 'kgs', 'kilogram', 'kilograms'],
+  ml: ['ml'],
+  volt: ['v', 'volt', 'volts'],
+  watt: ['w', 'watt', 'watts'],
+  amp: ['amp', 'amps', 'ampere', 'amperes'],
+  hp: ['hp'],
+  btu: ['btu', 'btus'],
+  gauge: ['ga', 'gauge'],
+  cc: ['cc'],
+  pack: ['pk', 'pack', 'packs'],
+  piece: ['pc', 'pcs', 'piece', 'pieces'],
+  k: ['k'],
+  degree: ['degree', 'degrees'],
+  ton: ['ton', 'tons'],
+  cfm: ['cfm'],
+  mph: ['mph'],
+  psi: ['psi'],
+  gb: ['gb'],
+  tb: ['tb'],
+} as const
+
+const UNITS: ReadonlyMap<string, string> = new Map(
+  Object.entries(SPELLINGS).flatMap(([unit, spellings]) => spellings.map((spelling) => [spelling, unit] as const)),
+)
+
+/** Returns the spelling of a unit that the index knows; undefined for a word that is no unit. */
+export function unitOf(word: string): string | undefined {
+  return UNITS.get(word)
+}

@@ -1,0 +1,93 @@
+import { unitOf } from './units.ts'
+
+/**
+ * A word of a title or a query as the index knows it.
+ * - `word`: letters, or letters and digits.
+ * - `number`: an integer, decimal or fraction, such as `3-1/2`.
+ * - `measure`: a number together with its unit, such as `3-1/2in`. It follows the number itself.
+ * - `function`: a word such as "with", which says little about a product.
+ */
+export interface Word {
+  readonly text: string
+  readonly kind: 'word' | 'number' | 'measure' | 'function'
+}
+
+const FUNCTION_WORDS = new Set('a an and at by for from in is of on or per the to w with x'.split(' '))
+const FRACTIONS: ReadonlyMap<string, string> = new Map([
+  ['half', '1/2'],
+  ['quarter', '1/4'],
+])
+
+/** A lower-case letter before a capitalised part, as in DeckOver. The index stores the whole word. */
+const TOKEN = /\d+(?:\.\d+)?-\d+\/\d+|\d+\/\d+|\.\d+|[\p{L}\p{N}]+(?:\.\d+)?/gu
+const NUMBER = /^(?:\d+(?:\.\d+)?(?:-\d+\/\d+)?|\d+\/\d+)$/
+const NUMBER_WITH_UNIT = /^(\d+(?:\.\d+)?)(\p{L}+)$/u
+const SURFACE_OR_VOLUME = /\b(sq|square|cu|cubic)\.?\s*(ft|feet|foot|in|inch|inches)\b\.?/g
+
+/**
+ * Splits text into words. Titles and queries go through this same function, so that `1/2"`, `1/2 in.` and `half inch`
+ * are the same words. The result contains letters, digits and `/ . -` only, whatever the text contains.
+ */
+export function wordsOf(text: string): Word[] {
+  const tokens = tokensOf(text)
+  const words: Word[] = []
+  for (let at = 0; at < tokens.length; at++) {
+    const unit = at + 1 < tokens.length ? unitOf(tokens[at + 1]) : undefined
+    const token = unit === 'in' ? (FRACTIONS.get(tokens[at]) ?? tokens[at]) : tokens[at]
+    if (!NUMBER.test(token)) {
+      words.push({ text: spelled(token), kind: FUNCTION_WORDS.has(token) ? 'function' : 'word' })
+      continue
+    }
+    words.push({ text: token, kind: 'number' })
+    if (unit === undefined) continue
+    words.push({ text: token + unit, kind: 'measure' })
+    at++
+  }
+  return words
+}
+
+/** A unit without a number is spelled like one with a number. Single letters are more often something else. */
+function spelled(token: string): string {
+  return token.length === 1 ? token : (unitOf(token) ?? token)
+}
+
+function tokensOf(text: string): string[] {
+  return [...tidied(text).matchAll(TOKEN)].flatMap(([token]) => {
+    if (token.startsWith('.')) return [`0${token}`]
+    const measure = NUMBER_WITH_UNIT.exec(token)
+    return measure !== null && unitOf(measure[2]) !== undefined ? [measure[1], measure[2]] : [token]
+  })
+}
+
+/** Removes what only writes the same thing in another way: case, accents, separators of thousands, signs of units. */
+function tidied(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replaceAll('⁄', '/')
+    .toLowerCase()
+    .replace(/(\p{L})['’]s\b/gu, '$1s')
+    .replace(/(\d),(?=\d{3}\b)/g, '$1')
+    .replace(
+      SURFACE_OR_VOLUME,
+      (_, kind: string, unit: string) => (kind.startsWith('s') ? 'sq' : 'cu') + (unit.startsWith('f') ? 'ft' : 'in'),
+    )
+    .replace(/(\d)\s+(?=\d+\/\d)/g, '$1-')
+    .replace(/(\d)\s*(?:["”″]|'')/g, '$1 in ')
+    .replace(/(\d)\s*['’′](?!\p{L})/gu, '$1 ft ')
+    .replace(/(\d\s*(?:in|ft|cm|mm)?\.?)\s*[x*×]\s*(?=\d|\.\d)/g, '$1 x ')
+}
+
+/** Words after which a title tells what belongs to the product rather than what it is. */
+const END_OF_NAME = /\s(?:with|without|in|for|by|from|-|–|—)\s|,/i
+const IN_BRACKETS = /\([^)]*\)/g
+/** In English the noun that names a product is the last of its name; the words before it narrow it down. */
+const HEAD_WORDS = 3
+
+/** Returns the words at the end of a product's name, which say what it is. */
+export function headOf(title: string): Word[] {
+  const [name] = title.replace(IN_BRACKETS, ' ').split(END_OF_NAME, 1)
+  return wordsOf(name)
+    .filter(({ kind }) => kind === 'word' || kind === 'function')
+    .slice(-HEAD_WORDS)
+}

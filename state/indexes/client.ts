@@ -1,0 +1,106 @@
+import { TargetUnavailableError } from '../unavailable.ts'
+
+/** One request to the search server. */
+export interface SearchCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Path and query, beginning with a slash. Names and ids in it must be encoded (`pathPart`). */
+  readonly path: string
+  /** Sent as JSON, or as it is if it is text, which must then be lines of JSON. */
+  readonly body?: object | string
+  /** Default 10 s. */
+  readonly timeoutMs?: number
+  /** Greatest size of the answer. Default 32 MiB. */
+  readonly maxBytes?: number
+  readonly signal?: AbortSignal
+}
+
+export interface SearchAnswer {
+  /** 2xx, or 400 to 499 except 429. */
+  readonly status: number
+  /** The parsed body. Its form is that of the called endpoint. */
+  // biome-ignore lint/suspicious/noExplicitAny: the callers know the form of their endpoint's answer
+  readonly body: any
+}
+
+/** Calls a search server over HTTP. */
+export interface SearchClient {
+  /** @throws TargetUnavailableError when the server cannot be reached, is overloaded or fails; a retry may help */
+  call(call: SearchCall): Promise<SearchAnswer>
+}
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+const TIMEOUT_MS = 10_000
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024
+const TOO_MANY_REQUESTS = 429
+const FIRST_SERVER_ERROR = 500
+/** How much of an error's text reaches the log. */
+const REASON_CHARACTERS = 300
+
+/**
+ * @param url address of the server, which may contain a user and a password
+ * @param fetching replaced by tests
+ */
+export function searchClient(url: string, fetching: Fetch = fetch): SearchClient {
+  const { origin, pathname, username, password } = new URL(url)
+  const base = `${origin}${pathname.replace(/\/$/, '')}`
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  const authorization = username === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
+
+  function headersFor(body: SearchCall['body']): Record<string, string> {
+    return {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(body === undefined ? {} : { 'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json' }),
+    }
+  }
+
+  async function send({ method, path, body, timeoutMs = TIMEOUT_MS, maxBytes = MAX_ANSWER_BYTES, signal }: SearchCall) {
+    const limit = AbortSignal.timeout(timeoutMs)
+    const response = await fetching(base + path, {
+      method,
+      headers: headersFor(body),
+      body: typeof body === 'object' ? JSON.stringify(body) : body,
+      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+      redirect: 'error',
+    })
+    return { status: response.status, text: await textOf(response, maxBytes) }
+  }
+
+  async function call(request: SearchCall): Promise<SearchAnswer> {
+    const what = `${request.method} ${request.path.replace(/\?.*/, '')}`
+    const { status, text } = await send(request).catch((error: Error) => {
+      const { cause } = error as { cause?: { message?: string } }
+      throw new TargetUnavailableError(`the search server did not answer ${what}: ${cause?.message ?? error.message}`, { cause: error })
+    })
+    if (status === TOO_MANY_REQUESTS || status >= FIRST_SERVER_ERROR) {
+      throw new TargetUnavailableError(`the search server answered ${what} with ${status}: ${text.slice(0, REASON_CHARACTERS)}`)
+    }
+    return { status, body: parsed(text) }
+  }
+
+  return { call }
+}
+
+/** Encodes a name or an id for a path. */
+export function pathPart(text: string): string {
+  return encodeURIComponent(text)
+}
+
+async function textOf(response: Response, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    return { error: { type: 'not_json', reason: text.slice(0, REASON_CHARACTERS) } }
+  }
+}

@@ -1,0 +1,203 @@
+import { TargetUnavailableError } from '../unavailable.ts'
+import { NOT_FOUND, OK, requireSuccess } from './answers.ts'
+import { pathPart, type SearchClient } from './client.ts'
+import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './search-index.ts'
+
+/** What a concrete index says about itself. */
+export interface IndexOrigin {
+  /** `definitionOf` the index. */
+  readonly definition: string
+  /** Id of the topic that it is filled from. A topic that was deleted and created again has another id. */
+  readonly topicId: string
+  /** The request that it was built for; undefined if nobody asked for it. */
+  readonly requestId?: string
+}
+
+export interface ConcreteIndex extends IndexOrigin {
+  readonly name: string
+  /** True if the alias belongs to it, so that it is searched. */
+  readonly isCurrent: boolean
+  /** The tokens of the process that fills it; empty when it is complete. */
+  readonly builders: readonly string[]
+}
+
+/**
+ * The concrete indexes of one `Index`. While one is filled, an alias with a random token belongs to it. Only the holder
+ * of the token can write to it and give it the index's name: a process that was replaced without noticing fails at the
+ * server, because its alias no longer exists.
+ */
+export interface IndexFamily {
+  /** @throws TargetUnavailableError, as all methods, when a retry may help */
+  list(): Promise<ConcreteIndex[]>
+  /** Returns the index that is searched; undefined when there is none. */
+  current(): Promise<ConcreteIndex | undefined>
+  /** Creates an empty index that only the holder of the token can write. @param now epoch ms, for its number */
+  create(origin: IndexOrigin, token: string, now: number): Promise<string>
+  /** Takes an unfinished index over from the holders of its tokens. @returns false if it has changed meanwhile */
+  takeOver(index: ConcreteIndex, token: string): Promise<boolean>
+  /**
+   * Gives a complete index the name of the former one, in one step. The former one remains for searches that have
+   * begun, but sinks can no longer write to it.
+   * @returns false if another process holds the token, or if either index has changed meanwhile
+   */
+  publish(index: string, token: string, former: string | undefined): Promise<boolean>
+  remove(index: string): Promise<void>
+  /**
+   * Lets the server try shards again that it has given up, for example because the disk was full. It would not do so by
+   * itself.
+   */
+  retryFailedShards(): Promise<void>
+}
+
+/** Returns the address of a searched index for sinks. It is an alias that moves together with the index's name. */
+export function sinkAlias(index: string): string {
+  return `${index}.sink`
+}
+
+/** Returns the address of an index for the holder of a token. */
+export function builderAlias(index: string, token: string): string {
+  return `${index}${BUILDER}${token}`
+}
+
+const BUILDER = '.builder.'
+/** The parts of an index's description that are read. */
+const FACTS = 'filter_path=*.aliases,*.mappings._meta'
+const CREATE_TIMEOUT_MS = 60_000
+
+/** How an index is spread over the machines of a cluster. It does not belong to the index's form. */
+export interface IndexLayout {
+  readonly shards: number
+  readonly replicas: number
+}
+
+const ONE_SERVER: IndexLayout = { shards: 1, replicas: 0 }
+
+export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layout: IndexLayout = ONE_SERVER): IndexFamily {
+  const { name } = index
+
+  function concrete([concreteName, { aliases = {}, mappings = {} }]: [string, IndexBody]): ConcreteIndex {
+    const { definition = '', topic_id: topicId = '', request_id: requestId } = mappings._meta ?? {}
+    const prefix = concreteName + BUILDER
+    const tokens = Object.keys(aliases).filter((alias) => alias.startsWith(prefix))
+    const builders = tokens.map((alias) => alias.slice(prefix.length))
+    return { name: concreteName, definition, topicId, requestId, isCurrent: name in aliases, builders }
+  }
+
+  async function list(): Promise<ConcreteIndex[]> {
+    const answer = await client.call({ method: 'GET', path: `/${pathPart(name)}-*?expand_wildcards=all&${FACTS}` })
+    requireSuccess(answer, `listing the indexes of ${name}`)
+    const isOwn = new RegExp(`^${RegExp.escape(name)}-\\d+$`)
+    return Object.entries(answer.body as Record<string, IndexBody>)
+      .filter(([each]) => isOwn.test(each))
+      .map(concrete)
+      .sort((a, b) => numberOf(a.name) - numberOf(b.name))
+  }
+
+  async function current(): Promise<ConcreteIndex | undefined> {
+    const answer = await client.call({ method: 'GET', path: `/${pathPart(name)}?${FACTS}` })
+    if (answer.status === NOT_FOUND) return undefined
+    requireSuccess(answer, `reading index ${name}`)
+    const found = Object.entries(answer.body as Record<string, IndexBody>).map(concrete)
+    return found.length === 1 ? found[0] : undefined
+  }
+
+  async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
+    const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
+    // A number that was never used before: after a loss of everything, a counter would begin again, and a sink that has
+    // not noticed would write to an index of the same name.
+    const created = `${name}-${Math.max(now, greatest + 1)}`
+    const answer = await client.call({
+      method: 'PUT',
+      path: `/${pathPart(created)}`,
+      timeoutMs: CREATE_TIMEOUT_MS,
+      body: {
+        // Documents are searched only when the index is complete, so nothing has to be made searchable before.
+        settings: {
+          index: { ...index.settings, number_of_shards: layout.shards, number_of_replicas: layout.replicas, refresh_interval: '-1' },
+        },
+        mappings: {
+          ...index.mappings,
+          dynamic: 'strict',
+          _meta: { definition: origin.definition, topic_id: origin.topicId, request_id: origin.requestId },
+          properties: { ...index.mappings.properties, [POSITION_FIELD]: { type: 'object', enabled: false } },
+        },
+        aliases: { [builderAlias(created, token)]: {} },
+      },
+    })
+    requireSuccess(answer, `creating index ${created}`)
+    return created
+  }
+
+  async function change(actions: readonly object[]): Promise<boolean> {
+    const { status, body } = await client.call({ method: 'POST', path: '/_aliases', body: { actions } })
+    if (status === NOT_FOUND) return false
+    requireSuccess({ status, body }, `changing the aliases of ${name}`)
+    return status === OK
+  }
+
+  const addition = (of: string, alias: string) => ({ add: { index: of, alias } })
+  /** Without its alias, the whole change fails. */
+  const removal = (of: string, alias: string) => ({ remove: { index: of, alias, must_exist: true } })
+
+  async function publish(complete: string, token: string, former: string | undefined): Promise<boolean> {
+    await becomeSearchable(complete)
+    return change([
+      removal(complete, builderAlias(complete, token)),
+      ...(former === undefined ? [] : [removal(former, name), removal(former, sinkAlias(former))]),
+      addition(complete, name),
+      addition(complete, sinkAlias(complete)),
+    ])
+  }
+
+  async function becomeSearchable(complete: string): Promise<void> {
+    const interval = index.settings.refresh_interval ?? null
+    const settings = { method: 'PUT', path: `/${pathPart(complete)}/_settings`, body: { index: { refresh_interval: interval } } } as const
+    const refresh = { method: 'POST', path: `/${pathPart(complete)}/_refresh`, timeoutMs: CREATE_TIMEOUT_MS } as const
+    for (const step of [settings, refresh]) {
+      const answer = await client.call(step)
+      // An index that is gone is noticed by the change of the aliases.
+      if (answer.status === NOT_FOUND) continue
+      requireSuccess(answer, `making ${complete} searchable`)
+      requireAllShards(answer.body._shards, complete)
+    }
+  }
+
+  return {
+    list,
+    current,
+    create,
+    takeOver: ({ name: of, builders }, token) =>
+      change([...builders.map((former) => removal(of, builderAlias(of, former))), addition(of, builderAlias(of, token))]),
+    publish,
+    async retryFailedShards() {
+      const health = await client.call({ method: 'GET', path: '/_cluster/health?filter_path=status&timeout=0s' })
+      if (health.body.status !== 'red') return
+      const answer = await client.call({ method: 'POST', path: '/_cluster/reroute?retry_failed=true&metric=none' })
+      requireSuccess(answer, 'trying failed shards again')
+    },
+    async remove(of) {
+      const answer = await client.call({ method: 'DELETE', path: `/${pathPart(of)}` })
+      if (answer.status !== NOT_FOUND) requireSuccess(answer, `deleting index ${of}`)
+    },
+  }
+}
+
+/** A shard that could not be refreshed, for example on a full disk, would hide its documents from searches. */
+function requireAllShards(shards: { readonly successful: number; readonly failed: number } | undefined, index: string): void {
+  if (shards === undefined || (shards.failed === 0 && shards.successful > 0)) return
+  throw new TargetUnavailableError(`not every shard of ${index} could be made searchable`)
+}
+
+/** Returns true if the index has the form that this version of the program writes and searches. */
+export function hasForm(found: IndexOrigin, index: IndexForm): boolean {
+  return found.definition === definitionOf(index)
+}
+
+function numberOf(concreteName: string): number {
+  return Number(/\d+$/.exec(concreteName)?.[0])
+}
+
+interface IndexBody {
+  readonly aliases?: Readonly<Record<string, unknown>>
+  readonly mappings?: { readonly _meta?: { readonly definition?: string; readonly topic_id?: string; readonly request_id?: string } }
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * An index of a search server, filled from one topic. Its name is that of an alias, which belongs to one concrete index
+ * (`<name>-<number>`) at a time, and only to one that is complete.
+ *
+ * Each concrete index also holds one small document per partition of the topic, with its position. Queries must
+ * therefore filter by a field that every document has.
+ */
+export interface Index<K, V> {
+  readonly name: string
+  /** `settings.index` of the concrete index, such as analyzers, shards and replicas. */
+  readonly settings: Readonly<Record<string, unknown>>
+  /** `mappings` of the concrete index. Fields that are not among `properties` are refused. */
+  readonly mappings: IndexMappings
+  /**
+   * Increase it when `documentOf` returns something else for the same record. As after a change of settings or
+   * mappings, the index is then filled anew, while the old one is searched.
+   */
+  readonly version: number
+  /** Returns the document of a record, as JSON; null if the index should hold none. */
+  documentOf(key: K, value: V): object | null
+}
+
+export interface IndexMappings {
+  readonly properties: Readonly<Record<string, unknown>>
+  readonly _source?: { readonly excludes: readonly string[] }
+}
+
+/** The form of an index's documents. */
+export type IndexForm = Pick<Index<never, never>, 'settings' | 'mappings' | 'version'>
+
+/** The field with a position. Its content is stored and not indexed. */
+export const POSITION_FIELD = 'sink_position'
+
+const HASH_CHARACTERS = 16
+
+/** Identifies the form of an index's documents. */
+export function definitionOf({ settings, mappings, version }: IndexForm): string {
+  return createHash('sha256').update(JSON.stringify({ settings, mappings, version })).digest('hex').slice(0, HASH_CHARACTERS)
+}

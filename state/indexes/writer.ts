@@ -1,0 +1,176 @@
+import { TargetUnavailableError } from '../unavailable.ts'
+import { CONFLICT, NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
+import { pathPart, type SearchClient } from './client.ts'
+import { POSITION_FIELD } from './search-index.ts'
+
+/** A change of one document. */
+export interface DocumentChange {
+  readonly id: string
+  /** A change with a lower version than the document's is ignored. */
+  readonly version: number
+  /** The document as JSON text; null deletes it. */
+  readonly source: string | null
+}
+
+/** A document that the index does not accept, whenever it is sent. */
+export interface RefusedDocument {
+  /** Its place in the changes. */
+  readonly at: number
+  readonly reason: string
+}
+
+export interface Position {
+  readonly topicId: string
+  /** Offset of the next record that the index lacks. */
+  readonly next: number
+  /** Identifies the state of the stored position, for the next `putPosition`. */
+  readonly stamp: PositionStamp
+}
+
+export interface PositionStamp {
+  readonly seqNo: number
+  readonly primaryTerm: number
+}
+
+/** The index, or the alias of the process that fills it, is gone. */
+export const INDEX_GONE = Symbol('index gone')
+/** Another process has written the position since. */
+export const POSITION_MOVED = Symbol('position moved')
+
+/** Writes to one concrete index. */
+export interface IndexWriter {
+  /**
+   * Applies the changes in bulks of at most 1,000 documents and 5 MiB. It may be repeated.
+   * @returns the documents that are refused for good
+   * @throws TargetUnavailableError when a retry may help
+   */
+  write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE>
+  /** @returns undefined when the index holds nothing of the partition */
+  position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
+  /**
+   * Stores the position, provided that nobody has changed it since `stamp` (undefined: since there was none).
+   * @throws TargetUnavailableError when it is unknown whether it was stored
+   */
+  putPosition(
+    place: PartitionPosition,
+    stamp: PositionStamp | undefined,
+  ): Promise<PositionStamp | typeof POSITION_MOVED | typeof INDEX_GONE>
+}
+
+export interface PartitionPosition {
+  readonly topic: string
+  readonly partition: number
+  readonly topicId: string
+  readonly next: number
+}
+
+const MAX_BULK_DOCUMENTS = 1_000
+const MAX_BULK_BYTES = 5 * 1024 * 1024
+const BULK_TIMEOUT_MS = 60_000
+/** How long the server itself waits for a shard that is not there. */
+const SHARD_WAIT = '2s'
+const CONTENT_TOO_LARGE = 413
+const TOO_MANY_REQUESTS = 429
+const FORBIDDEN = 403
+const FIRST_ERROR = 300
+const FIRST_SERVER_ERROR = 500
+
+/** @param address an alias of one concrete index: `sinkAlias` or `builderAlias` */
+export function indexWriter(address: string, client: SearchClient): IndexWriter {
+  const path = `/${pathPart(address)}`
+  // Without it, a write to an alias that is gone would create an index of its name where the server allows that.
+  const options = `timeout=${SHARD_WAIT}&require_alias=true`
+
+  async function write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE> {
+    const refused: RefusedDocument[] = []
+    for (let from = 0; from < changes.length; ) {
+      const to = endOfBulk(changes, from)
+      const found = await bulk(changes.slice(from, to))
+      if (found === INDEX_GONE) return INDEX_GONE
+      refused.push(...found.map(({ at, reason }) => ({ at: from + at, reason })))
+      from = to
+    }
+    return refused
+  }
+
+  async function bulk(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE> {
+    const filter = 'errors,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason'
+    const answer = await client.call({
+      method: 'POST',
+      path: `${path}/_bulk?${options}&filter_path=${filter}`,
+      body: changes.map(linesOf).join(''),
+      timeoutMs: BULK_TIMEOUT_MS,
+    })
+    if (answer.status === NOT_FOUND) return INDEX_GONE
+    if (answer.status === CONTENT_TOO_LARGE && changes.length === 1) return [{ at: 0, reason: 'the document is too large' }]
+    requireSuccess(answer, `writing to ${address}`)
+    const { errors, items } = answer.body as { errors: boolean; items: readonly Record<string, BulkItem>[] }
+    return errors ? refusalsOf(items.map((item) => Object.values(item)[0])) : []
+  }
+
+  function refusalsOf(items: readonly BulkItem[]): RefusedDocument[] | typeof INDEX_GONE {
+    const refused: RefusedDocument[] = []
+    for (const [at, { status, error }] of items.entries()) {
+      if (status < FIRST_ERROR || status === CONFLICT) continue
+      if (status === NOT_FOUND && error === undefined) continue // A deletion of what is not there.
+      if (status === NOT_FOUND) return INDEX_GONE
+      if (status === TOO_MANY_REQUESTS || status === FORBIDDEN || status >= FIRST_SERVER_ERROR) {
+        // Forbidden is an index that the server has made read-only, because its disk is nearly full.
+        throw new TargetUnavailableError(`the search server refused a document for now (${status}): ${reasonOf(error)}`)
+      }
+      refused.push({ at, reason: reasonOf(error) })
+    }
+    return refused
+  }
+
+  async function position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE> {
+    const answer = await client.call({ method: 'GET', path: `${path}/_doc/${pathPart(positionId(topic, partition))}` })
+    if (answer.status === NOT_FOUND) return answer.body.found === false ? undefined : INDEX_GONE
+    requireSuccess(answer, `reading a position of ${address}`)
+    const { _source: source, _seq_no: seqNo, _primary_term: primaryTerm } = answer.body
+    const { topic_id: topicId, next } = source[POSITION_FIELD]
+    return { topicId, next, stamp: { seqNo, primaryTerm } }
+  }
+
+  async function putPosition(place: PartitionPosition, stamp: PositionStamp | undefined) {
+    const condition = stamp === undefined ? 'op_type=create' : `if_seq_no=${stamp.seqNo}&if_primary_term=${stamp.primaryTerm}`
+    const { topic, partition, topicId, next } = place
+    const answer = await client.call({
+      method: 'PUT',
+      path: `${path}/_doc/${pathPart(positionId(topic, partition))}?${options}&${condition}`,
+      body: { [POSITION_FIELD]: { topic_id: topicId, next } },
+    })
+    if (answer.status === CONFLICT) return POSITION_MOVED
+    if (answer.status === NOT_FOUND) return INDEX_GONE
+    if (answer.status === FORBIDDEN) throw new TargetUnavailableError(`index ${address} is read-only: ${reasonOf(answer.body.error)}`)
+    requireSuccess(answer, `storing a position of ${address}`)
+    return { seqNo: answer.body._seq_no as number, primaryTerm: answer.body._primary_term as number }
+  }
+
+  return { write, position, putPosition }
+}
+
+function endOfBulk(changes: readonly DocumentChange[], from: number): number {
+  let bytes = 0
+  let to = from
+  while (to < changes.length && to - from < MAX_BULK_DOCUMENTS) {
+    bytes += Buffer.byteLength(changes[to].source ?? '')
+    if (to > from && bytes > MAX_BULK_BYTES) break
+    to++
+  }
+  return to
+}
+
+function linesOf({ id, version, source }: DocumentChange): string {
+  const action = JSON.stringify({ [source === null ? 'delete' : 'index']: { _id: id, version, version_type: 'external_gte' } })
+  return source === null ? `${action}\n` : `${action}\n${source}\n`
+}
+
+function positionId(topic: string, partition: number): string {
+  return `position:${topic}:${partition}`
+}
+
+interface BulkItem {
+  readonly status: number
+  readonly error?: unknown
+}

@@ -1,0 +1,64 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { sweepImages } from '../../../../pipelines/catalog/images/sweep.ts'
+import { IMAGE_FORMS } from '../../../../schemas/catalog/products/image-forms.ts'
+import { connectImages } from '../../../../state/blobs/images.ts'
+import { referencedImages } from '../../../../state/views/catalog/catalog-images.ts'
+
+const HOUR = 3_600_000
+
+async function opened() {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-swept-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
+
+  /** Stores an image with all its forms. */
+  async function keep(text: string): Promise<string> {
+    const draft = store.originals.draft()
+    await draft.write(Buffer.from(text))
+    const { hash } = await store.originals.keep(draft)
+    for (const form of IMAGE_FORMS) await store.smaller.put(hash, form, Buffer.from(`${text} ${form}`))
+    return hash
+  }
+
+  function sweep(referenced: (hashes: readonly string[]) => Promise<ReadonlySet<string>>, before: number) {
+    return sweepImages(store, { referenced, before, signal: new AbortController().signal })
+  }
+
+  async function formsOf(hash: string): Promise<number> {
+    const forms = await Promise.all(IMAGE_FORMS.map((form) => store.smaller.get(hash, form)))
+    return forms.filter((form) => form !== undefined).length
+  }
+
+  return { folder, store, keep, sweep, formsOf }
+}
+
+test('images that no product has go with their forms, and the others stay', async () => {
+  const { folder, store, keep, sweep, formsOf } = await opened()
+  const [wanted, orphan] = [await keep('wanted'), await keep('orphan')]
+  const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => hash === wanted))
+  expect(await sweep(referenced, Date.now() - HOUR)).toMatchObject({ seen: 2, removed: 0 })
+  expect(await formsOf(orphan)).toBe(IMAGE_FORMS.length)
+  expect(await sweep(referenced, Date.now() + HOUR)).toMatchObject({ seen: 2, removed: 1 })
+  expect(await store.originals.open(wanted)).toBeDefined()
+  expect(await formsOf(wanted)).toBe(IMAGE_FORMS.length)
+  expect(await formsOf(orphan)).toBe(0)
+  expect(readdirSync(join(folder, 'originals'), { recursive: true }).filter((name) => String(name).endsWith('.zst'))).toHaveLength(1)
+})
+
+test('nothing is removed while the references are unknown', async () => {
+  const { keep, sweep, formsOf } = await opened()
+  const hash = await keep('perhaps wanted')
+  const reader = { exists: async () => 0 }
+  await expect(sweep((hashes) => referencedImages(reader, 2, hashes), Date.now() + HOUR)).rejects.toThrow('have not caught up')
+  expect(await formsOf(hash)).toBe(IMAGE_FORMS.length)
+})
+
+test('an image counts as wanted if a product of any partition has it', async () => {
+  const keys = new Set(['{catalog-images:0}:caught-up', '{catalog-images:1}:caught-up', '{catalog-images:1}:image:b'])
+  const reader = { exists: async (key: string) => Number(keys.has(key)) }
+  expect(await referencedImages(reader, 2, ['a', 'b'])).toEqual(new Set(['b']))
+})

@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest'
+import { inventory } from '../../../../pipelines/catalog/inventory/topology.ts'
+import { type CommitFault, DriverCrash, decisionDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
+import { inventoryFlow } from '../../../../schemas/catalog/inventory/flow.ts'
+import { inventoryChanged, reservationOutcomes } from '../../../../schemas/catalog/inventory/topics.ts'
+import type { CartEnd, InventoryAction, InventoryCommand } from '../../../../schemas/catalog/types.ts'
+
+const PRODUCT = '7'
+const VARIANT = 7 * 256 + 1
+const EAST = 'east'
+const HELD_MS = 5_000
+const PART_MS = HELD_MS + 60_000
+const CART = 'c-1'
+
+function world() {
+  const decider = decisionDriver(inventory, inventoryFlow)
+  const { driver } = decider
+  const ask = (action: InventoryAction, quantity: number, more: Partial<InventoryCommand> = {}, id?: string) =>
+    decider.ask(PRODUCT, commandOf(action, quantity, more), id === undefined ? {} : { id })
+  return {
+    ...decider,
+    ask,
+    row: () => decider.view(`${VARIANT}:${EAST}`),
+    moved: () => driver.read(inventoryChanged).map(({ value }) => [value?.kind, value?.quantity, value?.available, value?.reserved]),
+    endCart(outcome: CartEnd, ends_at = driver.now): void {
+      driver.pipe(reservationOutcomes, PRODUCT, { reservation_id: CART, product_id: 7, outcome, ends_at, lines: [], at: driver.now })
+    },
+  }
+}
+
+function commandOf(action: InventoryAction, quantity: number, more: Partial<InventoryCommand> = {}): InventoryCommand {
+  const lines = [{ variant_id: VARIANT, warehouse_id: EAST, quantity, offer: 'FOR_SALE' as const }]
+  return { action, lines, version: null, reservation_id: null, held_ms: HELD_MS, ...more }
+}
+
+test('the row that clients read, the answer and the movement of a decision agree', () => {
+  const { ask, row, moved, driver } = world()
+  ask('RECEIVE', 10)
+  const answer = ask('RESERVE', 3, {}, 'first')
+  const ends_at = driver.now + HELD_MS
+  expect(answer).toMatchObject({ outcome: 'done', reservations: [{ reservation_id: 'r-first', quantity: 3, ends_at }] })
+  expect(row()).toMatchObject({ available: 7, reserved: 3, version: 2 })
+  expect(answer).toMatchObject({ row: { available: 7, reserved: 3, version: 2 } })
+  expect(moved()).toEqual([
+    ['RECEIVE', 10, 10, 0],
+    ['RESERVE', 3, 7, 3],
+  ])
+})
+
+test('a reservation expires once, a second after its end, and a deduction in time counts although it is decided later', () => {
+  const { ask, moved, driver } = world()
+  ask('RECEIVE', 2)
+  ask('RESERVE', 1, {}, 'first')
+  ask('RESERVE', 1, {}, 'second')
+  moved()
+  const end = driver.now + HELD_MS
+  driver.advanceWallClock(HELD_MS)
+  expect(ask('DEDUCT', 1, { reservation_id: 'r-first' })).toMatchObject({ outcome: 'done' })
+  driver.advanceWallClock(900)
+  expect(moved()).toEqual([['DEDUCT', 1, 0, 1]])
+  expect(ask('DEDUCT', 1, { reservation_id: 'r-second' })).toMatchObject({ outcome: 'reservation_ended' })
+  expect(ask('RELEASE', 1)).toMatchObject({ outcome: 'reservation_ended' })
+  driver.advanceWallClock(2_000)
+  expect(moved()).toEqual([['EXPIRE', 1, 1, 0]])
+  expect(driver.now).toBe(end + 2_900)
+  driver.advanceWallClock(60_000)
+  expect(moved()).toEqual([])
+})
+
+test('a command counts with the time at which the broker took it', () => {
+  const { ask, result, driver } = world()
+  ask('RECEIVE', 1)
+  ask('RESERVE', 1, {}, 'first')
+  const sentAt = driver.now + HELD_MS
+  driver.advanceWallClock(HELD_MS + 500)
+  const late = result(PRODUCT, commandOf('DEDUCT', 1, { reservation_id: 'r-first' }), { appendedAt: sentAt })
+  expect(JSON.parse(late!.answer)).toMatchObject({ outcome: 'done' })
+})
+
+test.each([
+  ['DEDUCTED', [['DEDUCT', 2, 8, 0]]],
+  ['RELEASED', [['RELEASE', 2, 10, 0]]],
+  ['EXPIRED', [['EXPIRE', 2, 10, 0]]],
+] as const)('a cart that was %s moves its part, once', (outcome, movements) => {
+  const { ask, moved, endCart, driver } = world()
+  ask('RECEIVE', 10)
+  ask('RESERVE_PART', 2, { reservation_id: CART })
+  moved()
+  expect(ask('DEDUCT', 1, { reservation_id: CART })).toMatchObject({ outcome: 'reservation_in_cart' })
+  expect(ask('DEDUCT', 1)).toMatchObject({ outcome: 'reservation_ended' })
+  endCart(outcome)
+  expect(moved()).toEqual(movements)
+  endCart(outcome)
+  driver.advanceWallClock(2 * PART_MS)
+  expect(moved()).toEqual([])
+})
+
+test('a part without a cart ends by itself a minute later, and an extension moves that', () => {
+  const { ask, moved, endCart, driver } = world()
+  ask('RECEIVE', 10)
+  ask('RESERVE_PART', 2, { reservation_id: CART })
+  endCart('EXTENDED', driver.now + 2 * HELD_MS)
+  moved()
+  driver.advanceWallClock(HELD_MS + PART_MS)
+  expect(moved()).toEqual([])
+  driver.advanceWallClock(2_000)
+  expect(moved()).toEqual([['EXPIRE', 2, 10, 0]])
+})
+
+test('many reservations that end together expire in bounded ticks', () => {
+  const count = 1_500
+  const driver = testDriver(inventory, { commit: 'manual' })
+  const pipe = (command_id: string, body: InventoryCommand) => {
+    const envelope = { command_id, reply_to: 'driver', request_hash: '', deadline: driver.now + HELD_MS, body }
+    driver.pipe(inventoryFlow.commands, PRODUCT, envelope)
+  }
+  const expired = () => driver.read(inventoryChanged).filter(({ value }) => value?.kind === 'EXPIRE').length
+  pipe('stock', commandOf('RECEIVE', count))
+  for (let index = 0; index < count; index++) pipe(`reserve-${index}`, commandOf('RESERVE', 1))
+  driver.settle()
+  driver.advanceWallClock(HELD_MS + 1_000)
+  driver.settle()
+  expect(expired()).toBe(1_000)
+  driver.advanceWallClock(1_000)
+  driver.settle()
+  expect(expired()).toBe(500)
+})
+
+const STEPS: readonly Parameters<CommitFault>[0][] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
+
+test.each(STEPS)('a crash after the commit step %s loses and repeats nothing', (step) => {
+  const { ask, moved, endCart, driver, result, row } = world()
+  ask('RECEIVE', 10)
+  ask('RESERVE', 1, {}, 'single')
+  ask('RESERVE_PART', 2, { reservation_id: CART })
+  ask('RESERVE', 4, {}, 'expires')
+  moved()
+  const crashed = (work: () => void) => {
+    driver.crashAt(step)
+    expect(work).toThrow(DriverCrash)
+    driver.restart({ wipeState: step === 'produced' })
+    driver.settle()
+  }
+  const deduct = commandOf('DEDUCT', 1, { reservation_id: 'r-single' })
+  crashed(() => result(PRODUCT, deduct, { id: 'deduct' }))
+  expect(JSON.parse(result(PRODUCT, deduct, { id: 'deduct' })!.answer)).toMatchObject({ outcome: 'done' })
+  crashed(() => endCart('DEDUCTED'))
+  crashed(() => driver.advanceWallClock(HELD_MS + 1_000))
+  driver.advanceWallClock(HELD_MS + 2_000)
+  expect(moved()).toEqual([
+    ['DEDUCT', 1, 3, 6],
+    ['DEDUCT', 2, 3, 4],
+    ['EXPIRE', 4, 7, 0],
+  ])
+  expect(row()).toMatchObject({ available: 7, reserved: 0, version: 7 })
+})
+
+test('a cart takes its lines from the warehouses with most available, or nothing', () => {
+  const { ask, driver } = world()
+  const at = (warehouse_id: string | null, quantity: number) => ({
+    variant_id: VARIANT,
+    warehouse_id,
+    quantity,
+    offer: 'FOR_SALE' as const,
+  })
+  ask('RECEIVE', 3)
+  ask('RECEIVE', 0, { lines: [at('west', 5)] })
+  expect(ask('RESERVE_PART', 0, { reservation_id: 'c-2', lines: [at(null, 2), at('west', 4)] })).toEqual({
+    outcome: 'reserved',
+    lines: [
+      { variant_id: VARIANT, warehouse_id: 'west', quantity: 4 },
+      { variant_id: VARIANT, warehouse_id: EAST, quantity: 2 },
+    ],
+    ends_at: driver.now + PART_MS,
+  })
+  const refused = ask('RESERVE_PART', 0, { reservation_id: 'c-3', lines: [at('west', 1), at(null, 2)] })
+  expect(refused).toEqual({ outcome: 'out_of_stock', variant_id: VARIANT, warehouse_id: null, available: 1 })
+  expect(ask('RESERVE_PART', 0, { reservation_id: 'c-4', lines: [at('west', 1), at(EAST, 1)] })).toMatchObject({ outcome: 'reserved' })
+})

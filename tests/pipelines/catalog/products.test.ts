@@ -1,0 +1,275 @@
+import { expect, test } from 'vitest'
+import { products } from '../../../pipelines/catalog/products/topology.ts'
+import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { variantIdOf } from '../../../schemas/catalog/ids.ts'
+import { type ProductAnswer, productFlow } from '../../../schemas/catalog/products/flow.ts'
+import { priceChanged, productCreated, productUpdated, sellerProducts } from '../../../schemas/catalog/products/topics.ts'
+import { skuUses } from '../../../schemas/catalog/skus/topics.ts'
+import { creation, MINUTE_MS, newPrice, newStatus, offer, replacement } from './requests.ts'
+
+const ID = 42
+const FIRST = variantIdOf(ID, 1)
+
+function opened() {
+  const decisions = decisionDriver(products, productFlow)
+  const { driver } = decisions
+  return {
+    ...decisions,
+    ask: (command: Parameters<typeof decisions.ask>[1], options?: Parameters<typeof decisions.ask>[2]) =>
+      decisions.ask(String(ID), command, options),
+    create: (variants = [offer('a')], more = {}) => decisions.ask(String(ID), creation(driver.now, variants, more)),
+    prices: () => driver.read(priceChanged).map(({ value }) => value!),
+    uses: () => driver.read(skuUses).map(({ key, value }) => `${key} ${value!.is_used}`),
+  }
+}
+
+function productOf(answer: ProductAnswer) {
+  if (answer.outcome !== 'done') throw new Error(`the outcome is ${answer.outcome}`)
+  return answer.product
+}
+
+test('a new product has version and revision 1, variants with numbers, and tells everybody', () => {
+  const { create, driver, prices, uses, view } = opened()
+  const product = productOf(create([offer('a', 1_000), offer('b', 2_000, { compare_price: 2_500 })]))
+  expect(product).toMatchObject({ product_id: ID, seller_id: '7', status: 'ACTIVE', version: 1, revision: 1 })
+  expect(product.variants.map(({ variant_id, sku }) => [variant_id, sku])).toEqual([
+    [FIRST, 'a'],
+    [variantIdOf(ID, 2), 'b'],
+  ])
+  expect(view(String(ID))?.product.title).toBe('Shoe')
+  expect(driver.read(productCreated)).toMatchObject([{ key: '42', value: { actor: '7', product: { revision: 1, seller_id: 7n } } }])
+  expect(prices()).toMatchObject([
+    {
+      reason: 'LISTED',
+      changes: [
+        { old_price_cents: null, new_price_cents: 1_000 },
+        { new_price_cents: 2_000, new_compare_price: 2_500 },
+      ],
+    },
+  ])
+  expect(uses()).toEqual(['a true', 'b true'])
+  expect(driver.read(sellerProducts)).toMatchObject([{ key: '7:42', value: { price_cents: 1_000, variants: 2, revision: 1 } }])
+})
+
+test('a product_id is used once, also after its product was deleted', () => {
+  const { ask, create } = opened()
+  create()
+  expect(create()).toEqual({ outcome: 'taken' })
+  ask(newStatus('DELETED'))
+  expect(create()).toEqual({ outcome: 'taken' })
+})
+
+test('a product is not made more than five minutes after its claim, nor with a sku that is not claimed', () => {
+  const { ask, driver } = opened()
+  expect(ask(creation(driver.now - 5 * MINUTE_MS - 1))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
+  expect(ask(creation(driver.now, [offer('a'), offer('b')], { claimed_skus: ['b'] }))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
+  expect(ask(creation(driver.now - 5 * MINUTE_MS))).toMatchObject({ outcome: 'done' })
+})
+
+test('a replacement finds variants by sku, leaves out others as inactive, and finds them again', () => {
+  const { ask, create, driver, uses } = opened()
+  create([offer('a'), offer('b')])
+  uses()
+  const claim = { claimed_at: driver.now, claimed_skus: ['c'] }
+  const replaced = productOf(ask(replacement([offer('c'), offer('b', 1_100)], claim)))
+  expect(replaced).toMatchObject({ version: 2, revision: 2 })
+  expect(replaced.variants.map(({ sku, status, price_cents }) => [sku, status, price_cents])).toEqual([
+    ['a', 'INACTIVE', 1_000],
+    ['b', 'ACTIVE', 1_100],
+    ['c', 'ACTIVE', 1_000],
+  ])
+  expect(uses()).toEqual(['c true'])
+  expect(driver.read(productUpdated)).toHaveLength(1)
+  const again = productOf(ask(replacement([offer('a', 900)])))
+  expect(again.variants.map(({ variant_id, status }) => [variant_id, status])).toEqual([
+    [FIRST, 'ACTIVE'],
+    [variantIdOf(ID, 2), 'INACTIVE'],
+    [variantIdOf(ID, 3), 'INACTIVE'],
+  ])
+})
+
+test('a replacement with a new sku needs a claim', () => {
+  const { ask, create } = opened()
+  create()
+  expect(ask(replacement([offer('a'), offer('b')]))).toEqual({ outcome: 'unclaimed', skus: ['b'] })
+})
+
+test('at most 50 variants are active and 255 are ever made', () => {
+  const { ask, create, driver } = opened()
+  const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => offer(`s${from + i}`))
+  const claimed = (variants: ReturnType<typeof many>) => ({ claimed_at: driver.now, claimed_skus: variants.map(({ sku }) => sku) })
+  expect(create(many(0, 51))).toEqual({ outcome: 'too_many_variants' })
+  expect(create(many(0, 50))).toMatchObject({ outcome: 'done' })
+  for (const from of [50, 100, 150, 200]) {
+    expect(ask(replacement(many(from, 50), claimed(many(from, 50))))).toMatchObject({ outcome: 'done' })
+  }
+  expect(ask(replacement(many(250, 6), claimed(many(250, 6))))).toEqual({ outcome: 'too_many_variants' })
+  expect(ask(replacement(many(250, 5), claimed(many(250, 5))))).toMatchObject({ outcome: 'done' })
+})
+
+test('a product above 256 KiB is refused', () => {
+  const { create } = opened()
+  const attributes = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`name-${i}`, 'x'.repeat(200)]))
+  const large = (count: number) =>
+    Array.from({ length: count }, (_, i) => offer(`s${i}`, 1_000, { attributes: { ...attributes, extra: 'y'.repeat(1_100) } }))
+  expect(create(large(50)).outcome).toBe('too_large')
+  expect(create(large(40)).outcome).toBe('done')
+})
+
+test('the version that the caller expects must be the present one', () => {
+  const { ask, create } = opened()
+  create()
+  expect(ask(replacement([offer('a')], { expected_version: 2 }))).toEqual({ outcome: 'other_version', version: 1 })
+  expect(ask(replacement([offer('a')], { expected_version: 1 }))).toMatchObject({ outcome: 'done' })
+  expect(ask(newStatus('INACTIVE', { expected_version: 1 }))).toEqual({ outcome: 'other_version', version: 2 })
+})
+
+test('only the owner and administrators change a product, and others do not learn of hidden ones', () => {
+  const { ask, create } = opened()
+  create()
+  const stranger = { seller_id: 8n, actor: '8' }
+  expect(ask(newStatus('INACTIVE', stranger))).toEqual({ outcome: 'forbidden' })
+  ask(newStatus('INACTIVE'))
+  expect(ask(newStatus('ACTIVE', stranger))).toEqual({ outcome: 'not_found' })
+  expect(ask(newStatus('ACTIVE', { seller_id: null }))).toMatchObject({ outcome: 'done' })
+})
+
+test('states follow each other as documented, and each change makes a version', () => {
+  const { ask, create, driver } = opened()
+  expect(productOf(create([offer('a')], { status: 'DRAFT' })).status).toBe('DRAFT')
+  expect(ask(newStatus('INACTIVE'))).toEqual({ outcome: 'no_transition', status: 'DRAFT' })
+  expect(productOf(ask(newStatus('ACTIVE')))).toMatchObject({ status: 'ACTIVE', version: 2 })
+  expect(productOf(ask(newStatus('ACTIVE')))).toMatchObject({ version: 2, revision: 2 })
+  expect(ask(newStatus('DRAFT'))).toEqual({ outcome: 'no_transition', status: 'ACTIVE' })
+  expect(ask(replacement([offer('a')], { status: 'DRAFT' }))).toEqual({ outcome: 'no_transition', status: 'ACTIVE' })
+  expect(productOf(ask(newStatus('INACTIVE'))).version).toBe(3)
+  expect(driver.read(productUpdated).map(({ value }) => value!.product.status)).toEqual(['ACTIVE', 'INACTIVE'])
+})
+
+test('a deleted product gives its skus back and leaves views and lists', () => {
+  const { ask, create, driver, uses, view } = opened()
+  create([offer('a'), offer('b')])
+  ask(replacement([offer('a')]))
+  uses()
+  driver.read(sellerProducts)
+  expect(productOf(ask(newStatus('DELETED')))).toMatchObject({ status: 'DELETED', description: '' })
+  expect(uses()).toEqual(['a false', 'b false'])
+  expect(view(String(ID))).toBeUndefined()
+  expect(driver.read(sellerProducts)).toMatchObject([{ key: '7:42', value: null }])
+  expect(driver.read(productUpdated).at(-1)?.value).toMatchObject({ product: { status: 'DELETED' } })
+  for (const later of [newStatus('ACTIVE'), replacement([offer('a')]), newPrice(FIRST, 1_000)])
+    expect(ask(later)).toEqual({ outcome: 'not_found' })
+})
+
+test('a price changes without a new version, and the event carries the whole product', () => {
+  const { ask, create, prices } = opened()
+  create()
+  prices()
+  expect(productOf(ask(newPrice(FIRST, 1_100, { sets_compare_price: true, compare_price: 1_300 })))).toMatchObject({
+    version: 1,
+    revision: 2,
+  })
+  expect(prices()).toMatchObject([
+    {
+      reason: 'CHANGED',
+      is_forced: false,
+      product: { revision: 2, title: 'Shoe' },
+      changes: [{ variant_id: FIRST, old_price_cents: 1_000, new_price_cents: 1_100, old_compare_price: null, new_compare_price: 1_300 }],
+    },
+  ])
+  expect(ask(newPrice(variantIdOf(ID, 2), 1_000))).toEqual({ outcome: 'variant_not_found' })
+})
+
+test('a price may be half of the lowest up to one and a half times the highest that was accepted', () => {
+  const { ask, create, prices } = opened()
+  create([offer('a', 1_001)])
+  const refused = { outcome: 'price_out_of_range', variant_id: FIRST, sku: 'a', lowest_cents: 501, highest_cents: 1_501 }
+  expect(ask(newPrice(FIRST, 1_502))).toEqual(refused)
+  expect(ask(newPrice(FIRST, 500))).toEqual(refused)
+  expect(ask(replacement([offer('a', 1_502)]))).toEqual(refused)
+  expect(ask(newPrice(FIRST, 1_501))).toMatchObject({ outcome: 'done' })
+  expect(ask(newPrice(FIRST, 501))).toMatchObject({ outcome: 'done' })
+  expect(ask(newPrice(FIRST, 2_251))).toMatchObject({ outcome: 'done' })
+  prices()
+  expect(ask(newPrice(FIRST, 9_000, {}, { may_force: true, seller_id: null, actor: 'root' }))).toMatchObject({ outcome: 'done' })
+  expect(prices()).toMatchObject([{ is_forced: true, actor: 'root' }])
+  // What was accepted counts from then on.
+  expect(ask(newPrice(FIRST, 13_500))).toMatchObject({ outcome: 'done' })
+  expect(prices()).toMatchObject([{ is_forced: false }])
+})
+
+test('an inactive variant that returns is guarded by its own range', () => {
+  const { ask, create } = opened()
+  create([offer('a'), offer('b')])
+  ask(replacement([offer('b')]))
+  expect(ask(replacement([offer('a', 5_000)]))).toMatchObject({ outcome: 'price_out_of_range', sku: 'a' })
+})
+
+test('a period begins and ends by timer, and returns to the regular price', () => {
+  const { ask, create, driver, prices, view } = opened()
+  create()
+  const starts_at = driver.now + 10 * MINUTE_MS
+  const ends_at = starts_at + 5 * MINUTE_MS
+  prices()
+  expect(productOf(ask(newPrice(FIRST, 800, { starts_at, ends_at }))).periods).toEqual({
+    [FIRST]: [{ starts_at, ends_at, price_cents: 800, compare_price: null }],
+  })
+  expect(prices()).toEqual([])
+  driver.restart({ wipeState: true })
+  driver.advanceWallClock(10 * MINUTE_MS + 1_000)
+  expect(prices()).toMatchObject([{ reason: 'PERIOD_BEGAN', actor: '7', changes: [{ old_price_cents: 1_000, new_price_cents: 800 }] }])
+  expect(view(String(ID))).toMatchObject({ product: { version: 1, variants: [{ price_cents: 800 }] } })
+  driver.advanceWallClock(5 * MINUTE_MS)
+  expect(prices()).toMatchObject([{ reason: 'PERIOD_ENDED', changes: [{ old_price_cents: 800, new_price_cents: 1_000 }] }])
+  driver.advanceWallClock(60 * MINUTE_MS)
+  expect(prices()).toEqual([])
+})
+
+test('periods of a variant may not overlap, and those that went by unnoticed leave nothing', () => {
+  const { ask, create, driver, prices, view } = opened()
+  create()
+  const starts_at = driver.now + 10 * MINUTE_MS
+  const ends_at = starts_at + 10 * MINUTE_MS
+  const period = (from: number, to: number) => ask(newPrice(FIRST, 800, { starts_at: from, ends_at: to }))
+  period(starts_at, ends_at)
+  expect(period(starts_at + 1, ends_at + 1)).toEqual({ outcome: 'period_overlaps', starts_at, ends_at })
+  expect(period(starts_at - 1, ends_at + 1)).toMatchObject({ outcome: 'period_overlaps' })
+  expect(period(starts_at - 1, starts_at)).toMatchObject({ outcome: 'done' })
+  expect(period(ends_at, ends_at + 1)).toMatchObject({ outcome: 'done' })
+  expect(period(driver.now - 5, driver.now)).toEqual({ outcome: 'period_over' })
+  expect(ask(newPrice(FIRST, 10_000, { starts_at: ends_at + 5, ends_at: ends_at + 6 }))).toMatchObject({ outcome: 'price_out_of_range' })
+  prices()
+  driver.restart({ downMs: 60 * MINUTE_MS })
+  driver.advanceWallClock(1_000)
+  expect(prices()).toEqual([])
+  expect(view(String(ID))).toMatchObject({ pricing: [{ regular: null, periods: [] }], product: { variants: [{ price_cents: 1_000 }] } })
+})
+
+test('a period that begins at once, and a price at once that ends it', () => {
+  const { ask, create, driver, prices, view } = opened()
+  create()
+  prices()
+  ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
+  expect(prices()).toMatchObject([{ reason: 'PERIOD_BEGAN' }])
+  // The seller repeats the regular price and the shown one with another title: the period goes on.
+  ask(replacement([offer('a', 1_000)]))
+  ask(replacement([offer('a', 700)]))
+  expect(prices()).toEqual([])
+  ask(newPrice(FIRST, 900))
+  expect(prices()).toMatchObject([{ changes: [{ old_price_cents: 700, new_price_cents: 900 }] }])
+  driver.advanceWallClock(20 * MINUTE_MS)
+  expect(prices()).toEqual([])
+  expect(view(String(ID))).toMatchObject({ pricing: [{ lowest_cents: 700, regular: null, periods: [] }] })
+})
+
+test('a product has at most 100 periods at once', () => {
+  const { ask, create, driver } = opened()
+  create([offer('a'), offer('b')])
+  const begin = driver.now + MINUTE_MS
+  const period = (i: number) =>
+    ask(newPrice(variantIdOf(ID, 1 + (i % 2)), 900, { starts_at: begin + i * 1_000, ends_at: begin + i * 1_000 + 1_000 })).outcome
+  for (let i = 0; i < 100; i++) expect(period(i)).toBe('done')
+  expect(period(100)).toBe('too_many_periods')
+  driver.advanceWallClock(2 * MINUTE_MS)
+  expect(period(100)).toBe('done')
+})

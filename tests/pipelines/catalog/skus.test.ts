@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { skus } from '../../../pipelines/catalog/skus/topology.ts'
+import { decisionDriver } from '../../../pipelines/engine/testing.ts'
+import { skuFlow } from '../../../schemas/catalog/skus/flow.ts'
+import { skuUses } from '../../../schemas/catalog/skus/topics.ts'
+import type { SkuCommand } from '../../../schemas/catalog/types.ts'
+import { MINUTE_MS } from './requests.ts'
+
+function opened() {
+  const { ask, driver } = decisionDriver(skus, skuFlow)
+  const send =
+    (action: SkuCommand['action']) =>
+    (product_id: number, asked: string[], claim_id = `of-${product_id}`) =>
+      ask(asked[0], { action, product_id, claim_id, skus: asked })
+  const use = (sku: string, product_id: number, is_used = true) => driver.pipe(skuUses, sku, { product_id, is_used })
+  return { claim: send('claim'), release: send('release'), use, driver }
+}
+
+test('claims all skus of a request or none', () => {
+  const { claim, driver } = opened()
+  expect(claim(1, ['b', 'c'])).toEqual({ outcome: 'claimed', claimed_at: driver.now })
+  expect(claim(2, ['a', 'b'])).toEqual({ outcome: 'taken', sku: 'b' })
+  expect(claim(3, ['a', 'A'])).toMatchObject({ outcome: 'claimed' })
+})
+
+test('an unused claim ends after ten minutes, a used one never', () => {
+  const { claim, use, driver } = opened()
+  claim(1, ['a', 'b'])
+  use('a', 1)
+  driver.advanceWallClock(10 * MINUTE_MS - 1_000)
+  expect(claim(2, ['b'])).toMatchObject({ outcome: 'taken' })
+  driver.advanceWallClock(3_000)
+  expect(claim(2, ['b'])).toMatchObject({ outcome: 'claimed' })
+  driver.advanceWallClock(60 * MINUTE_MS)
+  expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
+})
+
+test('a use that was recorded in time counts, although nothing ran until after the end of the claim', () => {
+  const { claim, use, driver } = opened()
+  claim(1, ['a'])
+  driver.crashAt('encoded')
+  expect(() => use('a', 1)).toThrow('crash')
+  driver.restart({ downMs: 20 * MINUTE_MS })
+  driver.advanceWallClock(MINUTE_MS)
+  expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
+})
+
+test('a refused request gives its skus back', () => {
+  const { claim, release } = opened()
+  claim(1, ['a', 'b'])
+  expect(release(1, ['a', 'b'])).toEqual({ outcome: 'released' })
+  expect(claim(2, ['a', 'b'])).toMatchObject({ outcome: 'claimed' })
+})
+
+test('a request gives back only what it has claimed and what nobody uses', () => {
+  const { claim, release, use } = opened()
+  claim(1, ['a', 'b'], 'first')
+  use('a', 1)
+  release(2, ['b'], 'first')
+  release(1, ['a', 'b'], 'another')
+  expect(claim(2, ['b'])).toMatchObject({ outcome: 'taken' })
+  release(1, ['a', 'b'], 'first')
+  expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
+  expect(claim(2, ['b'])).toMatchObject({ outcome: 'claimed' })
+})
+
+test('of two requests for one product, neither ends the claim that the other relies on', () => {
+  for (const refused of ['first', 'second']) {
+    const { claim, release, driver } = opened()
+    claim(1, ['a'], 'first')
+    expect(claim(1, ['a'], 'second')).toMatchObject({ outcome: 'claimed' })
+    release(1, ['a'], refused)
+    expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
+    driver.advanceWallClock(11 * MINUTE_MS)
+    expect(claim(2, ['a'])).toMatchObject({ outcome: 'claimed' })
+  }
+})
+
+test('a claim that is made anew lasts ten minutes from then', () => {
+  const { claim, driver } = opened()
+  claim(1, ['a'])
+  driver.advanceWallClock(6 * MINUTE_MS)
+  expect(claim(1, ['a'])).toMatchObject({ outcome: 'claimed', claimed_at: driver.now })
+  driver.advanceWallClock(6 * MINUTE_MS)
+  expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
+})
+
+test('a product that ceases to use a sku frees it, but not for its former owner', () => {
+  const { claim, use } = opened()
+  claim(1, ['a'])
+  use('a', 1)
+  use('a', 1, false)
+  expect(claim(2, ['a'])).toMatchObject({ outcome: 'claimed' })
+  use('a', 1, false)
+  expect(claim(3, ['a'])).toMatchObject({ outcome: 'taken' })
+})
+
+test('a use by a product that does not own the sku is counted and changes nothing', () => {
+  const { claim, use, driver } = opened()
+  claim(1, ['a'])
+  use('a', 1)
+  use('a', 2)
+  expect(claim(2, ['a'])).toMatchObject({ outcome: 'taken' })
+  expect(driver.metrics.dropped.get('sku_of_another_product')).toBe(1)
+})

@@ -1,0 +1,139 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { FencedError } from '../../../../kafka/transport.ts'
+import { type GroupJob, groupJob, type JobTurn, type Runner } from '../../../../pipelines/engine/index.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
+import { avroValue } from '../../../../schemas/avro/value.ts'
+import { byteWriter } from '../../../../schemas/codec.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import type { Topic } from '../../../../schemas/topic.ts'
+import { groupOf, loneSeat } from '../sinks/lone-seat.ts'
+
+const schema = { type: 'record', name: 'Note', fields: [{ name: 'text', type: 'string' }] }
+const noteTopic = (name: string): Topic<string, { text: string }> => ({ name, key: utf8, value: avroValue(schema), partitions: 1 })
+const orders = noteTopic('orders')
+const reports = noteTopic('reports')
+
+type Turn = JobTurn<string, { text: string }>
+
+function world() {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'orders', partitions: 1 })
+  const registry = memoryRegistry()
+
+  function order(text: string): void {
+    const out = byteWriter()
+    orders.value.open(1, { get: () => undefined }).encode({ text }, out)
+    broker.append('orders', 0, {
+      timestamp: 5,
+      key: Buffer.from('key'),
+      value: Buffer.from(out.buffer.subarray(0, out.length)),
+      headers: [],
+    })
+  }
+
+  function start(memberId: string, run: (turn: Turn) => Promise<void>): Runner {
+    const transport = memoryTransport(broker)
+    const job: GroupJob<string, { text: string }> = { name: 'clerk', requests: orders, publishes: [reports], run }
+    const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', memberId), runtime: systemRuntime() })
+    void runner.start()
+    onTestFinished(() => runner.stop())
+    return runner
+  }
+
+  const reported = () =>
+    broker.topics().includes('reports') ? broker.records('reports').map(({ value }) => String((value as Buffer).subarray(6))) : []
+  return { broker, order, start, reported }
+}
+
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
+
+/** Reports every order, as `<member> <order>`. */
+function clerk(member: string): (turn: Turn) => Promise<void> {
+  return async (turn) => {
+    while (!turn.signal.aborted) {
+      const request = await turn.nextRequest(50)
+      if (request === undefined) continue
+      await turn.publish(reports, 'key', { text: `${member} ${request.value.text}` })
+      await turn.completed(request)
+    }
+  }
+}
+
+test('one process of a group runs the job, in the order of the requests', async () => {
+  const { start, order, reported } = world()
+  const [first, second] = [start('a', clerk('a')), start('b', clerk('b'))]
+  const owners = () => [first, second].map((runner) => (runner.report() as { owner: boolean }).owner)
+  await eventually(() => owners().filter(Boolean).length).toBe(1)
+  order('one')
+  order('two')
+  await eventually(reported).toHaveLength(2)
+  const member = owners()[0] ? 'a' : 'b'
+  expect(reported()).toEqual([`${member} one`, `${member} two`])
+})
+
+test('another process continues after the last completed request', async () => {
+  const { start, order, reported } = world()
+  const first = start('a', clerk('a'))
+  order('one')
+  await eventually(reported).toEqual(['a one'])
+  await first.stop()
+  order('two')
+  start('b', clerk('b'))
+  await eventually(reported).toEqual(['a one', 'b two'])
+})
+
+test('a request that was not completed is done again by the next turn, and a failing turn is repeated', async () => {
+  const { start, order, reported } = world()
+  let attempts = 0
+  order('one')
+  const runner = start('a', async (turn) => {
+    const request = await turn.nextRequest(1_000)
+    if (request === undefined) return
+    if (++attempts === 1) throw new Error('no luck')
+    await turn.publish(reports, 'key', request.value)
+    await turn.completed(request)
+  })
+  await eventually(reported).toEqual(['one'])
+  expect(attempts).toBe(2)
+  expect((runner.report() as { turns: number }).turns).toBeGreaterThanOrEqual(2)
+})
+
+test('a turn that has lost the job can publish nothing, complete nothing and confirm nothing', async () => {
+  const { broker, start, order, reported } = world()
+  let zombie: Turn | undefined
+  let isOver = false
+  start('a', async (turn) => {
+    zombie ??= turn
+    // It ignores the signal, as a process does that was stopped for a while.
+    while (!isOver) await new Promise((resolve) => setTimeout(resolve, 10))
+  })
+  onTestFinished(() => {
+    isOver = true
+  })
+  await eventually(() => zombie).toBeDefined()
+  order('one')
+  const request = await zombie!.nextRequest(2_000)
+  broker.groups.expire(groupOf('clerk'), 'a')
+  start('b', clerk('b'))
+  await eventually(reported).toEqual(['b one'])
+  await expect(zombie!.publish(reports, 'key', { text: 'late' })).rejects.toThrow(FencedError)
+  await expect(zombie!.completed(request!)).rejects.toThrow()
+  await expect(zombie!.confirm()).rejects.toThrow()
+  expect(reported()).toEqual(['b one'])
+})
+
+test('the signal of a turn fires when the process stops', async () => {
+  const { start } = world()
+  let signal: AbortSignal | undefined
+  const runner = start('a', async (turn) => {
+    signal = turn.signal
+    while (!turn.signal.aborted) await turn.nextRequest(50)
+  })
+  await eventually(() => signal).toBeDefined()
+  expect(signal!.aborted).toBe(false)
+  await runner.stop()
+  expect(signal!.aborted).toBe(true)
+})

@@ -1,0 +1,223 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { SearchCall, SearchClient } from '../../../state/indexes/client.ts'
+import { indexFamily } from '../../../state/indexes/family.ts'
+import { TargetUnavailableError } from '../../../state/unavailable.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+import { notesIndex, notesIndexOn } from './notes-index.ts'
+
+let url: string
+beforeAll(async () => {
+  url = await testStack().search()
+})
+
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 20_000, interval: 20 })
+
+function world(extra = {}) {
+  const notes = notesIndex(url, uniqueName('notes'), extra)
+  return started(notes)
+}
+
+function started<W extends Pick<ReturnType<typeof notesIndex>, 'startSink' | 'startKeeper' | 'client' | 'index'>>(notes: W) {
+  function startSink(memberId?: string) {
+    const sink = notes.startSink(memberId)
+    onTestFinished(() => sink.stop())
+    return sink
+  }
+  function startKeeper(memberId?: string, through?: SearchClient) {
+    const keeper = notes.startKeeper(memberId, through)
+    onTestFinished(() => keeper.stop())
+    return keeper
+  }
+  return { ...notes, startSink, startKeeper }
+}
+
+test('an index is searched only when it is complete, and follows its topic', async () => {
+  const { write, startSink, startKeeper, found, expected } = world()
+  for (let i = 0; i < 50; i++) write(`n${i}`, `note ${i}`)
+  write('n3', null)
+  const sink = startSink()
+  expect(await found()).toBeUndefined()
+  startKeeper()
+  await eventually(found).toEqual(expected())
+  expect(Object.keys(expected())).toHaveLength(49)
+  await eventually(() => sink.isReady).toBe(true)
+  write('n1', 'changed')
+  write('n2', null)
+  write('new1', 'added')
+  await eventually(found).toEqual(expected())
+})
+
+test('an index without records is complete at once', async () => {
+  const { startKeeper, startSink, found, write } = world()
+  startKeeper()
+  startSink()
+  await eventually(found).toEqual({})
+  write('n1', 'first')
+  await eventually(found).toEqual({ n1: 'first' })
+})
+
+test('a document that the index refuses becomes a dead letter, and the others are written', async () => {
+  const { write, startSink, startKeeper, found, broker, index } = world()
+  startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  write('n1', 'good')
+  write('n3', 'size:many')
+  write('n5', 'also good')
+  await eventually(found).toEqual({ n1: 'good', n5: 'also good' })
+  await eventually(() => sink.metrics.badRecords).toBe(1)
+  const letters = broker.records(`${index.name}-sink-dead-letters`)
+  expect(letters).toHaveLength(1)
+  expect(String(letters[0].key)).toBe('n3')
+  expect(JSON.stringify(letters[0].headers.map(({ value }) => String(value)))).toContain('refused_by_target')
+})
+
+test('a request builds a new index beside the old one, which is then deleted', async () => {
+  const { write, startSink, startKeeper, found, expected, concreteIndexes, requestRebuild, reports } = world()
+  for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
+  startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  const [before] = await concreteIndexes()
+  requestRebuild('r1')
+  await eventually(() => reports.some(({ state, requestId }) => state === 'complete' && requestId === 'r1')).toBe(true)
+  await eventually(concreteIndexes).toHaveLength(1)
+  expect(await concreteIndexes()).not.toEqual([before])
+  expect(await found()).toEqual(expected())
+  write('n1', 'after the rebuild')
+  await eventually(found).toEqual(expected())
+  await eventually(() => sink.isReady).toBe(true)
+})
+
+test('records that arrive while the index is replaced are not lost, even if no later one follows', async () => {
+  const { write, startSink, startKeeper, found, expected, requestRebuild, reports } = world()
+  startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  for (let round = 0; round < 3; round++) {
+    requestRebuild(`r${round}`)
+    let i = 0
+    while (!reports.some(({ state, requestId }) => state === 'complete' && requestId === `r${round}`)) {
+      write(`k${i % 40}`, `round ${round} note ${i++}`)
+      expect(await found()).toBeDefined()
+    }
+    await eventually(found).toEqual(expected())
+  }
+})
+
+test('a wiped index is filled anew under a new name, and is not searched before it is complete', async () => {
+  const { write, startSink, startKeeper, found, expected, concreteIndexes, client } = world()
+  for (let i = 0; i < 30; i++) write(`n${i}`, `note ${i}`)
+  startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  const [before] = await concreteIndexes()
+  await client.call({ method: 'DELETE', path: `/${before}` })
+  write('n1', 'while it was gone')
+  await eventually(async () => {
+    const seen = await found()
+    if (seen !== undefined) expect(Object.keys(seen)).toHaveLength(30)
+    return seen
+  }).toEqual(expected())
+  expect(await concreteIndexes()).not.toContain(before)
+  write('n2', 'afterwards')
+  await eventually(found).toEqual(expected())
+})
+
+test('a searched index that has lost its data is not filled in public: a new one takes its place', async () => {
+  const { write, startSink, startKeeper, found, expected, concreteIndexes, client } = world()
+  for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
+  startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  const [before] = await concreteIndexes()
+  const { body: all } = await client.call({ method: 'GET', path: `/${before}/_search?size=100&_source=false` })
+  const ids = all.hits.hits.map(({ _id }: { _id: string }) => _id)
+  expect(ids.length).toBeGreaterThan(20)
+  const deletions = ids.map((_id: string) => `${JSON.stringify({ delete: { _id } })}\n`).join('')
+  const { body: deleted } = await client.call({ method: 'POST', path: `/${before}/_bulk?refresh=true`, body: deletions })
+  expect(deleted.errors).toBe(false)
+  write('later', 'a record that the sink would write')
+  await eventually(async () => (await concreteIndexes()).includes(before)).toBe(false)
+  await eventually(found).toEqual(expected())
+})
+
+test('another form of the documents is a new index, and the old one is searched until then', async () => {
+  const first = world()
+  first.write('n1', 'one')
+  const keeper = first.startKeeper()
+  await eventually(first.found).toEqual({ n1: 'one' })
+  await keeper.stop()
+  const second = started(
+    notesIndexOn(first.broker, first.client, first.index.name, {
+      version: 2,
+      documentOf: (_key: string, { text }: { text: string }) => ({ text: text.toUpperCase(), kind: 'note' }),
+    }),
+  )
+  const sink = second.startSink()
+  await expect.poll(() => sink.lanes().length).toBe(2)
+  expect(await second.found()).toEqual({ n1: 'one' })
+  second.startKeeper()
+  await eventually(second.found).toEqual({ n1: 'ONE' })
+})
+
+/** Stops at a call that matches, and fails all later ones, as a process does that is killed there. */
+function dyingClient(client: SearchClient, dies: (call: SearchCall) => boolean, isApplied: boolean) {
+  let isDead = false
+  const through: SearchClient = {
+    async call(call) {
+      if (isDead) throw new TargetUnavailableError('the process is dead')
+      if (!dies(call)) return client.call(call)
+      isDead = true
+      if (isApplied) await client.call(call)
+      throw new TargetUnavailableError('the process is dead')
+    },
+  }
+  return { through, isDead: () => isDead }
+}
+
+const STEPS: [string, (call: SearchCall) => boolean, isApplied?: boolean][] = [
+  ['the creation of the index', ({ method, path }) => method === 'PUT' && /-\d+$/.test(path)],
+  ['the first bulk', ({ path }) => path.includes('/_bulk')],
+  ['the first position', ({ method, path }) => method === 'PUT' && path.includes('/_doc/')],
+  ['the setting of the refresh interval', ({ path }) => path.endsWith('/_settings')],
+  ['the refresh', ({ path }) => path.endsWith('/_refresh')],
+  ['the change of the alias', ({ path }) => path === '/_aliases'],
+  ['the change of the alias', ({ path }) => path === '/_aliases', false],
+]
+
+test.each(STEPS.map(([what, step, isApplied = true]) => ({ what, step, isApplied })))(
+  'a keeper that dies at $what (carried out: $isApplied) is continued by another one',
+  async ({ step, isApplied }) => {
+    const { write, startKeeper, startSink, found, expected, requestRebuild, concreteIndexes, reports, client } = world()
+    for (let i = 0; i < 10; i++) write(`n${i}`, `note ${i}`)
+    const before = startKeeper('before')
+    const sink = startSink()
+    await eventually(() => sink.isReady).toBe(true)
+    await before.stop()
+    const { through, isDead } = dyingClient(client, step, isApplied)
+    const dying = startKeeper('dying', through)
+    requestRebuild('r1')
+    await eventually(isDead).toBe(true)
+    expect(await found()).toEqual(expected())
+    write('n1', 'meanwhile')
+    await dying.stop()
+    startKeeper('heir')
+    await eventually(() => reports.some(({ state, requestId }) => state === 'complete' && requestId === 'r1')).toBe(true)
+    await eventually(found).toEqual(expected())
+    await eventually(concreteIndexes).toHaveLength(1)
+  },
+)
+
+test('a keeper that was replaced can neither write to its index nor publish it', async () => {
+  const { index, client } = world()
+  const family = indexFamily(index, client)
+  const name = await family.create({ definition: 'd', topicId: 't' }, 'zombie', 1)
+  const [unfinished] = await family.list()
+  expect(await family.takeOver(unfinished, 'heir')).toBe(true)
+  expect(await family.publish(name, 'zombie', undefined)).toBe(false)
+  expect(await family.current()).toBeUndefined()
+  expect(await family.takeOver(unfinished, 'late')).toBe(false)
+  expect(await family.publish(name, 'heir', undefined)).toBe(true)
+  expect(await family.current()).toMatchObject({ name, isCurrent: true, builders: [] })
+})

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { headOf, wordsOf } from '../../../../state/indexes/catalog/words.ts'
+
+const texts = (text: string) => wordsOf(text).map((word) => word.text)
+
+describe('words', () => {
+  it.each([
+    ['1/2 in. pipe', ['1/2', '1/2in', 'pipe']],
+    ['half inch pipe', ['1/2', '1/2in', 'pipe']],
+    ['1/2" pipe', ['1/2', '1/2in', 'pipe']],
+    ['1 1/2in pipe', ['1-1/2', '1-1/2in', 'pipe']],
+    ['4x8 board', ['4', 'x', '8', 'board']],
+    ['4 ft. x 8 ft. board', ['4', '4ft', 'x', '8', '8ft', 'board']],
+    ["4' x 8'", ['4', '4ft', 'x', '8', '8ft']],
+    ['10,000 BTU', ['10000', '10000btu']],
+    ['18V drill', ['18', '18volt', 'drill']],
+    ['1.9 cu. ft. oven', ['1.9', '1.9cuft', 'oven']],
+    ['20 square feet', ['20', '20sqft']],
+    ['.5 gal', ['0.5', '0.5gal']],
+    ['DeckOver Crème', ['deckover', 'creme']],
+    ["Scott's BLACK+DECKER", ['scotts', 'black', 'decker']],
+    ['5 pounds', ['5', '5lb']],
+  ])('of %s', (text, expected) => {
+    expect(texts(text)).toEqual(expected)
+  })
+
+  it('contain nothing that a query language could read as syntax', () => {
+    for (const text of ['a AND (b OR c)~2^3 "x" *:* [1 TO 2] \\ {"match_all":{}} <b> a/b//c', '!@#$%^&*()_+|~=`{}[]:";\'<>?,./\u0000'])
+      for (const word of wordsOf(text)) expect(word.text).toMatch(/^[\p{L}\p{N}/.-]+$/u)
+  })
+
+  it('are none in operators', () => {
+    expect(texts('&& || ! (" ") * ~')).toEqual([])
+  })
+
+  it('tell what says little about a product', () => {
+    expect(wordsOf('fan with remote').map(({ kind }) => kind)).toEqual(['word', 'function', 'word'])
+  })
+})
+
+describe('the head of a title', () => {
+  it.each([
+    ['Toro 22 in. Gas Lawn Mower with Briggs Engine', ['gas', 'lawn', 'mower']],
+    ['Delta Faucet (2-Pack) in Chrome', ['delta', 'faucet']],
+    ['Shelf, white', ['shelf']],
+  ])('%s', (title, expected) => {
+    expect(headOf(title).map(({ text }) => text)).toEqual(expected)
+  })
+})
