@@ -3,6 +3,7 @@ import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import type { Transport } from '../kafka/transport.ts'
 import type { AnyTopic } from '../schemas/topic.ts'
 import type { SettingsFragment, Surroundings } from '../settings/fragment.ts'
+import type { OptionalServer } from '../state/optional-servers.ts'
 import type { StateSettings } from '../state/settings.ts'
 import type { TableReader } from '../state/tables/reader.ts'
 import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../state/views/view.ts'
@@ -117,6 +118,8 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** Commands that `npm start` suggests. @param api the API's base URL */
   examples(api: string): readonly Example[]
   readonly local?: LocalNeeds
+  /** Servers that the service uses, besides those that every service may use. */
+  readonly optionalServers?: readonly OptionalServer[]
   /**
    * Opens the guard of all services in a process, even if this service does not run there. Only one service has this
    * method.

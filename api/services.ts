@@ -1,3 +1,4 @@
+import { catalogService } from './catalog/service.ts'
 import { fraudService } from './fraud/service.ts'
 import { limitsService } from './limits/service.ts'
 import { linksService } from './links/service.ts'
@@ -14,5 +15,6 @@ export const apiServices: readonly ApiService[] = [
   snippetsService,
   matchesService,
   fraudService,
+  catalogService,
   limitsService,
 ]

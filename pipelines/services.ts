@@ -1,3 +1,4 @@
+import { catalogServices } from './catalog/service.ts'
 import { fraudServices } from './fraud/service.ts'
 import { limitsServices } from './limits/service.ts'
 import { linksServices } from './links/service.ts'
@@ -15,4 +16,5 @@ export const pipelineServices: readonly PipelineService[] = [
   ...snippetsServices,
   ...matchesServices,
   ...fraudServices,
+  ...catalogServices,
 ]

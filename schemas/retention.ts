@@ -37,3 +37,6 @@ export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
  * them.
  */
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)
+
+/** Configuration of topics whose records get the broker's time of arrival, because their senders must not set it. */
+export const APPEND_TIME: Readonly<Record<string, string>> = { 'message.timestamp.type': 'LogAppendTime' }

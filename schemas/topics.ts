@@ -1,3 +1,4 @@
+import { catalogSchemas } from './catalog/topics.ts'
 import { fraudSchemas } from './fraud/topics.ts'
 import { limitsSchemas } from './limits/topics.ts'
 import { linksSchemas } from './links/topics.ts'
@@ -15,4 +16,5 @@ export const serviceSchemas: readonly ServiceSchemas[] = [
   matchesSchemas,
   snippetsSchemas,
   fraudSchemas,
+  catalogSchemas,
 ]

@@ -36,6 +36,16 @@ export const TASKS = {
     file: 'bench/trends-read/run.ts',
     programs: [...STACK, 'wrk'],
   },
+  'bench:search': {
+    does: 'measures searches in a large index while products change',
+    file: 'bench/catalog/search/run.ts',
+    programs: STACK,
+  },
+  'bench:search-quality': {
+    does: 'measures how well search orders products',
+    file: 'bench/catalog/search-quality/run.ts',
+    programs: STACK,
+  },
   'bench:snippets': { does: 'measures creations, reads and views of snippets', file: 'bench/snippets/run.ts', programs: STACK },
   'bench:languages': { does: 'measures how often the language of a text is detected', file: 'bench/languages/run.ts' },
   'bench:fraud': { does: 'measures the rules, the blocklist and the scores of fraud scoring', file: 'bench/fraud/run.ts', programs: STACK },
@@ -44,5 +54,7 @@ export const TASKS = {
   'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },
   'bench:links': { does: 'measures link creation and redirects, here and in peers', file: 'bench/links/run.ts', programs: STACK },
   'bench:matches': { does: 'measures the match feed, its pipelines and peers', file: 'bench/matches/run.ts', programs: STACK },
+  'bench:catalog': { does: 'measures the page of a product', file: 'bench/catalog/detail/run.ts', programs: [...STACK, 'wrk'] },
+  'bench:inventory': { does: 'measures reservations of stock, here and in peers', file: 'bench/inventory/run.ts', programs: STACK },
   'bench:idle': { does: 'measures the CPU and memory of an idle npm start', file: 'bench/idle.ts', programs: STACK },
 }

@@ -1,6 +1,5 @@
-import { realpath } from 'node:fs/promises'
-import { ensureClassArchive } from '../deploy/local/kafka/class-archive.ts'
-import { ensureKafkaJars } from '../deploy/local/kafka/jars.ts'
+import { ensureBrokerProgram } from '../deploy/local/kafka/program.ts'
+import { ensureSearchProgram } from '../deploy/local/search/program.ts'
 import { pythonEnvironment } from '../tests/stack/python.ts'
 import { TOOLS } from '../tests/stack/servers.ts'
 import { commandLine, runMain } from './command-line/main.ts'
@@ -75,13 +74,17 @@ function seconds(ms: number): string {
 }
 
 /**
- * Downloads the broker and the independent Python clients, so that tests need not wait for them within their time
- * limits.
+ * Downloads the servers in Java and the independent Python clients, so that tests need not wait for them within their
+ * time limits.
  */
 async function prepareTools(): Promise<boolean> {
   try {
-    const broker = ensureKafkaJars(TOOLS).then(async (jars) => ensureClassArchive(await realpath(jars)))
-    await Promise.all([broker, pythonEnvironment('confluent'), pythonEnvironment('schemathesis')])
+    await Promise.all([
+      ensureBrokerProgram(TOOLS),
+      ensureSearchProgram(TOOLS),
+      pythonEnvironment('confluent'),
+      pythonEnvironment('schemathesis'),
+    ])
     return true
   } catch (error) {
     process.stdout.write(`${(error as Error).message}\n`)

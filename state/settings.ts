@@ -21,16 +21,32 @@ export const stateSettings = settingsFragment({
     CLICKHOUSE_USER: documented(z.string().prefault('default'), 'ClickHouse user'),
     CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of that user'),
     CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the ClickHouse cluster; if set, tables are replicated', 'one server'),
+    OPENSEARCH_URL: documented(
+      addressOf('http', 'https').prefault('http://127.0.0.1:9200'),
+      'address of OpenSearch, with user and password if it needs them; if set, `npm start` uses it instead of a local one',
+    ),
+    OPENSEARCH_SHARDS: documented(wholeNumber(1, 1_024).prefault('1'), 'shards of new search indexes; a rebuild applies a change'),
+    OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'copies of each shard of new search indexes'),
     BLOBS_URL: documented(
       z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
       'where large content is stored: a `file:` or `s3:` URL',
       '`data/blobs` in `MILLRACE_HOME`',
+    ),
+    IMAGES_URL: documented(
+      z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
+      'where images are stored: a `file:` or `s3:` URL, neither inside `BLOBS_URL` nor around it, because each place is cleared of what nobody refers to',
+      '`data/images` in `MILLRACE_HOME`',
     ),
     BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
     ERASE_WITHIN_SECONDS: documented(
       wholeNumber(1).prefault('3600'),
       'time within which deleted data that a service promises to erase vanishes from state, views, tables and blobs',
     ),
+  },
+  rules(env, report, { home }) {
+    const [blobs, images] = [env.BLOBS_URL ?? folderUrl(home, 'blobs'), env.IMAGES_URL ?? folderUrl(home, 'images')]
+    if (isWithin(blobs, images) || isWithin(images, blobs))
+      report('IMAGES_URL', 'is the place of BLOBS_URL, or one of them lies inside the other')
   },
   value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
@@ -44,11 +60,25 @@ export const stateSettings = settingsFragment({
     },
     /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
     clickhouseCluster: env.CLICKHOUSE_CLUSTER,
-    blobs: { url: env.BLOBS_URL ?? pathToFileURL(join(home, 'data', 'blobs')).href, s3Endpoint: env.BLOBS_ENDPOINT },
+    opensearchUrl: env.OPENSEARCH_URL,
+    /** Of new indexes. */
+    opensearchLayout: { shards: env.OPENSEARCH_SHARDS, replicas: env.OPENSEARCH_REPLICAS },
+    blobs: { url: env.BLOBS_URL ?? folderUrl(home, 'blobs'), s3Endpoint: env.BLOBS_ENDPOINT },
+    images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Time within which deleted things vanish from everywhere. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })
+
+function folderUrl(home: string, name: string): string {
+  return pathToFileURL(join(home, 'data', name)).href
+}
+
+/** Returns whether a place is another one, or lies inside it. */
+function isWithin(inner: string, outer: string): boolean {
+  const [a, b] = [inner, outer].map((url) => `${new URL(url).href.replace(/\/+$/, '')}/`)
+  return a.startsWith(b)
+}
 
 /** Addresses of the stores that hold data at rest, and how long they keep what is deleted. */
 export type StateSettings = ValueOf<typeof stateSettings>

@@ -1,6 +1,6 @@
 import { decimalId, decimalInt, utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
-import { compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
+import { APPEND_TIME, compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { TRENDS_LIMITS } from './limits.ts'
@@ -17,7 +17,7 @@ export const tweets: Topic<bigint, Tweet> = {
   value: avro('trends/Tweet'),
   partitions: 4,
   productionPartitions: 32,
-  config: { ...keptFor(DAY_MS, HOUR_MS), 'message.timestamp.type': 'LogAppendTime' },
+  config: { ...keptFor(DAY_MS, HOUR_MS), ...APPEND_TIME },
 }
 
 /** Interest profiles; key: user_id. */

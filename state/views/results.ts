@@ -31,7 +31,8 @@ export function decisionView<V>(inner: View<string, V>, now: () => number = Date
     return decision === null || decision.result === null ? inner.heldKey?.(partition, key, decision?.view ?? null) : undefined
   }
 
-  return inner.heldKey === undefined ? { name: inner.name, operationsFor } : { name: inner.name, operationsFor, heldKey }
+  const view = { name: inner.name, isAwaited: true, operationsFor }
+  return inner.heldKey === undefined ? view : { ...view, heldKey }
 }
 
 /**

@@ -60,6 +60,8 @@ export const VALUE_FIELD = 'value'
 export interface View<K, V> {
   /** Also the name in hash tags: `{name:partition}`. */
   readonly name: string
+  /** True if callers wait for its changes, so that the sink must not let them collect. */
+  readonly isAwaited?: boolean
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**

@@ -16,7 +16,7 @@ test('defaults to the local stack and the development key', () => {
     state: { redisUrl: 'redis://127.0.0.1:6379', clickhouse: { url: 'http://127.0.0.1:8123', database: 'default' } },
     auth: { issuer: 'millrace', audience: 'millrace', keys: { kind: 'development' } },
   })
-  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'fraud', 'limits'])
+  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'fraud', 'catalog', 'limits'])
 })
 
 test('splits lists and treats an empty variable as unset', () => {
@@ -119,6 +119,23 @@ test('stores contents below the home folder by default, or at the configured fil
   const bucket = { BLOBS_URL: 's3://bucket/prefix', BLOBS_ENDPOINT: 'http://minio:9000' }
   expect(readApiConfig(bucket).state.blobs).toEqual({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
   expect(() => readApiConfig({ BLOBS_URL: 'http://elsewhere/' })).toThrow('BLOBS_URL')
+})
+
+test.each([
+  ['file:///data/blobs', 'file:///data/blobs'],
+  ['file:///data/blobs', 'file:///data/blobs/'],
+  ['file:///data/blobs', 'file:///data/blobs/images'],
+  ['file:///data/images/blobs', 'file:///data/images'],
+  ['s3://bucket', 's3://bucket/images'],
+])('images cannot share the place of other blobs, whose sweep would remove them: %s, %s', (BLOBS_URL, IMAGES_URL) => {
+  expect(() => readApiConfig({ BLOBS_URL, IMAGES_URL })).toThrow('IMAGES_URL')
+})
+
+test('images have a place of their own by default, and beside a bucket of blobs', () => {
+  const { blobs, images } = readApiConfig({}).state
+  expect(images.url).not.toBe(blobs.url)
+  const beside = { BLOBS_URL: 's3://bucket/blobs', IMAGES_URL: 's3://bucket/blobs-of-images' }
+  expect(readApiConfig(beside).state.images.url).toBe('s3://bucket/blobs-of-images')
 })
 
 test.each(['http://localhost:9000/jwks', 'http://127.0.0.1/jwks', 'http://[::1]:9000/jwks', 'https://id.example/jwks'])(

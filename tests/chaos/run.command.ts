@@ -22,6 +22,8 @@ export default command({
     limits: flag('Lets the Redis of the rate limits fail under load.'),
     matches: flag('Kills, stops and empties the parts of the match feed.'),
     fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
+    inventory: flag('Kills, stops and empties the parts that keep stock.'),
+    search: flag('Kills and stops the parts of search, wipes its index and fills its disk, while products change.'),
   },
   environment: {
     CHAOS_ROUNDS: 'With a service: kills of each part. Default: the value of --seeds.',
@@ -34,5 +36,6 @@ export default command({
     ['--seed 7 --faults kill,cut', 'Repeats seed 7 with these faults.'],
     ['--matches --seeds 20 --from 5', 'Twenty rounds of the match feed, with seeds 5 to 24.'],
     ['--fraud --seeds 3', 'Three rounds of fraud scoring.'],
+    ['--inventory --seeds 3', 'Three rounds of stock and carts.'],
   ],
 })

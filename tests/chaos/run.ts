@@ -22,6 +22,8 @@ const SERVICES = {
   limits: ['limits'],
   matches: ['matches'],
   fraud: ['fraud'],
+  search: ['search'],
+  inventory: ['inventory'],
 } as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31

@@ -42,6 +42,7 @@ async function installation(): Promise<Installation> {
     'REDIS_PORT',
     'CLICKHOUSE_PORT',
     'SCHEMA_REGISTRY_PORT',
+    'OPENSEARCH_PORT',
     'API_PORT',
     'API_OPERATIONS_PORT',
     'WORKER_HEALTH_PORT',

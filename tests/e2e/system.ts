@@ -11,8 +11,8 @@ import { guardedFolder } from '../stack/folder.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../stack/servers.ts'
 
 /**
- * Everything that `npm start` runs, for one test file: real servers, worker processes and API processes, each of which
- * a test can kill.
+ * Everything that the trends service needs, for one test file: real servers, worker processes and API processes, each
+ * of which a test can kill.
  */
 export interface System {
   readonly kafka: Component
@@ -39,7 +39,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await registry.start()
   await provisionTopics(kafka.address, registry.address)
 
-  const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends' })
+  const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends', PIPELINES: 'trends' })
   const addresses: Addresses = {
     kafka: kafka.address,
     redis: redis.address,

@@ -1,3 +1,4 @@
+import { catalogDemo } from './catalog/play.ts'
 import { fraudDemo } from './fraud/play.ts'
 import { matchesDemo } from './matches/play.ts'
 import type { DemoService } from './service.ts'
@@ -9,6 +10,7 @@ export const demoServices: readonly DemoService[] = [
   trendsDemo,
   matchesDemo,
   fraudDemo,
+  catalogDemo,
 ]
 
 /**

@@ -1,0 +1,27 @@
+import type { Category } from '../../../schemas/catalog/types.ts'
+import type { CategoryTree } from './tree.ts'
+
+/** A path of slugs has at most so many parts, and so a request reads at most so many categories. */
+export const MOST_LEVELS = 16
+/** Every process holds all categories in memory, some 200 bytes each. */
+export const MOST_CATEGORIES = 100_000
+
+export type CategoryFault = 'unknown_parent' | 'cycle' | 'too_deep' | 'slug_taken' | 'too_many'
+
+/** Returns why a category cannot be stored; undefined if it can. */
+export function categoryFault(tree: CategoryTree, { category_id, parent_id, slug }: Category): CategoryFault | undefined {
+  if (tree.get(category_id) === undefined && tree.size >= MOST_CATEGORIES) return 'too_many'
+  const siblings = parent_id === null ? tree.all.filter((other) => tree.pathOf(other.category_id).length === 1) : tree.childrenOf(parent_id)
+  if (parent_id !== null) {
+    if (tree.get(parent_id) === undefined) return 'unknown_parent'
+    if (parent_id === category_id || tree.pathOf(parent_id).some((above) => above.category_id === category_id)) return 'cycle'
+    if (tree.pathOf(parent_id).length + heightOf(tree, category_id) > MOST_LEVELS) return 'too_deep'
+  }
+  return siblings.some((other) => other.slug === slug && other.category_id !== category_id) ? 'slug_taken' : undefined
+}
+
+/** Returns the number of levels from the category down to its lowest descendant; 1 for one without children. */
+function heightOf(tree: CategoryTree, id: number): number {
+  const own = tree.pathOf(id).length
+  return tree.descendantsOf(id).reduce((most, below) => Math.max(most, tree.pathOf(below).length - own + 1), 1)
+}

@@ -1,0 +1,60 @@
+import { categories } from '../../../schemas/catalog/documents/topics.ts'
+import type { Category } from '../../../schemas/catalog/types.ts'
+import type { ReadinessProbe } from '../../kit/readiness.ts'
+import type { ServiceKit } from '../../service.ts'
+import { type CategoryTree, categoryTree } from './tree.ts'
+
+/** All categories, as this process knows them now. They reach every process within a second. */
+export interface CategoryTable {
+  /** Throws ApiError `not_ready` until the categories are read, or until a snapshot of them counts. */
+  readonly tree: CategoryTree
+  /** Waits until a change is readable here, so that its author can read it, but not for ever. */
+  untilSeen(category: Category): Promise<void>
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+/** A change is normally readable some 30 ms after it is stored. */
+const SEEN_WITHIN_MS = 1_000
+
+export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<CategoryTable> {
+  let tree: CategoryTree | undefined
+  let waiting: (() => void)[] = []
+  const table = await smallTables<Category, Category>(categories, {
+    version: 1,
+    hold: (category) => category,
+    save: (category) => category,
+    load: (saved) => saved as Category,
+    onChange() {
+      tree = undefined
+      const seen = waiting
+      waiting = []
+      for (const look of seen) look()
+    },
+  })
+
+  function isSeen({ category_id, parent_id, name, slug }: Category): boolean {
+    const known = table.entries().get(String(category_id))
+    return known !== undefined && known.parent_id === parent_id && known.name === name && known.slug === slug
+  }
+
+  async function untilSeen(category: Category): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<'late'>()
+    const timer = setTimeout(resolve, SEEN_WITHIN_MS, 'late')
+    while (!isSeen(category)) {
+      const changed = new Promise<void>((look) => waiting.push(look))
+      if ((await Promise.race([changed, late])) === 'late') break
+    }
+    clearTimeout(timer)
+  }
+
+  return {
+    get tree() {
+      tree ??= categoryTree(table.entries().values())
+      return tree
+    },
+    untilSeen,
+    probes: table.probes,
+    close: table.close,
+  }
+}

@@ -1,0 +1,92 @@
+import type { Category } from '../../../schemas/catalog/types.ts'
+
+/**
+ * All categories, with what follows from their parents. Two administrators can make a cycle at once, each with a change
+ * that was right before the other's. Such categories count as roots, so that every path ends.
+ */
+export interface CategoryTree {
+  readonly size: number
+  get(id: number): Category | undefined
+  /** Categories from the root to this one; empty for an unknown one. */
+  pathOf(id: number): readonly Category[]
+  /** The slugs of the path, such as `tools/saws`; undefined for an unknown category. */
+  slugPathOf(id: number): string | undefined
+  /** Returns the category with this decimal id or path of slugs. */
+  resolve(idOrPath: string): Category | undefined
+  /** Ids of the category and of all below it; empty for an unknown one. */
+  descendantsOf(id: number): readonly number[]
+  childrenOf(id: number): readonly Category[]
+  /** All categories, sorted by their path of slugs. */
+  readonly all: readonly Category[]
+}
+
+const NO_CATEGORIES: readonly Category[] = []
+
+/** @param categories each id once */
+export function categoryTree(categories: Iterable<Category>): CategoryTree {
+  const byId = new Map<number, Category>()
+  for (const category of categories) byId.set(category.category_id, category)
+  const paths = new Map<number, readonly Category[]>()
+  const children = new Map<number, Category[]>()
+  const bySlugPath = new Map<string, Category>()
+  const slugPaths = new Map<number, string>()
+  const sorted = [...byId.values()].sort((a, b) => a.category_id - b.category_id)
+
+  for (const category of sorted) {
+    const path = pathTo(category)
+    const slugPath = path.map(({ slug }) => slug).join('/')
+    paths.set(category.category_id, path)
+    slugPaths.set(category.category_id, slugPath)
+    // Of several categories with one path the oldest id has it, so that its address does not change.
+    if (!bySlugPath.has(slugPath)) bySlugPath.set(slugPath, category)
+    const parent = path.at(-2)
+    if (parent === undefined) continue
+    const siblings = children.get(parent.category_id) ?? []
+    siblings.push(category)
+    children.set(parent.category_id, siblings)
+  }
+
+  /** Returns the path from the root. The way up ends before a category that is on a cycle. */
+  function pathTo(category: Category): readonly Category[] {
+    if (isOnCycle(category)) return [category]
+    const path = [category]
+    for (let parent = parentOf(category); parent !== undefined; parent = isOnCycle(parent) ? undefined : parentOf(parent))
+      path.unshift(parent)
+    return path
+  }
+
+  function parentOf({ parent_id }: Category): Category | undefined {
+    return parent_id === null ? undefined : byId.get(parent_id)
+  }
+
+  function isOnCycle(category: Category): boolean {
+    const passed = new Set<Category>()
+    for (let next = parentOf(category); next !== undefined && !passed.has(next); next = parentOf(next)) {
+      if (next === category) return true
+      passed.add(next)
+    }
+    return false
+  }
+
+  function descendantsOf(id: number): readonly number[] {
+    if (!byId.has(id)) return []
+    const found = [id]
+    for (const next of found) for (const { category_id } of children.get(next) ?? NO_CATEGORIES) found.push(category_id)
+    return found
+  }
+
+  return {
+    size: byId.size,
+    get: (id) => byId.get(id),
+    pathOf: (id) => paths.get(id) ?? NO_CATEGORIES,
+    slugPathOf: (id) => slugPaths.get(id),
+    resolve: (idOrPath) => (/^\d{1,10}$/.test(idOrPath) ? byId.get(Number(idOrPath)) : bySlugPath.get(idOrPath)),
+    descendantsOf,
+    childrenOf: (id) => children.get(id) ?? NO_CATEGORIES,
+    all: sorted.toSorted((a, b) => compareTexts(slugPaths.get(a.category_id)!, slugPaths.get(b.category_id)!)),
+  }
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

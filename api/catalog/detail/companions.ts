@@ -1,0 +1,45 @@
+import { LRUCache } from 'lru-cache'
+import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
+
+/** What is read together with a product. */
+export interface Companions {
+  readonly sellerId: string
+  readonly categoryId: number
+  readonly variantIds: readonly number[]
+}
+
+/** Some 200 bytes each. */
+const REMEMBERED_PRODUCTS = 100_000
+
+/**
+ * Remembers which seller, category and variants a product had last, so that everything about it can be requested at
+ * once. The answer never relies on this: what has changed is read again.
+ */
+export interface KnownCompanions {
+  get(productId: number): Companions | undefined
+  remember(product: StoredProduct): Companions
+}
+
+export function knownCompanions(capacity = REMEMBERED_PRODUCTS): KnownCompanions {
+  const known = new LRUCache<number, Companions>({ max: capacity })
+  return {
+    get: (productId) => known.get(productId),
+    remember(product) {
+      const companions = companionsOf(product)
+      const before = known.peek(product.product_id)
+      if (before !== undefined && isSame(before, companions)) return before
+      known.set(product.product_id, companions)
+      return companions
+    },
+  }
+}
+
+function companionsOf({ seller_id, category_id, variants }: StoredProduct): Companions {
+  const variantIds = variants.flatMap(({ variant_id, status }) => (status === 'ACTIVE' ? [variant_id] : []))
+  return { sellerId: seller_id, categoryId: category_id, variantIds }
+}
+
+function isSame(a: Companions, b: Companions): boolean {
+  const isSameList = a.variantIds.length === b.variantIds.length && a.variantIds.every((id, index) => id === b.variantIds[index])
+  return a.sellerId === b.sellerId && a.categoryId === b.categoryId && isSameList
+}

@@ -1,0 +1,73 @@
+import { catalogDocuments, categoryLeaders, sellers } from '../../../schemas/catalog/documents/topics.ts'
+import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
+import { CATALOG_DETAILS_VIEW } from '../../../state/views/catalog/catalog-details.ts'
+import { CATEGORY_LEADERS_VIEW } from '../../../state/views/catalog/category-leaders.ts'
+import { SELLERS_VIEW } from '../../../state/views/catalog/sellers.ts'
+import { type Answer, cacheableAnswer, JSON_TYPE } from '../../kit/answer.ts'
+import { ApiError } from '../../kit/errors.ts'
+import { viewProbe } from '../../kit/readiness.ts'
+import { bind } from '../../kit/route.ts'
+import { shortCache } from '../../kit/short-cache.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { CategoryTable } from '../categories/table.ts'
+import { catalogErrors } from '../errors.ts'
+import type { CatalogPart } from '../part.ts'
+import type { CatalogSettings } from '../settings.ts'
+import { maySee } from '../visibility.ts'
+import { detailAnswer } from './answer.ts'
+import { detailReader } from './read.ts'
+import { productDetailRoute } from './routes.ts'
+
+export interface DetailDeps
+  extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'publicUrl' | 'now'>,
+    Pick<CatalogSettings, 'currency'> {
+  readonly categories: Pick<CategoryTable, 'tree'>
+}
+
+/** How long an answer may be sent again to readers without a token. */
+const KEPT_MS = 1_000
+/** Some 40 MB with descriptions of ordinary length. */
+const MOST_KEPT = 4_096
+/** Clients keep the answer, but ask each time whether it has changed. */
+const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' } as const
+const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
+
+/** A page, with what decides who may see it. */
+interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
+  readonly answer: Answer
+}
+
+/** The page of a product. */
+export function detailPart(deps: DetailDeps): CatalogPart {
+  const { views, facts, categories, publicUrl, currency, now } = deps
+  const read = detailReader(deps)
+  const recent = shortCache({ load: rendered, keptMs: KEPT_MS, maxEntries: MOST_KEPT, now })
+
+  /** @returns undefined if there is no such product */
+  async function rendered(productId: number): Promise<Rendered | undefined> {
+    // Throws before anything is read if the categories are not known yet.
+    const { tree } = categories
+    const found = await read(productId)
+    if (found === undefined) return undefined
+    const { status, seller_id, category_id } = found.product
+    const categoryPath = tree.pathOf(category_id).map(({ name }) => name)
+    const body = JSON.stringify(detailAnswer({ ...found, categoryPath }, { publicUrl, currency, now: now() }))
+    return { status, seller_id, answer: cacheableAnswer(body, status === 'ACTIVE' ? PUBLIC : OWN) }
+  }
+
+  return {
+    probes: [
+      viewProbe(views, facts, CATALOG_DETAILS_VIEW, catalogDocuments),
+      viewProbe(views, facts, CATEGORY_LEADERS_VIEW, categoryLeaders),
+      viewProbe(views, facts, SELLERS_VIEW, sellers),
+    ],
+    routes: [
+      bind(productDetailRoute, async ({ params: { product_id }, caller }) => {
+        // Sellers see their own writes at once.
+        const found = await (caller === undefined ? recent.get(product_id) : rendered(product_id))
+        if (found === undefined || !maySee(caller, found)) throw new ApiError(catalogErrors.product_not_found)
+        return found.answer
+      }),
+    ],
+  }
+}

@@ -1,0 +1,19 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { catalogErrors } from '../errors.ts'
+import { productIdParameter } from '../product-id.ts'
+import { productDetail } from './model.ts'
+
+export const productDetailRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/products/{product_id}',
+  operationId: 'productDetail',
+  summary: 'A product in full',
+  description:
+    'Shows a product with its active variants, stock, images, seller, reviews and related products. Only ACTIVE products are public; their sellers and administrators also see the others. Stock is a copy that is less than two seconds old.',
+  auth: { kind: 'optional', anySubjectOf: 'admin' },
+  params: z.object({ product_id: productIdParameter }),
+  answers: { 200: { description: 'the product', schema: productDetail } },
+  errors: [catalogErrors.product_not_found, errors.not_ready, errors.unavailable],
+})

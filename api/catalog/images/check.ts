@@ -1,0 +1,77 @@
+import sharp, { type Sharp } from 'sharp'
+import { ApiError } from '../../kit/errors.ts'
+import { catalogErrors } from '../errors.ts'
+
+/** An image without metadata, upright. */
+export interface CheckedImage {
+  readonly bytes: Buffer
+  readonly contentType: string
+  /** Pixels. */
+  readonly width: number
+  readonly height: number
+}
+
+/** About the largest photo of a telephone. It takes up to 200 MB while it is turned. */
+const MOST_PIXELS = 50_000_000
+/** A file of the largest size takes some seconds. One that takes longer was made to do so. */
+const TIMEOUT_SECONDS = 20
+/** Quality of what is written again. Nobody sees the difference, and the smaller files are made from it. */
+const QUALITY = 92
+/** AVIF takes far longer than the others; this keeps a large photo below a few seconds. */
+const AVIF_EFFORT = 2
+
+type Format = 'jpeg' | 'png' | 'webp' | 'avif'
+
+/** Loaders of other formats, some of which have a history of faults, never see the bytes of strangers. */
+sharp.block({ operation: ['VipsForeignLoad'] })
+sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsForeignLoadWebp', 'VipsForeignLoadHeif'] })
+// The gate of images lets few of them run at once, each on one thread, so that requests keep a core.
+sharp.concurrency(1)
+sharp.cache(false)
+
+/**
+ * Checks an image by decoding all of it, turns it upright and removes its metadata, which may say where and by whom a
+ * photo was taken. The name and type that its sender gave do not matter.
+ * Throws ApiError `invalid_image`.
+ */
+export async function checkImage(bytes: Buffer): Promise<CheckedImage> {
+  const format = formatOf(bytes)
+  if (format === undefined) throw invalid('is not a JPEG, PNG, WebP or AVIF file')
+  try {
+    const image = sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn: 'warning', autoOrient: true }).timeout({ seconds: TIMEOUT_SECONDS })
+    const { data, info } = await written(image, format).toBuffer({ resolveWithObject: true })
+    return { bytes: data, contentType: `image/${format}`, width: info.width, height: info.height }
+  } catch (error) {
+    throw invalid(
+      (error as Error).message.includes('pixel limit') ? `has more than ${MOST_PIXELS / 1e6} megapixels` : 'cannot be decoded',
+      error,
+    )
+  }
+}
+
+function written(image: Sharp, format: Format): Sharp {
+  switch (format) {
+    case 'jpeg':
+      return image.jpeg({ quality: QUALITY })
+    case 'png':
+      return image.png()
+    case 'webp':
+      return image.webp({ quality: QUALITY })
+    case 'avif':
+      return image.avif({ quality: QUALITY, effort: AVIF_EFFORT })
+  }
+}
+
+/** Recognizes a format by its first bytes. */
+function formatOf(bytes: Buffer): Format | undefined {
+  const text = (from: number, to: number) => bytes.toString('latin1', from, to)
+  if (text(0, 3) === '\xff\xd8\xff') return 'jpeg'
+  if (text(0, 8) === '\x89PNG\r\n\x1a\n') return 'png'
+  if (text(0, 4) === 'RIFF' && text(8, 12) === 'WEBP') return 'webp'
+  if (text(4, 8) === 'ftyp' && ['avif', 'avis'].includes(text(8, 12))) return 'avif'
+  return undefined
+}
+
+function invalid(reason: string, cause?: unknown): ApiError {
+  return new ApiError(catalogErrors.invalid_image, { message: `An image ${reason}.`, cause })
+}

@@ -1,0 +1,75 @@
+import { type ImageWidth, imageForm } from '../../../schemas/catalog/products/image-forms.ts'
+import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
+import type { ImageStore } from '../../../state/blobs/images.ts'
+import { BlobCorruptError } from '../../../state/blobs/read.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { checkImage } from './check.ts'
+import { gate } from './gate.ts'
+import { resized } from './resize.ts'
+
+/** An image that is stored. */
+export interface StoredImage {
+  /** SHA-256 of the stored original in hex. */
+  readonly content_hash: string
+  readonly content_type: string
+  /** Pixels. */
+  readonly width: number
+  readonly height: number
+}
+
+/** The images of products. */
+export interface Images {
+  /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
+  keep(bytes: Buffer): Promise<StoredImage>
+  /**
+   * Returns a WebP file of an image, which is made if it is the first to be asked for.
+   * @returns undefined if there is no such image. Throws ApiError `unavailable`.
+   */
+  smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>
+}
+
+/** Images that are worked on at once. Each takes a core, and up to 200 MB. */
+const AT_ONCE = 2
+
+export function images({ originals, smaller }: ImageStore): Images {
+  const working = gate(AT_ONCE)
+
+  async function keep(bytes: Buffer): Promise<StoredImage> {
+    const { bytes: content, contentType, width, height } = await working.run(undefined, () => checkImage(bytes))
+    const draft = originals.draft()
+    try {
+      await draft.write(content)
+      const { hash } = await originals.keep(draft)
+      return { content_hash: hash, content_type: contentType, width, height }
+    } finally {
+      await draft.discard()
+    }
+  }
+
+  async function make(hash: string, width: ImageWidth): Promise<Buffer | undefined> {
+    const blob = await originals.open(hash)
+    if (blob === undefined) return undefined
+    const pieces: Buffer[] = []
+    for await (const piece of blob.content()) pieces.push(piece)
+    const made = await resized(Buffer.concat(pieces), width)
+    await smaller.put(hash, imageForm(width), made)
+    return made
+  }
+
+  return {
+    keep: (bytes) => answering(() => keep(bytes)),
+    smaller: (hash, width) =>
+      answering(
+        async () => (await smaller.get(hash, imageForm(width))) ?? (await working.run(`${hash} ${width}`, () => make(hash, width))),
+      ),
+  }
+}
+
+async function answering<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (!(cause instanceof BlobsUnavailableError || cause instanceof BlobCorruptError)) throw cause
+    throw new ApiError(errors.unavailable, { message: 'The store of images does not respond. Try again shortly.', cause })
+  }
+}

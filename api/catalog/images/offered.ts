@@ -1,0 +1,95 @@
+import { z } from '@hono/zod-openapi'
+import { imageIdOf } from '../../../schemas/catalog/products/image-id.ts'
+import { MOST_IMAGES } from '../../../schemas/catalog/products/limits.ts'
+import type { CatalogImage, CatalogOfferedImage, CatalogVariant } from '../../../schemas/catalog/types.ts'
+import { type ApiError, invalidRequest } from '../../kit/errors.ts'
+import type { StoredImage } from './images.ts'
+
+const MOST_ALT_TEXT = 300
+
+const OfferedImage = z
+  .strictObject({
+    image_id: z.int().min(1).optional().openapi({ description: 'An image that the product has.' }),
+    upload: z
+      .int()
+      .min(0)
+      .max(MOST_IMAGES - 1)
+      .optional()
+      .openapi({ description: 'A file of the form, counted from 0.' }),
+    alt_text: z
+      .string()
+      .transform((text) => text.normalize('NFC').trim())
+      .refine((text) => [...text].length <= MOST_ALT_TEXT, `must have at most ${MOST_ALT_TEXT} characters`)
+      .nullish(),
+    sku: z.string().nullish().openapi({ description: 'The variant that it shows; none: all variants.' }),
+  })
+  .refine(({ image_id, upload }) => (image_id === undefined) !== (upload === undefined), 'must have either image_id or upload')
+  .openapi('OfferedImage')
+
+/** The field `images` of a product that a seller sends. */
+export const offeredImageList = z
+  .array(OfferedImage)
+  .max(MOST_IMAGES)
+  .openapi({ description: 'The images in display order. Without it a replacement keeps the images.' })
+
+export type OfferedImageList = z.output<typeof offeredImageList>
+
+/** What the product has before the request. */
+export interface PresentImages {
+  readonly product_id: number
+  readonly images: readonly CatalogImage[]
+  readonly variants: readonly Pick<CatalogVariant, 'variant_id' | 'sku'>[]
+}
+
+export interface AskedImages {
+  /** The field `images`; undefined: it is missing. */
+  readonly list: OfferedImageList | undefined
+  readonly uploads: readonly StoredImage[]
+  /** Those that the product will have. */
+  readonly skus: readonly string[]
+}
+
+/**
+ * Returns the images that a product is to have, in display order; null: those that it has. Files without a list are the
+ * new set.
+ * Throws ApiError `invalid_request`.
+ */
+export function offeredImages({ list, uploads, skus }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
+  if (list === undefined)
+    return uploads.length === 0 ? null : unique(uploads.map((upload) => offered(upload, present.product_id, null, null)))
+  const used = new Set(list.map(({ upload }) => upload))
+  const unused = uploads.findIndex((_upload, index) => !used.has(index))
+  if (unused >= 0) throw invalidRequest('body.images', `does not mention the file ${unused}`)
+  return unique(
+    list.map(({ image_id, upload, alt_text, sku }, index) => {
+      if (sku !== undefined && sku !== null && !skus.includes(sku)) throw faultAt(index, 'sku', 'is the sku of no variant')
+      if (upload !== undefined) {
+        if (upload >= uploads.length) throw faultAt(index, 'upload', 'names no file of the form')
+        return offered(uploads[upload], present.product_id, alt_text ?? null, sku ?? null)
+      }
+      const known = present.images.find((image) => image.image_id === image_id)
+      if (known === undefined) throw faultAt(index, 'image_id', 'is no image of the product')
+      const { content_hash, content_type, width, height } = known
+      const knownSku = present.variants.find(({ variant_id }) => variant_id === known.variant_id)?.sku ?? null
+      return {
+        image_id: known.image_id,
+        sku: sku === undefined ? knownSku : sku,
+        alt_text: alt_text === undefined ? known.alt_text : alt_text,
+        ...{ content_hash, content_type, width, height },
+      }
+    }),
+  )
+}
+
+function offered(stored: StoredImage, productId: number, alt_text: string | null, sku: string | null): CatalogOfferedImage {
+  return { image_id: imageIdOf(productId, stored.content_hash), sku, alt_text, ...stored }
+}
+
+/** The same content twice is one image. */
+function unique(images: readonly CatalogOfferedImage[]): CatalogOfferedImage[] {
+  return images.filter((image, index) => images.findIndex(({ image_id }) => image_id === image.image_id) === index)
+}
+
+function faultAt(index: number, field: string, message: string): ApiError {
+  return invalidRequest(`body.images[${index}].${field}`, message)
+}

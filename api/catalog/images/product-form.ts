@@ -1,0 +1,81 @@
+import { MOST_IMAGES } from '../../../schemas/catalog/products/limits.ts'
+import { parseJsonBody } from '../../kit/body.ts'
+import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
+import { boundaryOf, type FormPart, readMultipart } from '../../kit/multipart.ts'
+import type { ArrivingBody } from '../../kit/route.ts'
+import { assertCleanText } from '../../kit/text.ts'
+import type { Images, StoredImage } from './images.ts'
+
+/** A form with a product and its images. */
+export interface ProductForm {
+  /** The JSON of the part `product`; nothing of it is checked yet. */
+  readonly product: unknown
+  /** The files of the parts `images`, in their order. They are stored. */
+  readonly uploads: readonly StoredImage[]
+}
+
+const MIB = 1_048_576
+/** Limit of the whole body of a form. */
+export const MOST_FORM_BYTES = 64 * MIB
+const MOST_IMAGE_BYTES = 10_000_000
+const MOST_PRODUCT_BYTES = MIB
+/** The product, its images and one that is too many. */
+const MOST_PARTS = MOST_IMAGES + 2
+const PRODUCT = 'product'
+const IMAGES = 'images'
+
+/** Returns whether a body is a form. */
+export function isForm(contentType: string | undefined): contentType is string {
+  return /^multipart\/form-data\s*(;|$)/i.test(contentType ?? '')
+}
+
+/**
+ * Reads a form as it arrives. At most one file is in memory: it is checked and stored before the next one is read.
+ * What is stored in vain, because a later part is not valid, is swept away.
+ * Throws ApiError: `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
+ */
+export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {
+  const uploads: StoredImage[] = []
+  let product: Buffer | undefined
+  let current: { readonly name: string; readonly pieces: Uint8Array[]; bytes: number } | undefined
+
+  async function begin({ name }: FormPart): Promise<void> {
+    await end()
+    if (name !== PRODUCT && name !== IMAGES)
+      throw invalidRequest(`body.${name}`, `is no part of this form, which has ${PRODUCT} and ${IMAGES}`)
+    if (name === PRODUCT && product !== undefined) throw invalidRequest(`body.${name}`, 'is given twice')
+    if (name === IMAGES && uploads.length === MOST_IMAGES) throw invalidRequest(`body.${name}`, `has more than ${MOST_IMAGES} files`)
+    current = { name, pieces: [], bytes: 0 }
+  }
+
+  async function end(): Promise<void> {
+    if (current === undefined) return
+    const content = Buffer.concat(current.pieces, current.bytes)
+    const { name } = current
+    current = undefined
+    if (name === PRODUCT) product = content
+    else uploads.push(await images.keep(content))
+  }
+
+  await readMultipart(
+    pieces,
+    { boundary: boundaryOf(contentType ?? ''), maxParts: MOST_PARTS },
+    {
+      part: begin,
+      async data(bytes) {
+        current!.bytes += bytes.byteLength
+        const most = current!.name === PRODUCT ? MOST_PRODUCT_BYTES : MOST_IMAGE_BYTES
+        if (current!.bytes > most) {
+          throw new ApiError(errors.content_too_large, { message: `The part ${current!.name} has more than ${most} bytes.` })
+        }
+        // The piece may be a view of a buffer that its owner reuses.
+        current!.pieces.push(Buffer.from(bytes))
+      },
+    },
+  )
+  await end()
+  if (product === undefined) throw invalidRequest(`body.${PRODUCT}`, 'is missing')
+  const parsed = parseJsonBody(product)
+  assertCleanText(parsed)
+  return { product: parsed, uploads }
+}

@@ -1,0 +1,107 @@
+import { z } from '@hono/zod-openapi'
+import type { AnsweredReservation } from '../../../schemas/catalog/inventory/flow.ts'
+import type { ShownStock } from '../../../state/views/catalog/stock.ts'
+
+/** Length of a warehouse_id, in code points: docs/services/catalog.md#stock */
+const MAX_WAREHOUSE_ID = 50
+const MAX_RESERVATION_ID = 100
+/** Units of a row are Avro ints. */
+export const MAX_UNITS = 2 ** 31 - 1
+
+export const warehouseId = z
+  .string()
+  .refine((value) => value !== '' && [...value].length <= MAX_WAREHOUSE_ID, `must have 1 to ${MAX_WAREHOUSE_ID} characters`)
+  .openapi({ minLength: 1, maxLength: MAX_WAREHOUSE_ID, description: 'The first RECEIVE makes a warehouse.', example: 'east' })
+
+export const variantId = z.string().openapi({ description: 'A variant_id in decimal.', example: '4503599627370497' })
+
+const OPERATIONS = ['RESERVE', 'DEDUCT', 'RELEASE', 'RECEIVE', 'ADJUST'] as const
+/** The operations that end units of reservations. */
+const ENDING: readonly string[] = ['DEDUCT', 'RELEASE']
+
+export const StockChangeBody = z
+  .strictObject({
+    warehouse_id: warehouseId,
+    quantity_delta: z
+      .int()
+      .min(-MAX_UNITS)
+      .max(MAX_UNITS)
+      .refine((value) => value !== 0, 'must not be 0')
+      .openapi({ description: 'Units. Its sign counts for ADJUST only, because the other operations have a direction.', example: -1 }),
+    operation: z.enum(OPERATIONS),
+    reservation_id: z
+      .string()
+      .min(1)
+      .max(MAX_RESERVATION_ID)
+      .optional()
+      .openapi({ description: 'DEDUCT, RELEASE: the reservation. By default the oldest ones of the variant and warehouse.' }),
+    version: z
+      .int()
+      .min(0)
+      .optional()
+      .openapi({ description: 'Refuses the change if the row has another version. 0: the row does not exist yet.' }),
+  })
+  .refine(({ operation, reservation_id }) => reservation_id === undefined || ENDING.includes(operation), {
+    path: ['reservation_id'],
+    message: 'is only for DEDUCT and RELEASE',
+  })
+  .openapi('StockChange')
+
+const time = z.string().openapi({ example: '2026-01-15T12:15:00.000Z' })
+const available = z.int().openapi({ description: 'Units that can be reserved.' })
+const reserved = z.int().openapi({ description: 'Units of open reservations.' })
+const version = z.int().openapi({ description: 'Every movement adds 1.' })
+
+const ReservationSchema = z.object({ reservation_id: z.string(), quantity: z.int(), expires_at: time })
+
+export const StockChangedSchema = z
+  .object({
+    variant_id: z.int(),
+    warehouse_id: z.string(),
+    operation: z.enum(OPERATIONS),
+    available,
+    reserved,
+    version,
+    reservation_id: z.string().nullable().openapi({ description: 'The reservation; null if the call concerned none, or several.' }),
+    expires_at: time.nullable().openapi({ description: 'The last moment at which that reservation is open.' }),
+    reservations: z
+      .array(ReservationSchema)
+      .openapi({ description: 'Units that the call reserved, deducted or released, by reservation.' }),
+  })
+  .openapi('StockChanged')
+
+export const StockSchema = z
+  .object({
+    variant_id: z.int(),
+    available: available.openapi({ description: 'In all warehouses.' }),
+    reserved: reserved.openapi({ description: 'In all warehouses.' }),
+    warehouses: z.array(z.object({ warehouse_id: z.string(), available, reserved, version })),
+  })
+  .openapi('Stock')
+
+export function changedJson(
+  operation: (typeof OPERATIONS)[number],
+  { variant_id, warehouse_id, available, reserved, version }: ShownStock,
+  concerned: readonly AnsweredReservation[],
+): z.output<typeof StockChangedSchema> {
+  const reservations = concerned.map(({ reservation_id, quantity, ends_at }) => ({
+    reservation_id,
+    quantity,
+    expires_at: isoTime(ends_at),
+  }))
+  const [only, ...others] = reservations
+  const single = others.length === 0 ? only : undefined
+  const { reservation_id = null, expires_at = null } = single ?? {}
+  return { variant_id, warehouse_id, operation, available, reserved, version, reservation_id, expires_at, reservations }
+}
+
+export function stockJson(variant_id: number, rows: readonly ShownStock[]): z.output<typeof StockSchema> {
+  const total = (field: 'available' | 'reserved') => rows.reduce((sum, row) => sum + row[field], 0)
+  const warehouses = rows.map(({ warehouse_id, available, reserved, version }) => ({ warehouse_id, available, reserved, version }))
+  return { variant_id, available: total('available'), reserved: total('reserved'), warehouses }
+}
+
+/** @param time epoch ms */
+export function isoTime(time: number): string {
+  return new Date(time).toISOString()
+}

@@ -1,0 +1,33 @@
+import type { InventoryRefusal, OutOfStock } from '../../../schemas/catalog/inventory/flow.ts'
+import type { StockRow } from '../../../schemas/catalog/types.ts'
+import { ApiError, invalidRequest } from '../../kit/errors.ts'
+import { catalogErrors } from '../errors.ts'
+
+export function outOfStock({ variant_id, warehouse_id, available }: OutOfStock): ApiError {
+  const message = `Only ${available} of variant ${variant_id} ${available === 1 ? 'is' : 'are'} available.`
+  return new ApiError(catalogErrors.out_of_stock, { message, fields: { variant_id, warehouse_id, available } })
+}
+
+/** Returns the error for a change of stock that was refused. */
+export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
+  const { variant_id, warehouse_id, available, reserved, version } = row
+  switch (outcome) {
+    case 'version_conflict':
+      return new ApiError(catalogErrors.version_conflict, {
+        message: 'The stock has another version. Use the present one.',
+        fields: { variant_id, warehouse_id, available, reserved, version },
+      })
+    case 'reservation_ended':
+      return new ApiError(catalogErrors.reservation_ended, { fields: { reserved } })
+    case 'reservation_in_cart':
+      return new ApiError(catalogErrors.reservation_in_cart)
+    case 'too_many_reservations':
+      return invalidRequest('body.quantity_delta', 'concerns more than 1,000 reservations; use smaller quantities')
+    case 'too_many_warehouses':
+      return invalidRequest('body.warehouse_id', 'would be one of more than 1,000 warehouses of the variant')
+    case 'too_much':
+      return invalidRequest('body.quantity_delta', 'would bring the stock of the warehouse above 2,147,483,647')
+    case 'no_row':
+      return invalidRequest('body.warehouse_id', 'has never received the variant; use RECEIVE')
+  }
+}

@@ -1,0 +1,44 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { catalogErrors } from '../errors.ts'
+import { StockChangeBody, StockChangedSchema, StockSchema, variantId } from './model.ts'
+
+const INTERNAL = { kind: 'scope', scope: ['internal', 'admin'] } as const
+const params = z.object({ variant_id: variantId })
+
+export const changeStockRoute = defineRoute({
+  method: 'patch',
+  path: '/api/v1/inventory/{variant_id}',
+  operationId: 'changeStock',
+  summary: 'Receive, reserve, sell or release stock',
+  description:
+    'RESERVE makes a reservation, which DEDUCT sells and RELEASE gives back, in whole or in part. A reservation that is not ended in time expires. RECEIVE and ADJUST bring stock in or correct it. Stock is never below 0.',
+  auth: INTERNAL,
+  idempotent: true,
+  versioned: true,
+  params,
+  body: StockChangeBody,
+  bodyExample: { warehouse_id: 'east', quantity_delta: -1, operation: 'RESERVE' },
+  answers: { 200: { description: 'The row after the change.', schema: StockChangedSchema } },
+  errors: [
+    catalogErrors.variant_not_found,
+    catalogErrors.out_of_stock,
+    catalogErrors.version_conflict,
+    catalogErrors.reservation_ended,
+    catalogErrors.reservation_in_cart,
+    errors.not_ready,
+  ],
+})
+
+export const readStockRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/inventory/{variant_id}',
+  operationId: 'readStock',
+  summary: 'Read the stock of a variant',
+  description: 'Shows every change that was answered before.',
+  auth: INTERNAL,
+  params,
+  answers: { 200: { description: 'The stock by warehouse.', schema: StockSchema } },
+  errors: [catalogErrors.variant_not_found, errors.not_ready],
+})

@@ -1,0 +1,31 @@
+import { placeOfVariant } from '../../schemas/catalog/ids.ts'
+import { productDecisions } from '../../schemas/catalog/products/topics.ts'
+import type { VariantOffer } from '../../schemas/catalog/types.ts'
+import { readOffer } from '../../state/views/catalog/offers.ts'
+import { CATALOG_PRODUCTS_VIEW } from '../../state/views/catalog/products.ts'
+import { caughtUp } from '../kit/readiness.ts'
+import type { ServiceKit } from '../service.ts'
+
+/** Whether variants exist and are for sale, for the parts that reserve stock. */
+export interface Offers {
+  /**
+   * Returns an offer for each variant. The variants of a deleted product are unknown.
+   * Throws ApiError `not_ready`, `unavailable`.
+   */
+  offersOf(variantIds: readonly number[]): Promise<readonly VariantOffer[]>
+}
+
+export interface OffersDeps extends Pick<ServiceKit, 'views'> {
+  readonly facts: Pick<ServiceKit['facts'], 'partitionOf'>
+}
+
+/** Looks into the view of products, which may miss a change of the same moment. */
+export function viewOffers({ views, facts }: OffersDeps): Offers {
+  async function offerOf(variantId: number): Promise<VariantOffer> {
+    const place = placeOfVariant(variantId)
+    if (place === undefined) return 'UNKNOWN'
+    const partition = facts.partitionOf(productDecisions, String(place.productId))
+    return caughtUp(await readOffer(views, CATALOG_PRODUCTS_VIEW, partition, place))
+  }
+  return { offersOf: (variantIds) => Promise.all(variantIds.map(offerOf)) }
+}

@@ -1,0 +1,10 @@
+import { z } from '@hono/zod-openapi'
+import { isProductId } from '../../schemas/catalog/ids.ts'
+
+/** The id of a product in a path. */
+export const productIdParameter = z
+  .string()
+  .regex(/^[1-9]\d{0,13}$/, 'must be a positive integer of at most 45 bits')
+  .transform(Number)
+  .refine(isProductId, 'must be a positive integer of at most 45 bits')
+  .openapi({ type: 'integer', description: 'The id of a product.', example: 28147497671065 })

@@ -1,0 +1,229 @@
+import { z } from '@hono/zod-openapi'
+import { MOST_ACTIVE_VARIANTS, MOST_PERIODS } from '../../../schemas/catalog/products/limits.ts'
+import { imageSchema } from '../images/model.ts'
+import { offeredImageList } from '../images/offered.ts'
+
+/** Limits of what sellers send, in code points: docs/services/catalog.md#products */
+const MOST_TITLE = 500
+const MOST_DESCRIPTION = 20_000
+const MOST_BRAND = 200
+const MOST_SKU = 50
+const MOST_ATTRIBUTES = 20
+const MOST_ATTRIBUTE_NAME = 50
+const MOST_ATTRIBUTE_VALUE = 200
+const MOST_CENTS = 10 ** 11
+const MOST_INT = 2_147_483_647
+const MOST_IN_BULK = 100
+/** Greatest number of products up to the end of a page, because the view has to skip them. */
+export const MOST_LISTED = 10_000
+
+/** The fields that a variant of an answer has besides its attributes, which stand beside them. */
+const OWN_FIELDS = [
+  ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
+  ...['weight_grams', 'status', 'inventory', 'images', 'periods', 'attributes'],
+]
+const RESERVED_NAMES: ReadonlySet<string> = new Set(OWN_FIELDS)
+
+/** Control characters, without line breaks and tabs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds them in order to refuse them
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
+const LINE_BREAK = /[\t\n\r]/
+
+function text(most: number, least: number, description: string, form: 'line' | 'lines' = 'line') {
+  return z
+    .string()
+    .transform((value) => value.normalize('NFC').trim())
+    .refine((value) => within(value, least, most), `must have ${least} to ${most} characters`)
+    .refine((value) => !CONTROL.test(value) && (form === 'lines' || !LINE_BREAK.test(value)), 'must not contain control characters')
+    .openapi({ type: 'string', minLength: least, maxLength: most, description })
+}
+
+function within(value: string, least: number, most: number): boolean {
+  // A code point has at most two units, so most texts need no counting.
+  if (value.length > 2 * most) return false
+  const count = value.length <= most ? value.length : [...value].length
+  return count <= most && value.length >= least
+}
+
+const cents = z
+  .int('must be a whole number of cents')
+  .min(1)
+  .max(MOST_CENTS)
+  .openapi({ description: 'Hundredths of the currency.', example: 1999 })
+const compareCents = cents.nullable().openapi({ description: 'The price to strike through; null: none.' })
+
+const attributes = z
+  .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
+  .transform((given) => Object.fromEntries(Object.entries(given).map(([name, value]) => [name.normalize('NFC').trim(), value])))
+  .superRefine((given, ctx) => {
+    const names = Object.keys(given)
+    if (names.length > MOST_ATTRIBUTES) ctx.addIssue({ code: 'custom', message: `must have at most ${MOST_ATTRIBUTES} attributes` })
+    if (new Set(names.map((name) => name.toLowerCase())).size < names.length) {
+      ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })
+    }
+    for (const name of names) {
+      const fault = faultOfName(name)
+      if (fault !== undefined) ctx.addIssue({ code: 'custom', message: fault })
+    }
+  })
+  .openapi({ type: 'object', additionalProperties: { type: 'string' }, example: { colour: 'blue', size: 'M' } })
+
+function faultOfName(name: string): string | undefined {
+  if (!within(name, 1, MOST_ATTRIBUTE_NAME)) return `names must have 1 to ${MOST_ATTRIBUTE_NAME} characters`
+  if (RESERVED_NAMES.has(name.toLowerCase())) return `${name} is a field of the variant itself`
+  if (CONTROL.test(name) || LINE_BREAK.test(name) || name.includes(':')) return 'names must not contain colons or control characters'
+  return undefined
+}
+
+const Offer = z
+  .strictObject({
+    sku: text(MOST_SKU, 1, 'Your own id of the variant, unique among all sellers, case-sensitive.'),
+    attributes: attributes.default({}),
+    price_cents: cents,
+    compare_price_cents: compareCents.default(null),
+    weight_grams: z.int().min(0).max(MOST_INT).nullable().default(null),
+  })
+  .openapi('OfferedVariant')
+
+const variants = z
+  .array(Offer)
+  .min(1)
+  .superRefine((offers, ctx) => {
+    const seen = new Set<string>()
+    for (const [index, { sku }] of offers.entries()) {
+      if (seen.has(sku)) ctx.addIssue({ code: 'custom', path: [index, 'sku'], message: 'is the sku of an earlier variant' })
+      seen.add(sku)
+    }
+  })
+  .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
+
+const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. Only for administrators; it is recorded.' })
+const sellerId = z
+  .string()
+  .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
+  .openapi({ description: 'Whose product it is. Only for administrators; default: the subject of the token.', example: '7' })
+
+const fields = {
+  title: text(MOST_TITLE, 1, 'The title.'),
+  description: text(MOST_DESCRIPTION, 0, 'The description, which may have several lines.', 'lines').default(''),
+  category_id: z.int().min(1).max(MOST_INT).openapi({ description: 'A category that exists.', example: 12 }),
+  brand: text(MOST_BRAND, 1, 'The brand.').nullable().default(null),
+  variants,
+  images: offeredImageList.optional(),
+  force,
+}
+
+export const NewProductBody = z
+  .strictObject({ ...fields, status: z.enum(['DRAFT', 'ACTIVE']).default('ACTIVE'), seller_id: sellerId.optional() })
+  .openapi('NewProduct')
+export type NewProduct = z.output<typeof NewProductBody>
+
+export const ReplacementBody = z
+  .strictObject({
+    ...fields,
+    status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE']).optional().openapi({ description: 'Default: the present status.' }),
+  })
+  .openapi('ProductReplacement')
+export type Replacement = z.output<typeof ReplacementBody>
+
+/** Each product is checked for itself, so that a bad one does not prevent the others. */
+export const BulkBody = z
+  .strictObject({
+    products: z
+      .array(z.unknown())
+      .min(1)
+      .max(MOST_IN_BULK)
+      .openapi({ type: 'array', items: { $ref: '#/components/schemas/NewProduct' } }),
+  })
+  .openapi('NewProducts')
+
+export const StatusBody = z.strictObject({ status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED']) }).openapi('ProductStatusChange')
+
+const instant = z.iso
+  .datetime({ offset: true, message: 'must be a time in ISO 8601 with an offset' })
+  .transform((value) => Date.parse(value))
+  .openapi({ type: 'string', format: 'date-time' })
+
+export const PriceBody = z
+  .strictObject({
+    price_cents: cents,
+    compare_price_cents: compareCents.optional().openapi({ description: 'The price to strike through; null: none. Default: unchanged.' }),
+    starts_at: instant.optional().openapi({ description: 'Begin of a period. Default, with ends_at: now.' }),
+    ends_at: instant.optional().openapi({ description: `End of the period. A product has at most ${MOST_PERIODS} periods at once.` }),
+    force,
+  })
+  .refine(({ starts_at, ends_at }) => starts_at === undefined || ends_at !== undefined, {
+    path: ['ends_at'],
+    message: 'is required with starts_at',
+  })
+  .openapi('VariantPrice')
+
+/** 1 to 16 digits, or an id that cannot exist. */
+export const idParameter = z.string().openapi({ description: 'An id of a product or variant.', example: '17592186044416' })
+export const sellerParameter = sellerId.optional()
+
+const time = z.string().openapi({ example: '2026-01-15T12:00:00.000Z' })
+const amount = z.number().openapi({ description: 'In units of the currency.', example: 19.99 })
+
+const PeriodSchema = z.object({ starts_at: time, ends_at: time, price: amount, compare_price: amount.nullable() })
+
+const VariantSchema = z
+  .looseObject({
+    variant_id: z.int(),
+    sku: z.string(),
+    price: amount,
+    compare_price: amount.nullable(),
+    weight_grams: z.int().nullable(),
+    status: z.enum(['ACTIVE', 'INACTIVE']),
+    periods: z.array(PeriodSchema).openapi({ description: 'Prices for a time that have not ended.' }),
+  })
+  .openapi('SellerVariant')
+
+const status = z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED'])
+
+export const ProductSchema = z
+  .object({
+    product_id: z.int(),
+    seller_id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    category_id: z.int(),
+    category_path: z.array(z.string()),
+    brand: z.string().nullable(),
+    status,
+    version: z.int().openapi({ description: 'Grows with every replacement and change of the status.' }),
+    currency: z.string(),
+    variants: z.array(VariantSchema).openapi({ description: 'Attributes stand beside the fields of the variant.' }),
+    images: z.array(imageSchema),
+    created_at: time,
+    updated_at: time,
+  })
+  .openapi('SellerProduct')
+
+const ListedSchema = z
+  .object({
+    product_id: z.int(),
+    title: z.string(),
+    category_id: z.int(),
+    brand: z.string().nullable(),
+    status,
+    price: amount.nullable().openapi({ description: 'The price of the cheapest active variant.' }),
+    currency: z.string(),
+    variants: z.int().openapi({ description: 'The number of active variants.' }),
+    version: z.int(),
+    created_at: time,
+    updated_at: time,
+  })
+  .openapi('ListedProduct')
+
+export const ListSchema = z
+  .object({ products: z.array(ListedSchema).openapi({ description: 'Newest first.' }), page: z.int(), limit: z.int(), total: z.int() })
+  .openapi('SellerProducts')
+
+export const BulkResultSchema = z
+  .object({
+    results: z
+      .array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() }))
+      .openapi({ description: 'In the order of the request: 201 with the product, or the error that it alone would get.' }),
+  })
+  .openapi('BulkResults')

@@ -1,0 +1,222 @@
+import { setTimeout } from 'node:timers/promises'
+import { parseProductId, parseVariantId, placeOfVariant, productIdOf } from '../../../schemas/catalog/ids.ts'
+import { productFlow } from '../../../schemas/catalog/products/flow.ts'
+import { imageIdOf } from '../../../schemas/catalog/products/image-id.ts'
+import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
+import { productDecisions, sellerProducts } from '../../../schemas/catalog/products/topics.ts'
+import type { CatalogProductCommand } from '../../../schemas/catalog/types.ts'
+import { CATALOG_PRODUCTS_VIEW, readProduct } from '../../../state/views/catalog/products.ts'
+import { SELLER_PRODUCTS_VIEW } from '../../../state/views/catalog/seller-products.ts'
+import { type Answer, jsonAnswer, noContent } from '../../kit/answer.ts'
+import type { Caller } from '../../kit/auth/verify.ts'
+import type { CommandRequest } from '../../kit/commands/commands.ts'
+import { ApiError, errorBody, errors, invalidRequest } from '../../kit/errors.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { assertValid, check, versionTag } from '../../kit/input.ts'
+import { caughtUp, viewProbe } from '../../kit/readiness.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { CategoryTable } from '../categories/table.ts'
+import { catalogErrors } from '../errors.ts'
+import type { Images } from '../images/images.ts'
+import { offeredImages, type PresentImages } from '../images/offered.ts'
+import type { CatalogPart } from '../part.ts'
+import { type ProductBody, readProductBody } from './body.ts'
+import { MOST_LISTED, type NewProduct, NewProductBody, type Replacement, ReplacementBody } from './model.ts'
+import { ownList } from './own-list.ts'
+import { listedJson, productJson } from './product-json.ts'
+import { decided } from './refusals.ts'
+import {
+  bulkProductsRoute,
+  createProductRoute,
+  deleteProductRoute,
+  listProductsRoute,
+  readProductRoute,
+  replaceProductRoute,
+  setPriceRoute,
+  setStatusRoute,
+} from './routes.ts'
+import { skuClaims } from './sku-claims.ts'
+import { mayForce, sellerOf, whoIs } from './who.ts'
+import { contentOf, NOTHING_ASKED, productWriter, type Written } from './write.ts'
+
+export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'monotonic'> {
+  readonly categories: Pick<CategoryTable, 'tree'>
+  readonly images: Pick<Images, 'keep'>
+  readonly currency: string
+  /** Base of absolute URLs. */
+  readonly publicUrl: string
+  readonly pause?: (ms: number) => Promise<unknown>
+}
+
+/** What a new product has before its creation. */
+const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
+
+/** A request of a seller, with what its handler needs of it. */
+interface Asked extends CommandRequest {
+  readonly expectedVersion: number | undefined
+}
+
+/** The products of sellers. */
+export function productsPart(deps: ProductsDeps): CatalogPart {
+  const { views, facts, commands, categories, images, currency, monotonic, pause = setTimeout } = deps
+  const list = ownList({ views, facts, pause, monotonic })
+  const writer = productWriter(skuClaims(facts))
+
+  async function shown(status: 200 | 201, product: StoredProduct): Promise<Answer> {
+    await list.untilShown(product)
+    return jsonAnswer(status, productJson(product, deps), { ...PRIVATE, ETag: versionTag(product.version) })
+  }
+
+  /** Returns what a body of a new product asks for. Throws ApiError: `forbidden` and the refusals of `contentOf`. */
+  function newProduct(caller: Caller, { body, uploads }: ProductBody<NewProduct>, place: string): Written {
+    const who = whoIs(caller)
+    const seller_id = sellerOf(caller, body.seller_id, `${place}.seller_id`)
+    const asked = { list: body.images, uploads, skus: skusOf(body) }
+    const content = contentOf(body, offeredImages(asked, NO_PRODUCT) ?? [], categories.tree)
+    return { actor: who.actor, seller_id, content, status: body.status, mayForce: mayForce(who, body.force) }
+  }
+
+  /**
+   * Reads a product that the caller may change; undefined if there is none. Throws ApiError: `product_not_found` for a
+   * hidden one of another seller, `forbidden` for a public one, `not_ready`.
+   */
+  async function ownProduct(caller: Caller, productId: number): Promise<StoredProduct | undefined> {
+    const { owner } = whoIs(caller)
+    const product = caughtUp(await readProduct(views, facts.partitionOf(productDecisions, String(productId)), String(productId)))
+    if (product === undefined) return undefined
+    if (owner === null || String(owner) === product.seller_id) return product
+    throw new ApiError(product.status === 'ACTIVE' ? errors.forbidden : catalogErrors.product_not_found)
+  }
+
+  async function change(
+    from: Asked,
+    name: string,
+    productId: number,
+    asked: Partial<CatalogProductCommand> & Pick<CatalogProductCommand, 'action'>,
+  ): Promise<StoredProduct> {
+    const { actor, owner } = whoIs(from.caller!)
+    const open = await commands.open(from, [name, productId, from.expectedVersion ?? null, asked])
+    const expected_version = from.expectedVersion ?? null
+    const product = decided(
+      await open.run(productFlow, String(productId), { ...NOTHING_ASKED, actor, seller_id: owner, expected_version, ...asked }),
+    )
+    await list.untilShown(product)
+    return product
+  }
+
+  /** Creates one product of a bulk request. Throws ApiError. */
+  async function createOne(open: Awaited<ReturnType<typeof commands.open>>, caller: Caller, given: unknown, index: number) {
+    const place = `body.products[${index}]`
+    const checked = check(NewProductBody, given, place)
+    assertValid(checked)
+    const item = `${index}:`
+    const body = { body: checked.value as NewProduct, uploads: [] }
+    return await writer.create(open, newProduct(caller, body, place), item)
+  }
+
+  return {
+    probes: [
+      viewProbe(views, facts, CATALOG_PRODUCTS_VIEW, productDecisions),
+      viewProbe(views, facts, SELLER_PRODUCTS_VIEW, sellerProducts),
+    ],
+    routes: [
+      bind(listProductsRoute, async ({ caller, query }) => {
+        const { page, limit } = query
+        const seller = sellerOf(caller!, query.seller_id, 'query.seller_id')
+        if (page * limit > MOST_LISTED) throw invalidRequest('query.page', `only the newest ${MOST_LISTED} products can be listed`)
+        const { total, products } = await list.page(String(seller), query)
+        return jsonAnswer(200, { products: products.map((product) => listedJson(product, currency)), page, limit, total }, PRIVATE)
+      }),
+      bind(createProductRoute, async (input) => {
+        const given = await readProductBody(input.arriving!, NewProductBody, images)
+        const written = newProduct(input.caller!, given, 'body')
+        const open = await commands.open(input, ['createProduct', given.body, hashesOf(given)])
+        return await shown(201, await writer.create(open, identified(written, productIdOf(open.id, 0))))
+      }),
+      bind(bulkProductsRoute, async (input) => {
+        const open = await commands.open(input, ['createProducts', input.body])
+        const made = await Promise.allSettled(input.body.products.map((given, index) => createOne(open, input.caller!, given, index)))
+        const results = made.map((one) => {
+          if (one.status === 'fulfilled') return { status: 201, product: productJson(one.value, deps) }
+          return failed(one.reason, input.requestId)
+        })
+        await Promise.all(made.map((one) => one.status === 'fulfilled' && list.untilShown(one.value)))
+        return jsonAnswer(200, { results }, PRIVATE)
+      }),
+      bind(readProductRoute, async ({ caller, params }) => {
+        const product = await ownProduct(caller!, productOf(params.product_id))
+        if (product === undefined) throw new ApiError(catalogErrors.product_not_found)
+        const headers = { ...PRIVATE, ETag: versionTag(product.version) }
+        return jsonAnswer(200, productJson(product, deps), headers)
+      }),
+      bind(replaceProductRoute, async (input) => {
+        const { caller, expectedVersion } = input
+        const productId = productOf(input.params.product_id)
+        const given = await readProductBody(input.arriving!, ReplacementBody, images)
+        const { body, uploads } = given
+        const who = whoIs(caller!)
+        const product = await ownProduct(caller!, productId)
+        const asked = { list: body.images, uploads, skus: skusOf(body) }
+        const present = product ?? { ...NO_PRODUCT, product_id: productId }
+        const content = contentOf(body, offeredImages(asked, present), categories.tree)
+        const open = await commands.open(input, ['replaceProduct', productId, expectedVersion ?? null, body, hashesOf(given)])
+        const written = {
+          actor: who.actor,
+          seller_id: who.owner,
+          content,
+          status: body.status ?? null,
+          mayForce: mayForce(who, body.force),
+        }
+        // A product that is gone may still have an answer for this command.
+        const known = product?.variants.map(({ sku }) => sku) ?? []
+        return await shown(200, await writer.replace(open, productId, { ...written, expectedVersion, known }))
+      }),
+      bind(setStatusRoute, async (input) => {
+        const asked = { action: 'set_status', status: input.body.status } as const
+        return await shown(200, await change(input, 'setProductStatus', productOf(input.params.product_id), asked))
+      }),
+      bind(deleteProductRoute, async (input) => {
+        await change(input, 'deleteProduct', productOf(input.params.product_id), { action: 'set_status', status: 'DELETED' })
+        return noContent()
+      }),
+      bind(setPriceRoute, async (input) => {
+        const { price_cents, compare_price_cents, starts_at = null, ends_at = null, force } = input.body
+        const variant_id = parseVariantId(input.params.variant_id)
+        const place = variant_id === undefined ? undefined : placeOfVariant(variant_id)
+        if (variant_id === undefined || place === undefined) throw new ApiError(catalogErrors.variant_not_found)
+        const may_force = mayForce(whoIs(input.caller!), force)
+        const compare = { sets_compare_price: compare_price_cents !== undefined, compare_price: compare_price_cents ?? null }
+        const price = { variant_id, price_cents, ...compare, starts_at, ends_at }
+        return await shown(200, await change(input, 'setPrice', place.productId, { action: 'set_price', may_force, price }))
+      }),
+    ],
+  }
+}
+
+function skusOf({ variants }: NewProduct | Replacement): string[] {
+  return variants.map(({ sku }) => sku)
+}
+
+/** Returns the same with the ids that the images have in their product, which is known only once there is a command. */
+function identified(written: Written, productId: number): Written {
+  const images = written.content.images?.map((image) => ({ ...image, image_id: imageIdOf(productId, image.content_hash) })) ?? null
+  return { ...written, content: { ...written.content, images } }
+}
+
+function hashesOf({ uploads }: Pick<ProductBody<unknown>, 'uploads'>): string[] {
+  return uploads.map(({ content_hash }) => content_hash)
+}
+
+/** An id that no product can have is that of no product. */
+function productOf(text: string): number {
+  const id = parseProductId(text)
+  if (id === undefined) throw new ApiError(catalogErrors.product_not_found)
+  return id
+}
+
+function failed(reason: unknown, requestId: string) {
+  if (!(reason instanceof ApiError)) throw reason
+  const { request_id: _ofAll, ...body } = errorBody(reason, requestId)
+  return { status: reason.definition.status, ...body }
+}

@@ -1,0 +1,163 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { pageLimitParameter, pageParameter } from '../../kit/parameters.ts'
+import { defineRoute, type StreamedBody } from '../../kit/route.ts'
+import { catalogErrors } from '../errors.ts'
+import { MOST_FORM_BYTES } from '../images/product-form.ts'
+import {
+  BulkBody,
+  BulkResultSchema,
+  idParameter,
+  ListSchema,
+  MOST_LISTED,
+  NewProductBody,
+  PriceBody,
+  ProductSchema,
+  ReplacementBody,
+  StatusBody,
+  sellerParameter,
+} from './model.ts'
+
+const SELLER = { kind: 'scope', scope: ['seller', 'admin'] } as const
+const MIB = 1_048_576
+const MOST_BULK_BYTES = 8 * MIB
+
+const ofProduct = z.object({ product_id: idParameter })
+const TAG = { ETag: 'The version, for If-Match.' }
+const product = { description: 'The product.', schema: ProductSchema, headers: TAG }
+const variant = { sku: 'shoe-blue-42', attributes: { colour: 'blue', size: '42' }, price_cents: 5_990 }
+const example = { title: 'Running shoe', category_id: 12, brand: 'Acme', variants: [variant] }
+const { unknown_category, too_many_variants, product_not_found, sku_taken, version_conflict, status_transition, price_out_of_range } =
+  catalogErrors
+
+/** The server ends the whole request after 30 s. */
+const BODY_TIMEOUT_MS = 25_000
+/** Checking twenty large images may go on after the body has arrived. */
+const FORM_TIMEOUT_MS = 60_000
+
+/** A product as JSON, or as a form with JSON in the part `product` and files in the parts `images`. */
+function jsonOrForm(schema: z.ZodType): Pick<Parameters<typeof defineRoute>[0], 'streamed' | 'maxBodyBytes' | 'timeoutMs'> {
+  const form = z.object({ product: schema, images: z.array(z.string().openapi({ format: 'binary' })).optional() })
+  const content: StreamedBody['content'] = { 'application/json': { schema, example }, 'multipart/form-data': { schema: form } }
+  return { streamed: { content, timeoutMs: BODY_TIMEOUT_MS }, maxBodyBytes: MOST_FORM_BYTES, timeoutMs: FORM_TIMEOUT_MS }
+}
+
+export const listProductsRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/seller/products',
+  operationId: 'listOwnProducts',
+  summary: 'List the products of a seller, newest first',
+  description: 'All products that are not deleted. Only the newest 10,000 can be listed.',
+  auth: SELLER,
+  query: z.object({ seller_id: sellerParameter, page: pageParameter(MOST_LISTED), limit: pageLimitParameter('products') }),
+  answers: { 200: { description: 'A page of products.', schema: ListSchema } },
+  errors: [errors.not_ready],
+})
+
+export const createProductRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/seller/products',
+  operationId: 'createProduct',
+  summary: 'Create a product',
+  description: 'The product is public at once, unless it is a DRAFT. At most 100 products per minute and seller can be created.',
+  auth: SELLER,
+  idempotent: true,
+  ...jsonOrForm(NewProductBody),
+  answers: { 201: product },
+  errors: [catalogErrors.invalid_image, unknown_category, too_many_variants, sku_taken, errors.not_ready],
+})
+
+export const bulkProductsRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/seller/products/bulk',
+  countsAs: '/api/v1/seller/products',
+  units: ({ products }) => products.length,
+  operationId: 'createProducts',
+  summary: 'Create 1 to 100 products',
+  description: 'Creates each product as `createProduct` does, independently of the others. Each counts for the limit of creations.',
+  auth: SELLER,
+  idempotent: true,
+  body: BulkBody,
+  bodyExample: { products: [example] },
+  maxBodyBytes: MOST_BULK_BYTES,
+  answers: { 200: { description: 'One result per product.', schema: BulkResultSchema } },
+  errors: [errors.not_ready],
+})
+
+export const readProductRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/seller/products/{product_id}',
+  operationId: 'readOwnProduct',
+  summary: 'Get a product as its seller sees it',
+  description: 'Shows the last write, with inactive variants, skus and prices for a time.',
+  auth: SELLER,
+  params: ofProduct,
+  answers: { 200: product },
+  errors: [product_not_found, errors.not_ready],
+})
+
+export const replaceProductRoute = defineRoute({
+  method: 'put',
+  path: '/api/v1/seller/products/{product_id}',
+  operationId: 'replaceProduct',
+  summary: 'Replace what a product says',
+  description:
+    'Makes the next version. Variants are found by their sku; those that are left out become INACTIVE and are found again later. Without `images` and files the images stay; otherwise these are the new set.',
+  auth: SELLER,
+  idempotent: true,
+  versioned: true,
+  params: ofProduct,
+  ...jsonOrForm(ReplacementBody),
+  answers: { 200: product },
+  errors: [
+    catalogErrors.invalid_image,
+    ...[unknown_category, too_many_variants, product_not_found, sku_taken, version_conflict, status_transition, price_out_of_range],
+    errors.not_ready,
+  ],
+})
+
+export const setStatusRoute = defineRoute({
+  method: 'patch',
+  path: '/api/v1/seller/products/{product_id}/status',
+  operationId: 'setProductStatus',
+  summary: 'Change the status of a product',
+  description: 'DRAFT can become ACTIVE, ACTIVE and INACTIVE each other, and all DELETED, which is final.',
+  auth: SELLER,
+  idempotent: true,
+  versioned: true,
+  params: ofProduct,
+  body: StatusBody,
+  bodyExample: { status: 'INACTIVE' },
+  answers: { 200: product },
+  errors: [product_not_found, version_conflict, status_transition],
+})
+
+export const deleteProductRoute = defineRoute({
+  method: 'delete',
+  path: '/api/v1/seller/products/{product_id}',
+  operationId: 'deleteProduct',
+  summary: 'Delete a product for ever',
+  description: 'Gives its skus back within a second. Its stock and its history remain.',
+  auth: SELLER,
+  idempotent: true,
+  versioned: true,
+  params: ofProduct,
+  answers: { 204: { description: 'The product is deleted.' } },
+  errors: [product_not_found, version_conflict],
+})
+
+export const setPriceRoute = defineRoute({
+  method: 'patch',
+  path: '/api/v1/seller/variants/{variant_id}/price',
+  operationId: 'setPrice',
+  summary: 'Set the price of a variant, for good or for a period',
+  description:
+    'Without `ends_at` the price counts at once and for good, and ends a period that runs. With it, the regular price returns then.',
+  auth: SELLER,
+  idempotent: true,
+  params: z.object({ variant_id: idParameter }),
+  body: PriceBody,
+  bodyExample: { price_cents: 4_990, starts_at: '2026-11-27T00:00:00Z', ends_at: '2026-11-30T00:00:00Z' },
+  answers: { 200: product },
+  errors: [product_not_found, catalogErrors.variant_not_found, catalogErrors.price_period_overlaps, price_out_of_range],
+})

@@ -1,0 +1,58 @@
+import { skuFlow } from '../../../schemas/catalog/skus/flow.ts'
+import { skuCommands } from '../../../schemas/catalog/skus/topics.ts'
+import type { SkuAction } from '../../../schemas/catalog/types.ts'
+import type { OpenCommand } from '../../kit/commands/commands.ts'
+import { ApiError } from '../../kit/errors.ts'
+import type { Facts } from '../../kit/facts.ts'
+import { catalogErrors } from '../errors.ts'
+
+/** The skus that a request claims for a product. */
+export interface Claimed {
+  readonly productId: number
+  /** The same for every repetition of the request. */
+  readonly claimId: string
+  readonly skus: readonly string[]
+}
+
+export interface SkuClaims {
+  /**
+   * Claims all of the skus, by one command per partition of skus.
+   * @param step tells this claim from others of the command
+   * @returns when the earliest of them was claimed, epoch ms
+   * Throws ApiError `sku_taken`; then nothing is claimed.
+   */
+  claim(open: OpenCommand, claimed: Claimed, step: string): Promise<number>
+  /** Gives back skus that the product did not get. Claims that could not be given back end by themselves. */
+  release(open: OpenCommand, claimed: Claimed, step: string): Promise<void>
+}
+
+export function skuClaims(facts: Pick<Facts, 'partitionOf'>): SkuClaims {
+  /** Skus by partition, in an order that repetitions share. */
+  function groups(skus: readonly string[]): (readonly [partition: number, skus: string[]])[] {
+    return [...Map.groupBy([...skus].sort(), (sku) => facts.partitionOf(skuCommands, sku))]
+  }
+
+  function ask(open: OpenCommand, action: SkuAction, { productId, claimId, skus }: Claimed, step: string) {
+    return groups(skus).map(([partition, own]) => {
+      const body = { action, product_id: productId, claim_id: claimId, skus: own }
+      return open.run(skuFlow, own[0], body, `${step}-${action}-${partition}`)
+    })
+  }
+
+  async function release(open: OpenCommand, claimed: Claimed, step: string): Promise<void> {
+    await Promise.allSettled(ask(open, 'release', claimed, step))
+  }
+
+  return {
+    async claim(open, claimed, step) {
+      const answers = await Promise.all(ask(open, 'claim', claimed, step))
+      const taken = answers.find((answer) => answer.outcome === 'taken')
+      if (taken !== undefined) {
+        await release(open, claimed, step)
+        throw new ApiError(catalogErrors.sku_taken, { fields: { sku: taken.sku } })
+      }
+      return Math.min(...answers.flatMap((answer) => (answer.outcome === 'claimed' ? [answer.claimed_at] : [])))
+    },
+    release,
+  }
+}

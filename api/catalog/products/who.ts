@@ -1,0 +1,46 @@
+import { isDecimalUserId } from '../../kit/auth/authorize.ts'
+import type { Caller } from '../../kit/auth/verify.ts'
+import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
+
+const ADMIN = 'admin'
+
+/** Only administrators have other subjects than a decimal id. Records keep this much of them. */
+const MOST_ACTOR = 200
+
+/** What a caller may do with products. */
+export interface Who {
+  /** The subject of the token, shortened if necessary. */
+  readonly actor: string
+  /** Whose products the caller may change; null: all. */
+  readonly owner: bigint | null
+}
+
+export function whoIs({ subject, scopes }: Caller): Who {
+  return { actor: subject.slice(0, MOST_ACTOR).toWellFormed(), owner: scopes.has(ADMIN) ? null : ownId(subject) }
+}
+
+/**
+ * Returns the seller that a request is about: the caller, or the one whom an administrator names.
+ * @param place of the name in the request, for errors
+ */
+export function sellerOf({ subject, scopes }: Caller, named: string | undefined, place: string): bigint {
+  const isAdmin = scopes.has(ADMIN)
+  if (named === undefined) {
+    if (isAdmin && !isDecimalUserId(subject)) throw invalidRequest(place, 'is required, because the subject of the token is no seller')
+    return ownId(subject)
+  }
+  if (!isDecimalUserId(named)) throw invalidRequest(place, 'must be a positive 64-bit integer in decimal')
+  if (!isAdmin && named !== subject) throw new ApiError(errors.forbidden, { message: 'Only administrators act for another seller.' })
+  return BigInt(named)
+}
+
+function ownId(subject: string): bigint {
+  if (!isDecimalUserId(subject)) throw new ApiError(errors.forbidden, { message: 'The subject of this token is not the id of a seller.' })
+  return BigInt(subject)
+}
+
+/** Returns whether the price guard may be overruled. */
+export function mayForce({ owner }: Who, force: boolean): boolean {
+  if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may overrule the price guard.' })
+  return force
+}

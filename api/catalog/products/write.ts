@@ -1,0 +1,145 @@
+import { productIdOf } from '../../../schemas/catalog/ids.ts'
+import { type ProductAnswer, productFlow } from '../../../schemas/catalog/products/flow.ts'
+import { MOST_ACTIVE_VARIANTS, MOST_PRODUCT_BYTES } from '../../../schemas/catalog/products/limits.ts'
+import { encodedBytes } from '../../../schemas/catalog/products/size.ts'
+import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
+import type {
+  CatalogOfferedImage,
+  CatalogProductCommand,
+  CatalogProductContent,
+  CatalogProductStatus,
+  CatalogVariant,
+} from '../../../schemas/catalog/types.ts'
+import type { OpenCommand } from '../../kit/commands/commands.ts'
+import { ApiError } from '../../kit/errors.ts'
+import type { CategoryTree } from '../categories/tree.ts'
+import { catalogErrors } from '../errors.ts'
+import type { NewProduct, Replacement } from './model.ts'
+import { decided, tooLarge } from './refusals.ts'
+import type { SkuClaims } from './sku-claims.ts'
+
+/** The fields of a command that a request does not use. */
+export const NOTHING_ASKED: Omit<CatalogProductCommand, 'action' | 'actor' | 'seller_id'> = {
+  expected_version: null,
+  may_force: false,
+  claimed_at: null,
+  claimed_skus: [],
+  status: null,
+  content: null,
+  price: null,
+}
+
+/** Who asks, and for whose products. */
+type Asking = Pick<CatalogProductCommand, 'actor' | 'seller_id'>
+
+/** Content of a product that was checked, from whatever form it came in. */
+export interface Written extends Asking {
+  readonly content: CatalogProductContent
+  readonly status: CatalogProductStatus | null
+  readonly mayForce: boolean
+}
+
+export interface ProductWriter {
+  /**
+   * @param item tells this product from others of the command
+   * Throws ApiError: `sku_taken` and the refusals of products.
+   */
+  create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
+  /** @param known the skus that the product is known to have, which need no claim */
+  replace(
+    open: OpenCommand,
+    productId: number,
+    written: Written & { readonly expectedVersion: number | undefined; readonly known: readonly string[] },
+  ): Promise<StoredProduct>
+}
+
+/** Ids to try. The probability that all of them are used is about 10^-19 with 500M products. */
+const MOST_IDS = 4
+/**
+ * How often skus are claimed for one product. A repeated request gets the first answer of its first claim, which may
+ * have lapsed since.
+ */
+const MOST_CLAIMS = 4
+
+export function productWriter(claims: SkuClaims): ProductWriter {
+  async function create(open: OpenCommand, written: Written, item = ''): Promise<StoredProduct> {
+    const skus = skusOf(written.content)
+    const claimId = `${open.id}${item}`
+    let answer: ProductAnswer = { outcome: 'taken' }
+    for (let attempt = 0; attempt < MOST_IDS && answer.outcome === 'taken'; attempt++) {
+      const claimed = { productId: productIdOf(claimId, attempt), claimId, skus }
+      answer = { outcome: 'unclaimed', skus }
+      for (let round = 0; round < MOST_CLAIMS && answer.outcome === 'unclaimed'; round++) {
+        const step = `${item}${attempt}.${round}`
+        const claimed_at = await claims.claim(open, claimed, step)
+        const command = commandOf('create', written, { claimed_at, claimed_skus: skus })
+        answer = await open.run(productFlow, String(claimed.productId), command, `${step}-create`)
+      }
+      if (answer.outcome !== 'done') await claims.release(open, claimed, `${item}${attempt}`)
+    }
+    return decided(answer)
+  }
+
+  async function replace(
+    open: OpenCommand,
+    productId: number,
+    written: Written & { readonly expectedVersion: number | undefined; readonly known: readonly string[] },
+  ): Promise<StoredProduct> {
+    const known = new Set(written.known)
+    let missing = skusOf(written.content).filter((sku) => !known.has(sku))
+    let answer: ProductAnswer = { outcome: 'unclaimed', skus: missing }
+    for (let round = 0; round < MOST_CLAIMS && answer.outcome === 'unclaimed'; round++) {
+      missing = [...new Set([...missing, ...answer.skus])]
+      const claimed = { productId, claimId: open.id, skus: missing }
+      const claimed_at = missing.length === 0 ? null : await claims.claim(open, claimed, String(round))
+      const command = commandOf('replace', written, {
+        claimed_at,
+        claimed_skus: missing,
+        expected_version: written.expectedVersion ?? null,
+      })
+      answer = await open.run(productFlow, String(productId), command, `${round}-replace`)
+    }
+    if (answer.outcome !== 'done' && missing.length > 0) await claims.release(open, { productId, claimId: open.id, skus: missing }, 'end')
+    return decided(answer)
+  }
+
+  return { create, replace }
+}
+
+function commandOf(
+  action: 'create' | 'replace',
+  { actor, seller_id, content, status, mayForce }: Written,
+  claim: Pick<CatalogProductCommand, 'claimed_at' | 'claimed_skus'> & { readonly expected_version?: number | null },
+): CatalogProductCommand {
+  return { ...NOTHING_ASKED, action, actor, seller_id, content, status, may_force: mayForce, ...claim }
+}
+
+function skusOf({ variants }: CatalogProductContent): string[] {
+  return variants.map(({ sku }) => sku)
+}
+
+/**
+ * Returns the content that a body describes.
+ * @param images the product's images; null: those that it has
+ * Throws ApiError: `unknown_category`, `too_many_variants`, `content_too_large`.
+ */
+export function contentOf(
+  { title, description, category_id, brand, variants }: NewProduct | Replacement,
+  images: CatalogOfferedImage[] | null,
+  categories: Pick<CategoryTree, 'get'>,
+): CatalogProductContent {
+  if (variants.length > MOST_ACTIVE_VARIANTS) throw new ApiError(catalogErrors.too_many_variants)
+  if (categories.get(category_id) === undefined) throw new ApiError(catalogErrors.unknown_category)
+  const offers = variants.map(({ compare_price_cents, ...offer }) => ({ ...offer, compare_price: compare_price_cents }))
+  const content = { title, description, category_id, brand, variants: offers, images }
+  // Before anything is claimed, and because such a command might not fit its topic.
+  if (leastBytes(content) > MOST_PRODUCT_BYTES) throw tooLarge()
+  return content
+}
+
+/** Returns the size of a new product with this content, which is less than that of one with earlier variants. */
+function leastBytes({ images: _images, variants, ...content }: CatalogProductContent): number {
+  const made = { product_id: 1, seller_id: 1n, status: 'ACTIVE', created_at: 0, updated_at: 0, version: 1, revision: 1 } as const
+  const offered = variants.map((offer): CatalogVariant => ({ ...offer, variant_id: 1, status: 'ACTIVE' }))
+  return encodedBytes({ ...made, ...content, variants: offered, images: [] })
+}

@@ -1,0 +1,48 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+
+const MOST_ID_CHARACTERS = 64
+
+const rebuild = z
+  .object({
+    rebuild_id: z.string(),
+    index: z.string().openapi({ example: 'catalog-products' }),
+    state: z
+      .enum(['requested', 'filling', 'complete'])
+      .openapi({ description: '`requested`: it waits for the one worker that builds indexes, or for earlier requests.' }),
+    progress: z.number().min(0).max(1).openapi({
+      description: 'Estimated share of the products that the new index holds. Search uses the old index until it is complete.',
+    }),
+    requested_at: z.string(),
+    started_at: z.string().nullable().openapi({ description: 'When the last attempt began; another worker may have continued it.' }),
+    completed_at: z.string().nullable(),
+  })
+  .openapi('IndexRebuild')
+
+const auth = { kind: 'scope', scope: 'admin' } as const
+
+export const requestRebuildRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/index/rebuilds',
+  operationId: 'requestIndexRebuild',
+  summary: 'Build the search index anew',
+  description:
+    'Fills a new index from the products, then replaces the old one, which is searched until then. Requests are carried out one after the other. Repeating a request with its Idempotency-Key starts no second rebuild.',
+  auth,
+  idempotent: true,
+  answers: { 202: { description: 'the rebuild will begin', schema: rebuild } },
+  errors: [errors.unavailable],
+})
+
+export const readRebuildRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/index/rebuilds/{rebuild_id}',
+  operationId: 'readIndexRebuild',
+  summary: 'How far a rebuild is',
+  description: 'Renewed every second. Kept for seven days.',
+  auth,
+  params: z.object({ rebuild_id: z.string().min(1).max(MOST_ID_CHARACTERS) }),
+  answers: { 200: { description: 'the rebuild', schema: rebuild } },
+  errors: [errors.not_found, errors.not_ready],
+})

@@ -1,0 +1,27 @@
+import { indexRebuilds } from '../../../schemas/catalog/rebuilds/topics.ts'
+import type { IndexRebuildStatus } from '../../../schemas/catalog/types.ts'
+import type { ReadinessProbe } from '../../kit/readiness.ts'
+import type { ServiceKit } from '../../service.ts'
+
+/** All rebuilds, as this process knows them now. */
+export interface RebuildTable {
+  /** Throws ApiError `not_ready` until the rebuilds are read. */
+  read(rebuildId: string): IndexRebuildStatus | undefined
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<RebuildTable> {
+  const table = await smallTables<IndexRebuildStatus, IndexRebuildStatus>(indexRebuilds, {
+    version: 1,
+    hold: (status) => status,
+    save: (status) => status,
+    load: (saved) => saved as IndexRebuildStatus,
+  })
+  return {
+    read: (rebuildId) => table.entries().get(rebuildId),
+    // Search and everything else work without news of rebuilds.
+    probes: [],
+    close: table.close,
+  }
+}

@@ -1,0 +1,35 @@
+import { reviews } from '../../../schemas/catalog/documents/topics.ts'
+import { productDecisions } from '../../../schemas/catalog/products/topics.ts'
+import { readProduct } from '../../../state/views/catalog/products.ts'
+import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { catalogErrors } from '../errors.ts'
+import type { CatalogPart } from '../part.ts'
+import { postReviewRoute } from './routes.ts'
+
+export type ReviewsDeps = Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'now'>
+
+/** Stars that users give to products. */
+export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): CatalogPart {
+  return {
+    routes: [
+      bind(postReviewRoute, async (input) => {
+        const { product_id } = input.params
+        const { stars } = input.body
+        // Refuses a key that belongs to another request. A repetition stores the same stars again.
+        await commands.open(input, ['reviewProduct', product_id, stars])
+        const key = String(product_id)
+        const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)
+        if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+        if (product?.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
+        const at = now()
+        await facts.publish(reviews, key, { product_id, user_id: BigInt(input.caller!.subject), stars, at })
+        return jsonAnswer(201, { product_id, stars, at: new Date(at).toISOString() }, PRIVATE)
+      }),
+    ],
+  }
+}

@@ -1,0 +1,26 @@
+import type { Filters } from '../request/search-request.ts'
+import type { Query } from './query.ts'
+
+/** What a facet counts. `attribute:<name>` is a facet of its own for each chosen attribute. */
+export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:${string}`
+
+/** Every public product has it. The index also holds products that are not public, and positions. */
+export const IS_PUBLIC: Query = { term: { is_public: true } }
+
+/** Returns the clause of each dimension that the caller has filtered by. */
+export function filterClauses({ categories, priceMin, priceMax, brands, ratingMin, attributes }: Filters): Map<Dimension, Query> {
+  const clauses = new Map<Dimension, Query>()
+  if (categories !== undefined) clauses.set('category', { terms: { category: categories } })
+  if (priceMin !== undefined || priceMax !== undefined) clauses.set('price', { range: { price_cents: { gte: priceMin, lte: priceMax } } })
+  if (brands.length > 0) clauses.set('brand', { terms: { brand: brands } })
+  if (ratingMin !== undefined) clauses.set('rating', { range: { rating: { gte: ratingMin } } })
+  for (const [name, values] of attributes) {
+    clauses.set(`attribute:${name}`, { terms: { attributes: values.map((value) => `${name}:${value}`) } })
+  }
+  return clauses
+}
+
+/** Returns all clauses except that of one dimension. */
+export function otherClauses(clauses: ReadonlyMap<Dimension, Query>, own?: Dimension): Query[] {
+  return [...clauses].filter(([dimension]) => dimension !== own).map(([, clause]) => clause)
+}

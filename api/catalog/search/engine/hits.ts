@@ -1,0 +1,74 @@
+import type { ProductSource } from '../../../../state/indexes/catalog/products.ts'
+import type { Sort } from '../request/search-request.ts'
+import type { TextPlan } from '../text/plan.ts'
+import { type TextQuery, textQuery } from '../text/query.ts'
+import { IS_PUBLIC } from './filters.ts'
+import type { Query } from './query.ts'
+import { type RelevanceMoment, scoredByRelevance } from './relevance-script.ts'
+
+/** The fields that results show. The index stores more than these. */
+const SHOWN: readonly (keyof ProductSource)[] = [
+  'product_id',
+  'title',
+  'brand',
+  'category',
+  'price_cents',
+  'was_cents',
+  'rating',
+  'rating_sum',
+  'rating_count',
+  'seller_id',
+  'seller_rating',
+  'in_stock',
+  'thumbnail',
+  'badges',
+  'created_at',
+  'sales_log',
+]
+
+export type ShownSource = Pick<ProductSource, (typeof SHOWN)[number]>
+
+const ORDERS: Readonly<Record<Sort, readonly Query[]>> = {
+  relevance: [{ _score: 'desc' }, { product_id: 'asc' }],
+  price_asc: [{ price_cents: 'asc' }, { product_id: 'asc' }],
+  price_desc: [{ price_cents: 'desc' }, { product_id: 'asc' }],
+  rating: [{ rating_mean: 'desc' }, { product_id: 'asc' }],
+  newest: [{ created_at: 'desc' }, { product_id: 'asc' }],
+}
+
+/** The sort values of the last product of a page. */
+export type After = readonly [number, number]
+
+export interface HitsSearch {
+  readonly plan: TextPlan | undefined
+  readonly filters: readonly Query[]
+  readonly sort: Sort
+  readonly moment: RelevanceMoment
+  readonly size: number
+  /** Either a number of products to pass over, or the product after which the page begins. */
+  readonly from: number | After
+}
+
+/** Returns the search for one page of results. */
+export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSearch): Query {
+  const text = plan && textQuery(plan)
+  const found = selecting(text, filters, sort === 'relevance')
+  return {
+    query: sort === 'relevance' ? scoredByRelevance(found, moment) : found,
+    sort: ORDERS[sort],
+    size,
+    ...(typeof from === 'number' ? { from } : { search_after: from }),
+    _source: SHOWN,
+    // The search for facets counts them.
+    track_total_hits: false,
+  }
+}
+
+/** Returns what selects the products. @param isScored whether the text gives them a score, too */
+export function selecting(text: TextQuery | undefined, filters: readonly Query[], isScored: boolean): Query {
+  if (text === undefined) return { bool: { filter: [IS_PUBLIC, ...filters] } }
+  const { must, minimumShouldMatch, should } = text
+  const required = minimumShouldMatch === undefined ? must : [{ bool: { should: must, minimum_should_match: minimumShouldMatch } }]
+  // A product that is not public has no words.
+  return isScored ? { bool: { must: required, should, filter: filters } } : { bool: { filter: [...required, ...filters] } }
+}

@@ -1,0 +1,2 @@
+/** A clause of the search server's query language. */
+export type Query = { readonly [name: string]: unknown }

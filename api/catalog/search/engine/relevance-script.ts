@@ -1,0 +1,29 @@
+import { SALES_HALF_LIFE_MS, salesAt } from '../../../../schemas/catalog/documents/sales.ts'
+import { recencyScale, TEXT_HALF, WEIGHTS } from '../../../../state/indexes/catalog/relevance.ts'
+import type { Query } from './query.ts'
+
+/** What relevance depends on beside the product and the query. Equal for all pages of a search. */
+export interface RelevanceMoment {
+  /** Epoch ms of a full minute. */
+  readonly now: number
+  /** `sales_log` that 99 of 100 products with sales do not exceed; null if nothing was sold. */
+  readonly salesPercentile: number | null
+}
+
+/**
+ * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already holds
+ * rating, seller and stock. The logarithm is left out for products without sales, because it is the costliest part.
+ */
+const SOURCE = [
+  `${WEIGHTS.text} * (_score / (_score + ${TEXT_HALF}))`,
+  `doc['quality'].value`,
+  `${WEIGHTS.recency} * min(1, doc['recency'].value * recency)`,
+  `(doc['sales_log'].value > 0 ? ${WEIGHTS.sales} * min(1, sales * ln(1 + pow(2, doc['sales_log'].value - age))) : 0)`,
+].join(' + ')
+
+/** Scores every product that the query finds. */
+export function scoredByRelevance(query: Query, { now, salesPercentile }: RelevanceMoment): Query {
+  const most = Math.log1p(salesAt(salesPercentile, now))
+  const params = { recency: recencyScale(now), sales: most > 0 ? 1 / most : 0, age: now / SALES_HALF_LIFE_MS }
+  return { function_score: { query, boost_mode: 'replace', script_score: { script: { lang: 'expression', source: SOURCE, params } } } }
+}

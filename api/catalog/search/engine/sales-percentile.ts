@@ -1,0 +1,39 @@
+import type { ProductIndex } from './product-index.ts'
+
+/** Sales of single products move the percentile little. */
+const RENEWED_AFTER_MS = 10 * 60_000
+const PERCENT = 99
+
+/** Returns `sales_log` that 99 of 100 products with sales do not exceed; null if nothing was sold. */
+export type SalesPercentile = () => Promise<number | null>
+
+/** @param now epoch ms */
+export function salesPercentile(index: ProductIndex, now: () => number): SalesPercentile {
+  let known: Promise<number | null> | undefined
+  let renewedAt = Number.NEGATIVE_INFINITY
+
+  async function load(): Promise<number | null> {
+    const aggs = { sales: { percentiles: { field: 'sales_log', percents: [PERCENT], keyed: false } } }
+    const answer = await index.search({ size: 0, track_total_hits: false, aggs })
+    return (answer.aggregations.sales.values[0]?.value as number | null | undefined) ?? null
+  }
+
+  return function currentPercentile() {
+    if (known !== undefined && now() - renewedAt < RENEWED_AFTER_MS) return known
+    renewedAt = now()
+    const before = known
+    const renewed = load()
+    known = before ?? renewed
+    renewed.then(
+      () => {
+        known = renewed
+      },
+      () => {
+        // The next search tries again; until then it goes on with what was known.
+        renewedAt = Number.NEGATIVE_INFINITY
+        known = before
+      },
+    )
+    return known
+  }
+}

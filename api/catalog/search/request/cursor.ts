@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { invalidRequest } from '../../../kit/errors.ts'
+import type { After } from '../engine/hits.ts'
+import type { RelevanceMoment } from '../engine/relevance-script.ts'
+import type { Breadth } from '../text/plan.ts'
+import type { SearchRequest } from './search-request.ts'
+
+/** Everything that the next page must have in common with the page before, beside the parameters. */
+export interface Cursor {
+  readonly after: After
+  readonly moment: RelevanceMoment
+  readonly breadth: Breadth
+  readonly corrections: Readonly<Record<string, readonly string[]>>
+}
+
+const MOST_CORRECTED = 30
+const FINGERPRINT_CHARACTERS = 16
+const finite = z.number()
+const word = z.string().max(200)
+
+const cursorForm = z.strictObject({
+  a: z.tuple([finite, z.int().min(0)]),
+  n: z.int().min(0),
+  p: finite.nullable(),
+  b: z.enum(['all', 'described', 'most', 'half']),
+  c: z.record(word, z.array(word).max(2)).refine((corrections) => Object.keys(corrections).length <= MOST_CORRECTED),
+  f: z.string(),
+})
+
+/** Anyone can read a cursor, and a forged one only asks for another page of public products. */
+export function cursorText(cursor: Cursor, request: SearchRequest): string {
+  const { after, moment, breadth, corrections } = cursor
+  const form = { a: after, n: moment.now, p: moment.salesPercentile, b: breadth, c: corrections, f: fingerprint(request) }
+  return Buffer.from(JSON.stringify(form)).toString('base64url')
+}
+
+/** Throws ApiError `invalid_request` for a text that is no cursor of this search. */
+export function readCursor(text: string, request: SearchRequest): Cursor {
+  const { success, data } = cursorForm.safeParse(jsonOf(text))
+  if (!success || data.f !== fingerprint(request)) throw invalidRequest('query.cursor', 'is not a cursor of this search')
+  return { after: data.a, moment: { now: data.n, salesPercentile: data.p }, breadth: data.b, corrections: data.c }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** Identifies what a request searches for, whatever page it wants. */
+function fingerprint({ q, filters, category, sort }: SearchRequest): string {
+  const { priceMin, priceMax, brands, ratingMin, attributes } = filters
+  const searched = JSON.stringify([q, category, priceMin, priceMax, brands.toSorted(), ratingMin, [...attributes].toSorted(), sort])
+  return createHash('sha256').update(searched).digest('base64url').slice(0, FINGERPRINT_CHARACTERS)
+}

@@ -1,0 +1,153 @@
+import { z } from '@hono/zod-openapi'
+import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
+import { booleanParameter, integerParameter } from '../../../kit/parameters.ts'
+import { SORTS } from './search-request.ts'
+
+const MOST_QUERY_CHARACTERS = 200
+const MOST_BRANDS = 20
+const MOST_BRAND_CHARACTERS = 200
+const MOST_ATTRIBUTE_VALUES = 20
+/** Each name costs a search of its own for its facet. */
+const MOST_ATTRIBUTE_NAMES = 5
+const MOST_ATTRIBUTE_CHARACTERS = 251
+const MOST_CATEGORY_CHARACTERS = 2_000
+const MOST_STARS = 5
+const MOST_PAGE_SIZE = 100
+const DEFAULT_PAGE_SIZE = 20
+const MOST_CURSOR_CHARACTERS = 4_000
+/** The search server sorts so many products for a page. Cursors go on from there. */
+const MOST_PAGED = 10_000
+const CENTS = 100
+
+const NOT_A_PRICE = 'must be an amount such as 19.99, at most 1000000000'
+
+function priceParameter(description: string) {
+  return z
+    .string(NOT_A_PRICE)
+    .regex(/^\d{1,10}(\.\d{1,2})?$/, NOT_A_PRICE)
+    .transform((text) => Math.round(Number(text) * CENTS))
+    .refine((cents) => cents <= 1e11, NOT_A_PRICE)
+    .optional()
+    .openapi({ type: 'number', minimum: 0, description })
+}
+
+function isText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
+}
+
+const brand = z.string().min(1, 'must not be empty').max(MOST_BRAND_CHARACTERS, `must have at most ${MOST_BRAND_CHARACTERS} characters`)
+const attribute = z
+  .string()
+  .max(MOST_ATTRIBUTE_CHARACTERS, `must have at most ${MOST_ATTRIBUTE_CHARACTERS} characters`)
+  .regex(/^[^:]+:.+$/su, 'must be a name and a value, such as colour:red')
+
+export const searchParameters = z
+  .object({
+    q: z
+      .string('must be given once')
+      .transform((text) => text.normalize('NFC').trim())
+      .refine((text) => [...text].length <= MOST_QUERY_CHARACTERS, `must have at most ${MOST_QUERY_CHARACTERS} characters`)
+      .refine(isText, 'must be text without NUL')
+      .refine((text) => text === '' || wordsOf(text).length > 0, 'must contain a letter or a digit')
+      .transform((text) => (text === '' ? undefined : text))
+      .optional()
+      .openapi({
+        type: 'string',
+        maxLength: MOST_QUERY_CHARACTERS,
+        description: 'Words to find. Without them, all products.',
+        example: 'cordless drill',
+      }),
+    category: z
+      .string('must be given once')
+      .min(1, 'must not be empty')
+      .max(MOST_CATEGORY_CHARACTERS)
+      .optional()
+      .openapi({ description: 'Id of a category, or its path of slugs. Includes the categories below it.', example: 'tools/drills' }),
+    price_min: priceParameter('Lowest price, inclusive, in major units of the currency.'),
+    price_max: priceParameter('Highest price, inclusive, in major units of the currency.'),
+    brand: z
+      .union([z.string().transform((list) => list.split(',').map((name) => name.trim())), z.array(z.string())])
+      .pipe(z.array(brand).max(MOST_BRANDS, `must be at most ${MOST_BRANDS} names`))
+      .optional()
+      .transform((names) => [...new Set(names ?? [])])
+      .openapi({
+        type: 'string',
+        description:
+          'Names of brands, separated by commas. If the parameter is repeated, each value is one name, which may contain commas.',
+        example: 'Makita,Bosch',
+      }),
+    rating_min: z
+      .string('must be given once')
+      .regex(/^\d(\.\d{1,2})?$/, `must be a number from 0 to ${MOST_STARS}`)
+      .transform(Number)
+      .refine((stars) => stars <= MOST_STARS, `must be a number from 0 to ${MOST_STARS}`)
+      .optional()
+      .openapi({ type: 'number', minimum: 0, maximum: MOST_STARS, description: 'Lowest mean rating.' }),
+    attr: z
+      .union([z.string().transform((one) => [one]), z.array(z.string())])
+      .pipe(z.array(attribute).max(MOST_ATTRIBUTE_VALUES, `must be at most ${MOST_ATTRIBUTE_VALUES} values`))
+      .optional()
+      .transform((values) => values ?? [])
+      .openapi({
+        type: 'string',
+        description: `An attribute as name:value. May be repeated; values of one name are alternatives. At most ${MOST_ATTRIBUTE_NAMES} names.`,
+        example: 'colour:red',
+      }),
+    sort: z
+      .enum(SORTS, `must be one of ${SORTS.join(', ')}`)
+      .optional()
+      .transform((sort) => sort ?? 'relevance')
+      .openapi({
+        type: 'string',
+        enum: [...SORTS],
+        default: 'relevance',
+        description: 'The order of the results. Ties are sorted by product_id.',
+      }),
+    page: z
+      .string()
+      .regex(/^[1-9]\d{0,4}$/, `must be an integer from 1 to ${MOST_PAGED}`)
+      .transform(Number)
+      .optional()
+      .openapi({
+        type: 'integer',
+        minimum: 1,
+        default: 1,
+        description: `Page number, from 1. page × page_size is at most ${MOST_PAGED}; use the cursor beyond.`,
+      }),
+    page_size: integerParameter({
+      minimum: 1,
+      maximum: MOST_PAGE_SIZE,
+      default: DEFAULT_PAGE_SIZE,
+      description: 'Number of results per page.',
+    }),
+    cursor: z
+      .string('must be given once')
+      .max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search')
+      .optional()
+      .openapi({ description: '`next_cursor` of the page before, instead of `page`. All other parameters must be the same.' }),
+    explain: booleanParameter({
+      default: false,
+      description: 'Whether each result says how its relevance comes about. For administrators.',
+    }),
+  })
+  .superRefine((query, context) => {
+    const issue = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+    if (query.price_min !== undefined && query.price_max !== undefined && query.price_min > query.price_max)
+      issue('price_min', 'must not be above price_max')
+    if ((query.page ?? 1) * query.page_size > MOST_PAGED)
+      issue('page', `times page_size must be at most ${MOST_PAGED}; use the cursor beyond`)
+    if (query.page !== undefined && query.cursor !== undefined) issue('cursor', 'cannot be combined with page')
+    if (new Set(query.attr.map(attributeName)).size > MOST_ATTRIBUTE_NAMES) issue('attr', `must have at most ${MOST_ATTRIBUTE_NAMES} names`)
+  })
+
+export type SearchParameters = z.output<typeof searchParameters>
+
+/** Returns the name of an attribute in `name:value`. */
+export function attributeName(attribute: string): string {
+  return attribute.slice(0, attribute.indexOf(':')).toLowerCase()
+}
+
+/** Returns the value of an attribute in `name:value`. */
+export function attributeValue(attribute: string): string {
+  return attribute.slice(attribute.indexOf(':') + 1)
+}

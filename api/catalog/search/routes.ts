@@ -1,0 +1,87 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { integerParameter } from '../../kit/parameters.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { catalogErrors } from '../errors.ts'
+import { namedSynonymGroup, searchAnswer, suggestAnswer, synonymGroup } from './model.ts'
+import { searchParameters } from './request/parameters.ts'
+
+export const searchRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/products/search',
+  operationId: 'searchProducts',
+  summary: 'Search products',
+  description:
+    'Finds public products by words, category, price, brand, rating and attributes, and counts the values by which they can be narrowed down. Each count obeys all filters except those of its own kind.',
+  auth: { kind: 'optional', anySubjectOf: 'admin' },
+  query: searchParameters,
+  answers: { 200: { description: 'a page of results', schema: searchAnswer } },
+  errors: [errors.invalid_request, catalogErrors.unknown_category, errors.forbidden, errors.not_ready, errors.unavailable],
+})
+
+const MOST_PREFIX_CHARACTERS = 100
+
+export const suggestRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/products/suggest',
+  operationId: 'suggestProducts',
+  summary: 'Suggestions while a query is typed',
+  description: 'Titles, brands and categories that contain the words, of which the last one may be incomplete.',
+  auth: { kind: 'open' },
+  query: z.object({
+    q: z
+      .string('must be given once')
+      .transform((text) => text.normalize('NFC').trim())
+      .refine(
+        (text) => text.length > 0 && [...text].length <= MOST_PREFIX_CHARACTERS,
+        `must have 1 to ${MOST_PREFIX_CHARACTERS} characters`,
+      )
+      .refine((text) => !text.includes('\0') && text.isWellFormed(), 'must be text without NUL')
+      .openapi({ type: 'string', minLength: 1, maxLength: MOST_PREFIX_CHARACTERS, example: 'cordl' }),
+    limit: integerParameter({ minimum: 1, maximum: 20, default: 10, description: 'Number of titles.' }),
+  }),
+  answers: { 200: { description: 'suggestions, best first', schema: suggestAnswer } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})
+
+const name = z
+  .string()
+  .regex(/^[a-z0-9-]{1,64}$/, 'must be 1 to 64 of a-z, 0-9 and -')
+  .openapi({ example: 'sofa' })
+
+export const putSynonymsRoute = defineRoute({
+  method: 'put',
+  path: '/api/v1/search/synonyms/{name}',
+  operationId: 'putSynonyms',
+  summary: 'Create or replace a group of synonyms',
+  description: 'Searches use it within a second.',
+  auth: { kind: 'scope', scope: 'admin' },
+  params: z.object({ name }),
+  body: synonymGroup,
+  bodyExample: { terms: ['sofa', 'couch'], one_way: false },
+  answers: { 200: { description: 'the group', schema: namedSynonymGroup } },
+  errors: [errors.invalid_request, errors.unavailable],
+})
+
+export const deleteSynonymsRoute = defineRoute({
+  method: 'delete',
+  path: '/api/v1/search/synonyms/{name}',
+  operationId: 'deleteSynonyms',
+  summary: 'Remove a group of synonyms',
+  description: 'Searches ignore it within a second. It is no error if there is none.',
+  auth: { kind: 'scope', scope: 'admin' },
+  params: z.object({ name }),
+  answers: { 204: { description: 'removed' } },
+  errors: [errors.invalid_request, errors.unavailable],
+})
+
+export const listSynonymsRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/search/synonyms',
+  operationId: 'listSynonyms',
+  summary: 'All groups of synonyms',
+  description: 'In the order of their names.',
+  auth: { kind: 'scope', scope: 'admin' },
+  answers: { 200: { description: 'the groups', schema: z.object({ groups: z.array(namedSynonymGroup) }).openapi('SynonymGroups') } },
+  errors: [errors.not_ready],
+})

@@ -1,0 +1,70 @@
+import type { ProductSource } from '../../../../state/indexes/catalog/products.ts'
+import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
+import type { CategoryTree } from '../../categories/tree.ts'
+import { IS_PUBLIC } from '../engine/filters.ts'
+import type { ProductIndex } from '../engine/product-index.ts'
+
+const MOST_BRANDS = 5
+const MOST_CATEGORIES = 5
+const COUNTED_BRANDS = 50
+/** Words that begin like the last one. More would slow the first letters down and add only rarer words. */
+const MOST_ENDINGS = 50
+
+export interface SuggestDeps {
+  readonly index: ProductIndex
+  readonly categories: () => CategoryTree
+}
+
+interface Answer {
+  readonly hits: { readonly hits: readonly { readonly _source: Pick<ProductSource, 'product_id' | 'title'> }[] }
+  readonly aggregations: { readonly brands: { readonly buckets: readonly { readonly key: string }[] } }
+}
+
+/** Suggests titles, brands and categories for a query whose last word may be incomplete, the best products first. */
+export function suggester({ index, categories }: SuggestDeps) {
+  return async function suggest(q: string, limit: number) {
+    const words = wordsOf(q)
+      .filter(({ kind }) => kind !== 'measure')
+      .map(({ text }) => text)
+    if (words.length === 0) return { suggestions: [], brands: [], categories: [] }
+    const match = { match_bool_prefix: { 'words.exact': { query: words.join(' '), operator: 'and', max_expansions: MOST_ENDINGS } } }
+    const answer: Answer = await index.search({
+      query: { bool: { filter: [IS_PUBLIC, match] } },
+      sort: [{ quality: 'desc' }, { product_id: 'asc' }],
+      // Several products may have one title.
+      size: 2 * limit,
+      _source: ['product_id', 'title'],
+      track_total_hits: false,
+      aggs: { brands: { terms: { field: 'brand', size: COUNTED_BRANDS } } },
+    })
+    const titles = new Map<string, number>()
+    for (const { _source: source } of answer.hits.hits) if (!titles.has(source.title)) titles.set(source.title, source.product_id)
+    const isNamed = (name: string) =>
+      startsAll(
+        wordsOf(name).map(({ text }) => text),
+        words,
+      )
+    const tree = categories()
+    return {
+      suggestions: [...titles].slice(0, limit).map(([text, product_id]) => ({ text, product_id })),
+      brands: answer.aggregations.brands.buckets
+        .map(({ key }) => key)
+        .filter((name) => startsAny(name, words))
+        .slice(0, MOST_BRANDS),
+      categories: tree.all
+        .filter(({ name }) => isNamed(name))
+        .slice(0, MOST_CATEGORIES)
+        .map(({ category_id, name }) => ({ category_id, name, path: tree.slugPathOf(category_id) ?? '' })),
+    }
+  }
+}
+
+/** Returns whether each word of the query begins a word of the name. */
+function startsAll(name: readonly string[], words: readonly string[]): boolean {
+  return words.every((word) => name.some((part) => part.startsWith(word)))
+}
+
+function startsAny(name: string, words: readonly string[]): boolean {
+  const parts = wordsOf(name).map(({ text }) => text)
+  return words.some((word) => parts.some((part) => part.startsWith(word)))
+}

@@ -1,0 +1,38 @@
+import { catalogSynonyms } from '../../../../schemas/catalog/search/topics.ts'
+import type { SynonymGroup } from '../../../../schemas/catalog/types.ts'
+import type { ReadinessProbe } from '../../../kit/readiness.ts'
+import type { ServiceKit } from '../../../service.ts'
+import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
+
+/** All groups of synonyms, as this process knows them now. They reach every process within a second. */
+export interface SynonymTable {
+  /** Throws ApiError `not_ready` until the groups are read, or until a snapshot of them counts. */
+  readonly groups: ReadonlyMap<string, SynonymGroup>
+  readonly synonyms: Synonyms
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+export async function openSynonyms({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<SynonymTable> {
+  let synonyms: Synonyms | undefined
+  const table = await smallTables<SynonymGroup, SynonymGroup>(catalogSynonyms, {
+    version: 1,
+    hold: (group) => group,
+    save: (group) => group,
+    load: (saved) => saved as SynonymGroup,
+    onChange() {
+      synonyms = undefined
+    },
+  })
+  return {
+    get groups() {
+      return table.entries()
+    },
+    get synonyms() {
+      synonyms ??= synonymsOf(table.entries().values())
+      return synonyms
+    },
+    probes: table.probes,
+    close: table.close,
+  }
+}

@@ -1,0 +1,113 @@
+import type { Query } from '../engine/query.ts'
+import { editDistance } from './edit-distance.ts'
+import { type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
+
+/** Shorter words have too many neighbours. */
+const LEAST_CHARACTERS = 3
+/** Words of fewer characters may differ by one letter only. */
+const TWO_EDITS_CHARACTERS = 6
+/** Candidates per word that the search server returns, by similarity and then by frequency. */
+const CANDIDATES = 12
+/** A word that is found may still be a mistake if a word one letter away is so many times as frequent. */
+const TIMES_AS_FREQUENT = 100
+/** One letter of difference outweighs a frequency e^4 (55) times as high. The best value on the judgments. */
+const EDIT_COST = 4
+/** Words that a search tries for a misspelt one. */
+const MOST_CORRECTIONS = 2
+
+/** What the search server says about a word. */
+export interface WordReport {
+  /** How many products have it. */
+  readonly found: number
+  readonly candidates: readonly Candidate[]
+}
+
+export interface Candidate {
+  readonly text: string
+  /** How many products have it. */
+  readonly found: number
+}
+
+/** Returns the words of a plan that may be misspelt. */
+export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
+  const unique = new Map(plannedWords(plan).map((word) => [word.text, word]))
+  return [...unique.values()].filter(({ kind, text }) => kind === 'word' && text.length >= LEAST_CHARACTERS && !/\d/.test(text))
+}
+
+/** Returns a search that asks how frequent the words are, and which ones resemble them. */
+export function spellingSearch(words: readonly PlannedWord[]): Query {
+  const named = words.map(({ text }, at) => [`w${at}`, text] as const)
+  return {
+    size: 0,
+    track_total_hits: false,
+    aggs: Object.fromEntries(named.map(([name, text]) => [name, { filter: knownWord(text) }])),
+    suggest: Object.fromEntries(
+      named.map(([name, text]) => [
+        name,
+        {
+          text,
+          term: {
+            field: 'words.exact',
+            analyzer: 'exact',
+            suggest_mode: 'always',
+            max_edits: text.length < TWO_EDITS_CHARACTERS ? 1 : 2,
+            prefix_length: 0,
+            min_word_length: LEAST_CHARACTERS,
+            size: CANDIDATES,
+            shard_size: CANDIDATES,
+          },
+        },
+      ]),
+    ),
+  }
+}
+
+function knownWord(text: string): Query {
+  const should = [{ match: { words: text } }, { match: { more: text } }, { match: { 'words.pairs': { query: text, analyzer: 'stems' } } }]
+  return { bool: { should } }
+}
+
+interface SpellingAnswer {
+  readonly aggregations?: Readonly<Record<string, { readonly doc_count: number }>>
+  readonly suggest?: Readonly<Record<string, readonly { readonly options: readonly { readonly text: string; readonly freq: number }[] }[]>>
+}
+
+/** Reads the answer to `spellingSearch` for the same words. */
+export function wordReports(words: readonly PlannedWord[], answer: SpellingAnswer): ReadonlyMap<string, WordReport> {
+  return new Map(
+    words.map(({ text }, at) => {
+      const options = answer.suggest?.[`w${at}`]?.[0]?.options ?? []
+      const candidates = options.map((option) => ({ text: option.text, found: option.freq }))
+      return [text, { found: answer.aggregations?.[`w${at}`]?.doc_count ?? 0, candidates }]
+    }),
+  )
+}
+
+/** Returns what each misspelt word probably means, best first. Words that are probably right are left out. */
+export function correctionsOf(reports: ReadonlyMap<string, WordReport>): ReadonlyMap<string, readonly string[]> {
+  const corrections = new Map<string, readonly string[]>()
+  for (const [text, { found, candidates }] of reports) {
+    const likely = candidates
+      .filter((candidate) => /^\p{L}+$/u.test(candidate.text) && candidate.text !== text)
+      .map((candidate) => ({ ...candidate, edits: editDistance(text, candidate.text) }))
+      .filter((candidate) => found === 0 || (candidate.edits === 1 && candidate.found >= TIMES_AS_FREQUENT * found))
+      .map((candidate) => ({
+        ...candidate,
+        value: Math.log1p(candidate.found) - EDIT_COST * costOf(text, candidate.text, candidate.edits),
+      }))
+      .sort((left, right) => right.value - left.value || (left.text < right.text ? -1 : 1))
+    if (likely.length > 0)
+      corrections.set(
+        text,
+        likely.slice(0, MOST_CORRECTIONS).map((candidate) => candidate.text),
+      )
+  }
+  return corrections
+}
+
+/** A wrong first letter is rarer than any other mistake. */
+const FIRST_LETTER_COST = 0.5
+
+function costOf(text: string, candidate: string, edits: number): number {
+  return text[0] === candidate[0] ? edits : edits + FIRST_LETTER_COST
+}

@@ -1,0 +1,62 @@
+import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
+import type { Synonyms } from './synonyms.ts'
+
+/** A word of the query with the words that may stand for it, if exact words find too little. */
+export interface PlannedWord extends Word {
+  readonly corrections: readonly string[]
+}
+
+/** Neighbouring words that synonyms may replace together. Most parts have one word and no synonyms. */
+export interface PlannedPart {
+  readonly words: readonly PlannedWord[]
+  /** Each is a list of words, all of which must be found. */
+  readonly synonyms: readonly (readonly string[])[]
+}
+
+/**
+ * How many of the words a product must have.
+ * - `all`: every word in title, brand or attributes.
+ * - `described`: every word there or in the description, or a correction of it.
+ * - `most`: two words, or three of four.
+ * - `half`: one of two or three words, two of four.
+ */
+export type Breadth = 'all' | 'described' | 'most' | 'half'
+
+/** What a search looks for. A cursor carries it, so that all pages look for the same. */
+export interface TextPlan {
+  readonly breadth: Breadth
+  readonly parts: readonly PlannedPart[]
+}
+
+/** Maximum number of words of a query that count. Longer queries would cost more and narrow nothing down. */
+const MOST_WORDS = 24
+
+/** @returns the plan for exact words; undefined if the query has no word */
+export function planOf(query: string, synonyms: Synonyms): TextPlan | undefined {
+  const words = wordsOf(query).slice(0, MOST_WORDS)
+  if (words.length === 0) return undefined
+  const parts: PlannedPart[] = []
+  for (let at = 0; at < words.length; ) {
+    const found = synonyms.at(words, at)
+    const count = found?.count ?? 1
+    parts.push({
+      words: words.slice(at, at + count).map((word) => ({ ...word, corrections: [] })),
+      synonyms: found?.alternatives ?? [],
+    })
+    at += count
+  }
+  return { breadth: 'all', parts }
+}
+
+/** Returns the plan with corrections by word. */
+export function corrected(plan: TextPlan, breadth: Breadth, corrections: ReadonlyMap<string, readonly string[]>): TextPlan {
+  const parts = plan.parts.map((part) => ({
+    ...part,
+    words: part.words.map((word) => ({ ...word, corrections: corrections.get(word.text) ?? [] })),
+  }))
+  return { breadth, parts }
+}
+
+export function plannedWords(plan: TextPlan): PlannedWord[] {
+  return plan.parts.flatMap(({ words }) => words)
+}

@@ -1,0 +1,102 @@
+import type { Query } from '../engine/query.ts'
+import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
+
+/**
+ * What each kind of match adds to the text score, relative to a word in the title. The values were learnt on a part of
+ * the judgments: npm run bench:search-quality
+ */
+export const TEXT_BOOSTS = {
+  /** A word that stands for a misspelt one. */
+  correction: 0.5,
+  /** Two words that the product writes as one. */
+  joined: 0.42,
+  /** One word that the product writes as two. */
+  split: 0.6,
+  synonym: 0.8,
+  attribute: 0.5,
+  description: 0.2,
+  /** In addition to the number of the measure. */
+  measure: 0.15,
+  /** "with", "for" and other words that say little. */
+  function: 0.3,
+  /** In addition, if the word has the same form. */
+  exact: 0.2,
+  /** In addition, for neighbouring words. */
+  pair: 0.15,
+  /** In addition, for a word that says what the product is. */
+  head: 0.1,
+} as const
+
+export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
+
+/** Shorter words are hardly ever two words. */
+const LEAST_SPLIT_CHARACTERS = 6
+/** How many of the words must be found, where not all are required. */
+const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const
+
+export interface TextQuery {
+  /** Selects the products, with the main part of their score. */
+  readonly must: readonly Query[]
+  readonly minimumShouldMatch?: string
+  /** Only adds to the score. */
+  readonly should: readonly Query[]
+}
+
+/** Returns the clauses of a plan. The user's words appear only as text to be matched. */
+export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): TextQuery {
+  const words = plannedWords(plan)
+  const required = plan.parts.filter(isRequired)
+  const chosen = required.length > 0 ? required : plan.parts
+  const optional = words.filter(({ kind }) => kind === 'measure' || (kind === 'function' && required.length > 0))
+  const text = words.map(({ text, corrections: [correction = text] }) => correction).join(' ')
+  return {
+    must: chosen.map((part) => partQuery(part, words, plan, boosts)),
+    ...(isPartial(plan.breadth) && { minimumShouldMatch: LEAST_FOUND[plan.breadth] }),
+    should: [
+      ...optional.map(({ text, kind }) => match('words', text, kind === 'measure' ? boosts.measure : boosts.function)),
+      match('words.exact', text, boosts.exact),
+      match('head', text, boosts.head),
+      ...(words.length > 1 ? [match('words.pairs', text, boosts.pair)] : []),
+    ],
+  }
+}
+
+function isPartial(breadth: Breadth): breadth is keyof typeof LEAST_FOUND {
+  return breadth in LEAST_FOUND
+}
+
+function isRequired({ words, synonyms }: PlannedPart): boolean {
+  return synonyms.length > 0 || words.some(({ kind }) => kind === 'word' || kind === 'number')
+}
+
+function partQuery({ words, synonyms }: PlannedPart, all: readonly PlannedWord[], plan: TextPlan, boosts: TextBoosts): Query {
+  const own = words.filter(({ kind }) => kind !== 'measure').map((word) => anyOf(alternatives(word, all, plan, boosts)))
+  if (synonyms.length === 0 && own.length === 1) return own[0]
+  return anyOf([
+    { bool: { must: own } },
+    ...synonyms.map((texts) => ({ bool: { must: texts.map((text) => match('words', text, boosts.synonym)) } })),
+  ])
+}
+
+function alternatives(word: PlannedWord, all: readonly PlannedWord[], { breadth }: TextPlan, boosts: TextBoosts): Query[] {
+  const { text, kind, corrections } = word
+  const found = [match('words', text, 1), match('more', text, boosts.attribute)]
+  if (kind === 'word') {
+    const at = all.indexOf(word)
+    if (text.length >= LEAST_SPLIT_CHARACTERS)
+      found.push({ match: { 'words.pairs': { query: text, analyzer: 'stems', boost: boosts.split } } })
+    if (all[at - 1]?.kind === 'word') found.push(match('words', all[at - 1].text + text, boosts.joined))
+    if (all[at + 1]?.kind === 'word') found.push(match('words', text + all[at + 1].text, boosts.joined))
+  }
+  for (const correction of corrections) found.push(match('words', correction, boosts.correction))
+  if (breadth !== 'all') found.push(...[text, ...corrections].map((one) => match('description', one, boosts.description)))
+  return found
+}
+
+function match(field: string, query: string, boost: number): Query {
+  return { match: { [field]: { query, boost } } }
+}
+
+function anyOf(queries: readonly Query[]): Query {
+  return queries.length === 1 ? queries[0] : { dis_max: { queries } }
+}

@@ -1,0 +1,58 @@
+import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
+
+/** Terms that mean the same. */
+export interface SynonymGroup {
+  /** Words or groups of words. */
+  readonly terms: readonly string[]
+  /** Whether only the first term also finds the others, and not the other way round. */
+  readonly one_way: boolean
+}
+
+export interface FoundSynonyms {
+  /** How many words of the query the term has. */
+  readonly count: number
+  /** The words of every other term. */
+  readonly alternatives: readonly (readonly string[])[]
+}
+
+/** Finds the synonyms of words in a query. */
+export interface Synonyms {
+  /** Returns the synonyms of the longest term that starts at this word. */
+  at(words: readonly Word[], start: number): FoundSynonyms | undefined
+}
+
+export const NO_SYNONYMS: Synonyms = { at: () => undefined }
+
+/** A term has at most so many words. */
+export const MOST_TERM_WORDS = 4
+
+/** Builds the index of all groups. */
+export function synonymsOf(groups: Iterable<SynonymGroup>): Synonyms {
+  const byTerm = new Map<string, string[][]>()
+  for (const { terms, one_way } of groups) {
+    const all = terms.map(textsOf).filter((words) => words.length > 0)
+    for (const term of one_way ? all.slice(0, 1) : all) {
+      const key = term.join(' ')
+      const others = all.filter((other) => other !== term && other.join(' ') !== key)
+      byTerm.set(key, [...(byTerm.get(key) ?? []), ...others])
+    }
+  }
+  if (byTerm.size === 0) return NO_SYNONYMS
+  return {
+    at(words, start) {
+      for (let count = Math.min(MOST_TERM_WORDS, words.length - start); count > 0; count--) {
+        const alternatives = byTerm.get(keyOf(words.slice(start, start + count)))
+        if (alternatives !== undefined) return { count, alternatives }
+      }
+      return undefined
+    },
+  }
+}
+
+function textsOf(term: string): string[] {
+  return wordsOf(term).map(({ text }) => text)
+}
+
+function keyOf(words: readonly Word[]): string {
+  return words.map(({ text }) => text).join(' ')
+}

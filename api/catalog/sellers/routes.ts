@@ -1,0 +1,54 @@
+import { z } from '@hono/zod-openapi'
+import { isDecimalUserId } from '../../kit/auth/authorize.ts'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+
+const MOST_NAME_CHARACTERS = 200
+
+const newSeller = z
+  .strictObject({
+    name: z
+      .string()
+      .transform((name) => name.normalize('NFC').trim())
+      .refine((name) => name.length > 0 && [...name].length <= MOST_NAME_CHARACTERS, `must have 1 to ${MOST_NAME_CHARACTERS} characters`)
+      .openapi({ type: 'string', minLength: 1, maxLength: MOST_NAME_CHARACTERS, example: 'Miller & Sons' }),
+    rating: z
+      .number()
+      .min(1)
+      .max(5)
+      .nullish()
+      .openapi({ description: 'The mean of all ratings, 1 to 5; none without ratings.', example: 4.6 }),
+    rating_count: z.int().min(0).default(0).openapi({ description: 'How many ratings there are.', example: 120 }),
+  })
+  .refine(({ rating, rating_count }) => (rating ?? undefined) !== undefined || rating_count === 0, {
+    message: 'is missing, although there are ratings',
+    path: ['rating'],
+  })
+  .openapi('NewSeller')
+
+export const putSellerRoute = defineRoute({
+  method: 'put',
+  path: '/api/v1/sellers/{seller_id}',
+  operationId: 'putSeller',
+  summary: 'Describe a seller',
+  description:
+    'The name and rating that buyers see. Pages show them within two seconds. The order of search follows once the rating has moved by 0.2 stars.',
+  auth: { kind: 'scope', scope: 'admin' },
+  params: z.object({
+    seller_id: z
+      .string()
+      .refine(isDecimalUserId, 'must be a positive 64-bit integer')
+      .openapi({ description: "The seller's user id.", example: '7' }),
+  }),
+  body: newSeller,
+  bodyExample: { name: 'Miller & Sons', rating: 4.6, rating_count: 120 },
+  answers: {
+    200: {
+      description: 'the seller',
+      schema: z
+        .object({ seller_id: z.string(), name: z.string(), rating: z.number().nullable(), rating_count: z.int() })
+        .openapi('DescribedSeller'),
+    },
+  },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})

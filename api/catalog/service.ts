@@ -1,0 +1,23 @@
+import { catalogSchemas } from '../../schemas/catalog/topics.ts'
+import type { ApiService } from '../service.ts'
+import { type CatalogSettings, catalogSettings } from './settings.ts'
+
+/** Products, prices, stock and search. */
+export const catalogService: ApiService<CatalogSettings> = {
+  name: 'catalog',
+  settings: catalogSettings,
+  topics: catalogSchemas.topics,
+  optionalServers: ['search'],
+  limitedPaths: ['/api/v1/*'],
+  examples: (api) => [
+    { what: 'products', command: `curl -s '${api}/api/v1/products/search?q=drill'` },
+    {
+      what: 'your products',
+      command: `curl -s -H "Authorization: Bearer $(npm run --silent token -- --sub 7 --scope seller)" ${api}/api/v1/seller/products`,
+    },
+  ],
+  async open(kit, settings) {
+    const { catalogHandlers } = await import('./handlers.ts')
+    return catalogHandlers({ ...kit, ...settings })
+  },
+}

@@ -1,0 +1,51 @@
+/** The search that a page of the shop shows, as texts of its address. */
+export interface Choice {
+  readonly q: string
+  readonly category: string
+  readonly price_min: string
+  readonly price_max: string
+  readonly rating_min: string
+  readonly sort: string
+  readonly page: string
+  readonly brands: readonly string[]
+  /** `name:value` each. */
+  readonly attributes: readonly string[]
+}
+
+type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
+
+const SINGLE = ['q', 'category', 'price_min', 'price_max', 'rating_min', 'sort', 'page'] as const
+
+/** Reads a query. Forms also send the fields that nobody has filled in, which count as left out. */
+export function choiceOf(query: RawQuery): Choice {
+  const all = (name: string) => [query[name] ?? []].flat().filter((value) => value !== '')
+  const one = (name: string) => all(name)[0] ?? ''
+  const single = Object.fromEntries(SINGLE.map((name) => [name, one(name)])) as Record<(typeof SINGLE)[number], string>
+  return { ...single, brands: all('brand'), attributes: all('attr') }
+}
+
+/** Returns the choice as parameters of the search. */
+export function parametersOf({ brands, attributes, ...single }: Choice): Record<string, string | string[]> {
+  const given = Object.entries(single).filter(([, value]) => value !== '')
+  // A list of one would count as a text, in which commas separate brands.
+  return {
+    ...Object.fromEntries(given),
+    ...(brands.length > 0 && { brand: [...brands] }),
+    ...(attributes.length > 0 && { attr: [...attributes] }),
+  }
+}
+
+/** Returns the address of the page of a choice. Other filters begin with the first page again. */
+export function addressOf(choice: Choice, changes: Partial<Choice>): string {
+  const { brands, attributes, ...single } = { ...choice, page: '', ...changes }
+  const pairs = new URLSearchParams(Object.entries(single).filter(([, value]) => value !== ''))
+  for (const brand of brands) pairs.append('brand', brand)
+  for (const attribute of attributes) pairs.append('attr', attribute)
+  const text = pairs.toString()
+  return text === '' ? '/shop' : `/shop?${text}`
+}
+
+/** Adds a value to a list, or removes it. */
+export function toggled(list: readonly string[], value: string): readonly string[] {
+  return list.includes(value) ? list.filter((other) => other !== value) : [...list, value]
+}

@@ -1,0 +1,102 @@
+import { html } from 'hono/html'
+import type { Answer } from '../../kit/answer.ts'
+import { ApiError, errorHeaders } from '../../kit/errors.ts'
+import { check } from '../../kit/input.ts'
+import { pageFiles } from '../../kit/page/files.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { CategoryTable } from '../categories/table.ts'
+import { detailAnswer } from '../detail/answer.ts'
+import { type DetailReads, detailReader } from '../detail/read.ts'
+import { catalogErrors } from '../errors.ts'
+import type { CatalogPart } from '../part.ts'
+import { type SearchParameters, searchParameters } from '../search/request/parameters.ts'
+import type { SearchAnswerBody } from '../search/results/answer.ts'
+import type { CatalogSettings } from '../settings.ts'
+import { choiceOf, parametersOf } from './choice.ts'
+import { type Html, pageAnswer } from './layout.ts'
+import { productPage } from './product-page.ts'
+import { shopFileRoute, shopProductRoute, shopRoute } from './routes.ts'
+import { searchPage } from './search-page.ts'
+
+export interface ShopDeps
+  extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'publicUrl' | 'now'>,
+    Pick<CatalogSettings, 'currency'> {
+  readonly categories: Pick<CategoryTable, 'tree'>
+  /** Searches as the API does. Throws the same errors. */
+  search(parameters: SearchParameters): Promise<SearchAnswerBody>
+}
+
+const RELATED = 4
+const INVALID = 400
+const TITLES: Readonly<Record<string, string>> = {
+  product_not_found: 'This product does not exist',
+  unknown_category: 'This category does not exist',
+}
+
+/** The pages of the shop, which the server renders. */
+export function shopPart(deps: ShopDeps): CatalogPart {
+  const { categories, publicUrl, currency, now, search } = deps
+  const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
+  const read = detailReader(deps)
+  /** The policy of the pages allows images of the server that sent them, whatever its name is. */
+  const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
+
+  async function results(query: Parameters<typeof choiceOf>[0]): Promise<Answer> {
+    const choice = choiceOf(query)
+    return await orErrorPage(choice.q, async () => {
+      const { value, details } = check(searchParameters, parametersOf(choice), 'query')
+      if (value === undefined) return await pageAnswer(INVALID, 'Shop', choice.q, faults(details))
+      const answer = await search(value as SearchParameters)
+      const title = choice.q === '' ? 'Shop' : `${choice.q} – Shop`
+      return await pageAnswer(200, title, choice.q, searchPage(choice, answer, currency, localImage))
+    })
+  }
+
+  async function product(productId: number): Promise<Answer> {
+    return await orErrorPage('', async () => {
+      const { tree } = categories
+      const found = await read(productId)
+      if (found === undefined || found.product.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
+      const categoryPath = tree.pathOf(found.product.category_id).map(({ name }) => name)
+      const detail = detailAnswer({ ...found, categoryPath }, { publicUrl, currency, now: now() })
+      const others = await Promise.all(detail.related_products.slice(0, RELATED).map(read))
+      const related = others.filter(isPublic).map((other) => other.product)
+      return await pageAnswer(200, `${detail.title} – Shop`, '', productPage(detail, related, localImage))
+    })
+  }
+
+  return {
+    routes: [
+      bind(shopRoute, ({ query }) => results(query)),
+      bind(shopProductRoute, ({ params: { product_id } }) => product(product_id)),
+      bind(shopFileRoute, ({ params: { file } }) => files.file(file)),
+    ],
+  }
+}
+
+function isPublic(found: DetailReads | undefined): found is DetailReads {
+  return found?.product.status === 'ACTIVE'
+}
+
+function faults(details: readonly { readonly path: string; readonly message: string }[]): Html {
+  const lines = details.map(({ path, message }) => html`<li>${path.replace('query.', '')} ${message}</li>`)
+  return html`<h1>This search is not possible</h1><ul>${lines}</ul><p><a href="/shop">Show all products</a></p>`
+}
+
+async function orErrorPage(q: string, work: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    const { status, code } = error.definition
+    const title = TITLES[code] ?? 'The shop cannot show this now'
+    const page = await pageAnswer(
+      status,
+      title,
+      q,
+      html`<h1>${title}</h1><p>${error.message}</p><p><a href="/shop">Show all products</a></p>`,
+    )
+    return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
+  }
+}

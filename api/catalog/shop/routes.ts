@@ -1,0 +1,49 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { pageFileRoute } from '../../kit/page/file-route.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { catalogErrors } from '../errors.ts'
+import { productIdParameter } from '../product-id.ts'
+import { STYLES } from './layout.ts'
+
+/** The page itself explains what is wrong with a parameter, so the route takes any text. */
+const text = z
+  .union([z.string(), z.array(z.string())])
+  .optional()
+  .openapi({ type: 'string', description: 'As in the search of products.' })
+
+const PARAMETERS = ['q', 'category', 'brand', 'price_min', 'price_max', 'rating_min', 'attr', 'sort', 'page'] as const
+type Parameter = (typeof PARAMETERS)[number]
+const shopQuery = z.object(Object.fromEntries(PARAMETERS.map((name) => [name, text])) as Record<Parameter, typeof text>)
+
+export const shopRoute = defineRoute({
+  method: 'get',
+  path: '/shop',
+  operationId: 'shop',
+  summary: 'Show the search for products as an HTML page',
+  description: 'Has no scripts: filters are links, and the rest are forms.',
+  auth: { kind: 'open' },
+  query: shopQuery,
+  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
+  htmlErrors: true,
+  errors: [errors.invalid_request, catalogErrors.unknown_category, errors.not_ready, errors.unavailable],
+})
+
+export const shopProductRoute = defineRoute({
+  method: 'get',
+  path: '/shop/products/{product_id}',
+  operationId: 'shopProduct',
+  summary: 'Show a product as an HTML page',
+  description: 'Shows public products with their variants, stock, images, reviews and related products.',
+  auth: { kind: 'open' },
+  params: z.object({ product_id: productIdParameter }),
+  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
+  htmlErrors: true,
+  errors: [catalogErrors.product_not_found, errors.not_ready, errors.unavailable],
+})
+
+export const shopFileRoute = pageFileRoute(STYLES, 'shopFile', {
+  summary: 'Read the style sheet of the shop',
+  description: 'Only the pages of the shop need it.',
+  example: 'style.css',
+})

@@ -1,0 +1,9 @@
+import type { StoredProduct } from '../../schemas/catalog/products/stored.ts'
+import type { Caller } from '../kit/auth/verify.ts'
+
+/** Returns whether a caller may see a product: everybody if it is active, otherwise its seller and administrators. */
+export function maySee(caller: Caller | undefined, { status, seller_id }: Pick<StoredProduct, 'status' | 'seller_id'>): boolean {
+  if (status === 'ACTIVE') return true
+  if (caller === undefined) return false
+  return caller.scopes.has('admin') || (caller.scopes.has('seller') && caller.subject === seller_id)
+}

@@ -1,0 +1,62 @@
+import { selecting } from '../../../api/catalog/search/engine/hits.ts'
+import type { ProductIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import { searcher } from '../../../api/catalog/search/searcher.ts'
+import { planOf } from '../../../api/catalog/search/text/plan.ts'
+import { textQuery } from '../../../api/catalog/search/text/query.ts'
+import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
+import { wordsOf } from '../../../state/indexes/catalog/words.ts'
+import { DEPTH } from './ndcg.ts'
+
+/** One way to search. */
+export interface Contender {
+  readonly name: string
+  /** Returns the ids of the first products. */
+  search(query: string): Promise<readonly string[]>
+}
+
+interface Answer {
+  readonly hits: { readonly hits: readonly { readonly _id: string }[] }
+}
+
+/** Every step from what a search server does unasked to what this service does. All but the first use its index. */
+export function contenders(stock: ProductIndex, products: ProductIndex, now: number): readonly Contender[] {
+  async function ids(index: ProductIndex, query: object): Promise<string[]> {
+    const answer: Answer = await index.search({ query, size: DEPTH, _source: false, track_total_hits: false })
+    return answer.hits.hits.map(({ _id }) => _id)
+  }
+  const spelled = (query: string) =>
+    wordsOf(query)
+      .map(({ text }) => text)
+      .join(' ')
+  const search = searcher({ index: products, percentile: async () => null, synonyms: () => NO_SYNONYMS, now: () => now })
+
+  return [
+    { name: 'multi_match of a new index', search: (query) => ids(stock, { multi_match: { query, fields: ['title'] } }) },
+    { name: 'with our words and units', search: (query) => ids(products, { match: { 'words.exact': spelled(query) } }) },
+    { name: 'with stems', search: (query) => ids(products, { match: { words: spelled(query) } }) },
+    {
+      name: 'with pairs, forms and names of products',
+      async search(query) {
+        const plan = planOf(query, NO_SYNONYMS)
+        return plan === undefined ? [] : ids(products, selecting(textQuery({ ...plan, breadth: 'half' }), [], true))
+      },
+    },
+    {
+      name: 'search, with corrections',
+      async search(q) {
+        if (wordsOf(q).length === 0) return []
+        const filters = { brands: [], attributes: new Map<string, string[]>() }
+        const { hits } = await search({
+          q,
+          filters,
+          category: undefined,
+          sort: 'relevance',
+          place: { kind: 'page', page: 1 },
+          pageSize: DEPTH,
+          explain: false,
+        })
+        return hits.slice(0, DEPTH).map(({ source }) => String(source.product_id))
+      },
+    },
+  ]
+}

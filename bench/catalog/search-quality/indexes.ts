@@ -1,0 +1,60 @@
+import type { ProductIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
+import { requireSuccess } from '../../../state/indexes/answers.ts'
+import { productSourceOf, productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
+import type { SearchClient } from '../../../state/indexes/client.ts'
+import { indexReader } from '../../../state/indexes/reader.ts'
+
+const BULK = 1_000
+const TIMEOUT_MS = 60_000
+
+/** An index of the benchmark's own, which is searched without an alias. */
+export async function filledIndex(
+  client: SearchClient,
+  name: string,
+  form: object,
+  documents: ReadonlyMap<string, object>,
+): Promise<ProductIndex> {
+  const call = async (method: 'PUT' | 'POST', path: string, body?: object | string) =>
+    requireSuccess(await client.call({ method, path, body, timeoutMs: TIMEOUT_MS }), `${method} ${path}`)
+  await call('PUT', `/${name}`, form)
+  const lines = [...documents].map(([id, document]) => `${JSON.stringify({ index: { _id: id } })}\n${JSON.stringify(document)}\n`)
+  for (let from = 0; from < lines.length; from += BULK) await call('POST', `/${name}/_bulk`, lines.slice(from, from + BULK).join(''))
+  // One segment, so that frequencies of words do not depend on how the index was filled.
+  await call('POST', `/${name}/_forcemerge?max_num_segments=1`)
+  await call('POST', `/${name}/_refresh`)
+  const reader = indexReader(client)
+  return { search: (body) => reader.search(name, body, { timeoutMs: TIMEOUT_MS }) }
+}
+
+/** What a new index makes of a title. */
+export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { properties: { title: { type: 'text' } } } }
+
+export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }
+
+/** Products that differ in nothing but their titles, so that only the text decides. */
+export function titleOnly(id: string, title: string, now: number): object {
+  const document: CatalogDocument = {
+    product_id: Number(id),
+    is_public: true,
+    revision: 1,
+    seller_id: 1n,
+    category_id: 1,
+    title,
+    description: '',
+    brand: null,
+    attributes: [],
+    price_cents: 100,
+    was_cents: null,
+    created_at: now,
+    thumbnail: null,
+    rating_sum: 0,
+    rating_count: 0,
+    stars: [],
+    in_stock: 'in_stock',
+    sales_log: null,
+    seller_rating: null,
+    badges: [],
+  }
+  return productSourceOf(document)
+}

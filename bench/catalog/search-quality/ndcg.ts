@@ -1,0 +1,17 @@
+/** Results beyond this place do not count. */
+export const DEPTH = 10
+
+/**
+ * Returns the normalised discounted cumulative gain of the first 10 results (Järvelin and Kekäläinen, 2002). Returns
+ * undefined if nothing that was judged has a gain, because no order would then be better than another.
+ * @param gains by product; products without one have the gain 0
+ */
+export function ndcg(products: readonly string[], gains: ReadonlyMap<string, number>): number | undefined {
+  const best = [...gains.values()].sort((a, b) => b - a)
+  const ideal = discounted(best)
+  return ideal === 0 ? undefined : discounted(products.map((product) => gains.get(product) ?? 0)) / ideal
+}
+
+function discounted(gains: readonly number[]): number {
+  return gains.slice(0, DEPTH).reduce((sum, gain, at) => sum + gain / Math.log2(at + 2), 0)
+}

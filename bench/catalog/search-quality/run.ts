@@ -1,0 +1,85 @@
+import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
+import { expectedDataFolder } from '../../../scripts/config.ts'
+import { searchClient } from '../../../state/indexes/client.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
+import { inFolder } from '../../harness/folder.ts'
+import { startServers } from '../../harness/servers.ts'
+import { appendResults, row } from '../../harness/table.ts'
+import { type JudgedQuery, type Judgments, readJudgments } from '../judgments.ts'
+import { type Contender, contenders } from './contenders.ts'
+import { filledIndex, PRODUCTS_FORM, STOCK_FORM, titleOnly } from './indexes.ts'
+import { withMistake } from './mistakes.ts'
+import { ndcg } from './ndcg.ts'
+import declaration from './run.command.ts'
+
+const LEAST_JUDGMENTS = 3
+/** Searches at once. */
+const CONCURRENT = 4
+const PERCENT = 100
+
+/** Returns the NDCG@10 of each query; undefined for those that no order could answer better than another. */
+async function values(contender: Contender, queries: readonly JudgedQuery[], texts: readonly string[]): Promise<(number | undefined)[]> {
+  const found: (number | undefined)[] = new Array(queries.length).fill(undefined)
+  const waiting = queries.keys()
+  await Promise.all(
+    Array.from({ length: CONCURRENT }, async () => {
+      for (const at of waiting) found[at] = ndcg(await contender.search(texts[at]), queries[at].gains)
+    }),
+  )
+  return found
+}
+
+function mean(all: readonly (number | undefined)[]): number {
+  const known = all.filter((value) => value !== undefined)
+  return known.reduce((sum, value) => sum + value, 0) / known.length
+}
+
+function half(all: readonly (number | undefined)[], rest: 0 | 1): (number | undefined)[] {
+  return all.filter((_, at) => at % 2 === rest)
+}
+
+async function measure({ titles, queries }: Judgments, seed: number, url: string): Promise<string[]> {
+  const [client, now] = [searchClient(url), Date.now()]
+  const stock = await filledIndex(client, 'stock', STOCK_FORM, new Map([...titles].map(([id, title]) => [id, { title }])))
+  const products = await filledIndex(
+    client,
+    'products',
+    PRODUCTS_FORM,
+    new Map([...titles].map(([id, title]) => [id, titleOnly(id, title, now)])),
+  )
+  const random = seededRandom(seed)
+  const texts = queries.map(({ text }) => text)
+  const mistaken = texts.map((text) => withMistake(text, random))
+  const lines = [
+    `${queries.length} queries, ${titles.size} titles. The boosts were chosen on every second query.`,
+    '',
+    row(['NDCG@10', 'all', 'queries that chose the boosts', 'the others', 'one mistake in each', 'lost by mistakes']),
+    row(['---', '---', '---', '---', '---', '---']),
+  ]
+  for (const line of lines) process.stdout.write(`${line}\n`)
+  for (const contender of contenders(stock, products, now)) {
+    const right = await values(contender, queries, texts)
+    const wrong = mean(await values(contender, queries, mistaken))
+    const figures = [mean(right), mean(half(right, 0)), mean(half(right, 1)), wrong].map((value) => value.toFixed(4))
+    const line = row([contender.name, ...figures, `${((1 - wrong / mean(right)) * PERCENT).toFixed(1)} %`])
+    process.stdout.write(`${line}\n`)
+    lines.push(line)
+  }
+  return lines
+}
+
+await runMain(async () => {
+  const { queries: most, seed, note } = commandLine(declaration)
+  const judgments = readJudgments(expectedDataFolder(), LEAST_JUDGMENTS)
+  const every = most === 0 ? 1 : Math.max(1, Math.floor(judgments.queries.length / most))
+  const queries = judgments.queries.filter((_, at) => at % every === 0)
+  const lines = await inFolder(async (folder) => {
+    const servers = await startServers(folder, { names: ['search'] })
+    try {
+      return await measure({ ...judgments, queries }, seed, servers.addresses.search!)
+    } finally {
+      await servers.stop()
+    }
+  })
+  appendResults('bench:search-quality', note, lines)
+})

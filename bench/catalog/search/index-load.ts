@@ -1,0 +1,46 @@
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
+import { requireSuccess } from '../../../state/indexes/answers.ts'
+import { PRODUCTS_INDEX, productSourceOf, productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
+import type { SearchClient } from '../../../state/indexes/client.ts'
+
+const BULK = 1_000
+const WRITERS = 2
+const TIMEOUT_MS = 120_000
+
+/** Fills and changes the index of a benchmark as the sink does, without Kafka. */
+export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument) {
+  let version = 0
+
+  async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
+    requireSuccess(await client.call({ method, path, body, timeoutMs: TIMEOUT_MS }), `${method} ${path}`)
+  }
+
+  async function write(products: readonly CatalogDocument[]): Promise<void> {
+    const lines = products.map((product) => {
+      const action = { index: { _id: String(product.product_id), version: ++version, version_type: 'external_gte' } }
+      return `${JSON.stringify(action)}\n${JSON.stringify(productSourceOf(product))}\n`
+    })
+    await call('POST', `/${PRODUCTS_INDEX}/_bulk`, lines.join(''))
+  }
+
+  return {
+    /** Creates the index and fills it. */
+    async fill(count: number): Promise<void> {
+      const settings = { ...productsSettings, refresh_interval: '-1' }
+      await call('PUT', `/${PRODUCTS_INDEX}`, { settings, mappings: { dynamic: 'strict', ...productsMappings } })
+      let next = 0
+      const writer = async () => {
+        while (next < count) {
+          const from = next
+          next += BULK
+          await write(Array.from({ length: Math.min(BULK, count - from) }, (_, at) => make(from + at)))
+        }
+      }
+      await Promise.all(Array.from({ length: WRITERS }, writer))
+      await call('POST', `/${PRODUCTS_INDEX}/_refresh`)
+      await call('PUT', `/${PRODUCTS_INDEX}/_settings`, { index: { refresh_interval: '1s' } })
+    },
+    /** Gives products a new price. */
+    change: (numbers: readonly number[]) => write(numbers.map((number) => ({ ...make(number), price_cents: 100 + (version % 90_000) }))),
+  }
+}

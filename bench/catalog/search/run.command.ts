@@ -1,0 +1,17 @@
+import { command } from '../../../scripts/command-line/command.ts'
+import { integer, text } from '../../../scripts/command-line/option.ts'
+
+export default command({
+  call: 'npm run bench:search --',
+  description:
+    'Measures searches in a large index while products change: the search of the API in this process, without HTTP, and the same words asked of the search server directly. Titles come from MILLRACE_DATA if it is there, and else from a generator.',
+  options: {
+    products: integer('Products in the index.', { default: 1_000_000, min: 1_000 }),
+    rate: integer('Searches per second.', { default: 50, min: 1 }),
+    peak: integer('Searches per second of the last measurement.', { default: 250, min: 1 }),
+    changes: integer('Changes per second.', { default: 200, min: 0 }),
+    seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
+    note: text('Appends the results to bench/results.md under this note.'),
+  },
+  examples: [['--products 20000 --seconds 5', 'Runs a short measurement.']],
+})

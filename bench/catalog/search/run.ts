@@ -1,0 +1,109 @@
+import { productIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import { salesPercentile } from '../../../api/catalog/search/engine/sales-percentile.ts'
+import { searcher } from '../../../api/catalog/search/searcher.ts'
+import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
+import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
+import { expectedDataFolder } from '../../../scripts/config.ts'
+import { searchClient } from '../../../state/indexes/client.ts'
+import { indexReader } from '../../../state/indexes/reader.ts'
+import { integer, type Random, seededRandom } from '../../../tools/random/random.ts'
+import { inFolder } from '../../harness/folder.ts'
+import { startServers } from '../../harness/servers.ts'
+import { appendResults, row } from '../../harness/table.ts'
+import { readJudgments } from '../judgments.ts'
+import { indexLoad } from './index-load.ts'
+import { atRate, type Latencies } from './pace.ts'
+import { productMaker } from './products.ts'
+import { requestMaker } from './requests.ts'
+import declaration from './run.command.ts'
+import { combinedTitles, generatedTitles } from './titles.ts'
+
+const HEAP_MB = 1_024
+const WARM_UP_SECONDS = 5
+/** Changes reach the index in bulks. */
+const BULKS_PER_SECOND = 10
+const SEED = 11
+const GENERATED = 5_000
+
+const { products, rate, peak, changes, seconds, note } = commandLine(declaration)
+
+/** Returns the titles and queries to draw from. */
+function vocabulary() {
+  try {
+    const { titles, queries } = readJudgments(expectedDataFolder(), 1)
+    const all = [...titles.values()]
+    return { source: 'real vocabulary', make: combinedTitles(all), titles: all, queries: queries.map(({ text }) => text) }
+  } catch (error) {
+    process.stdout.write(`generated titles: ${(error as Error).message}\n`)
+    const random = seededRandom(SEED)
+    const titles = Array.from({ length: GENERATED }, () => generatedTitles(random))
+    return {
+      source: 'generated vocabulary',
+      make: generatedTitles,
+      titles,
+      queries: titles.map((title) => title.split(' ').slice(2, 4).join(' ')),
+    }
+  }
+}
+
+async function measure(url: string): Promise<string[]> {
+  const now = Date.now()
+  const { source, make: titles, titles: all, queries } = vocabulary()
+  const client = searchClient(url)
+  const load = indexLoad(client, productMaker(titles, now))
+  const startedAt = performance.now()
+  await load.fill(products)
+  const filling = (performance.now() - startedAt) / 1_000
+  const lines = [
+    `${products} products (${source}), filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s); ${changes} changes/s.`,
+    '',
+    row(['searches', 'per second', 'P50 ms', 'P95 ms', 'P99 ms', 'failed']),
+    row(['---', '---:', '---:', '---:', '---:', '---:']),
+  ]
+  for (const line of lines) process.stdout.write(`${line}\n`)
+
+  const reader = indexReader(client)
+  const index = productIndex(reader)
+  const search = searcher({ index, percentile: salesPercentile(index, Date.now), synonyms: () => NO_SYNONYMS, now: Date.now })
+  const make = requestMaker(queries, all)
+  const direct = (random: Random) => {
+    const query = { match: { words: { query: make(random).q, operator: 'and' } } }
+    const aggs = Object.fromEntries(
+      ['brand', 'category', 'price_band', 'rating_band', 'attributes'].map((field) => [field, { terms: { field, size: 50 } }]),
+    )
+    return index.search({ query, size: 24, track_total_hits: true, aggs })
+  }
+
+  async function round(name: string, perSecond: number, call: (random: Random) => Promise<unknown>): Promise<void> {
+    const random = seededRandom(SEED + perSecond)
+    await atRate(Math.min(perSecond, rate), WARM_UP_SECONDS, () => call(random))
+    const changing =
+      changes === 0
+        ? undefined
+        : atRate(BULKS_PER_SECOND, seconds, () =>
+            load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products))),
+          )
+    const found: Latencies = await atRate(perSecond, seconds, () => call(random))
+    await changing
+    const line = row([name, perSecond, ...[found.p50, found.p95, found.p99].map((ms) => ms.toFixed(1)), found.failed])
+    process.stdout.write(`${line}\n`)
+    lines.push(line)
+  }
+
+  await round('search', rate, (random) => search(make(random)))
+  await round('OpenSearch asked directly: all words, five facets, no filters or relevance', rate, direct)
+  await round('search', peak, (random) => search(make(random)))
+  return lines
+}
+
+await runMain(async () => {
+  const lines = await inFolder(async (folder) => {
+    const servers = await startServers(folder, { names: ['search'], searchHeapMb: HEAP_MB })
+    try {
+      return await measure(servers.addresses.search!)
+    } finally {
+      await servers.stop()
+    }
+  })
+  appendResults('bench:search', note, lines)
+})

@@ -1,0 +1,49 @@
+import { integer, pick, type Random } from '../../../tools/random/random.ts'
+
+/** Makes titles of products. */
+export type Titles = (random: Random) => string
+
+const BRANDS = ['Aldera', 'Bruno', 'Castell', 'Dorne', 'Elvik', 'Farrow', 'Gantry', 'Holt', 'Iverson', 'Jarl', 'Kestrel', 'Lumen']
+const ADJECTIVES = ['adjustable', 'brushed', 'compact', 'cordless', 'dimmable', 'folding', 'galvanized', 'heavy duty', 'insulated', 'oak']
+const NOUNS = [
+  'bench',
+  'cabinet',
+  'ceiling fan',
+  'chisel',
+  'drill',
+  'faucet',
+  'hinge',
+  'lamp',
+  'ladder',
+  'mower',
+  'paint',
+  'shelf',
+  'tile',
+  'vanity',
+]
+const COLOURS = ['black', 'blue', 'bronze', 'chrome', 'grey', 'nickel', 'red', 'white']
+const SYLLABLES = ['ba', 'cor', 'del', 'fen', 'gro', 'hal', 'kin', 'lor', 'mas', 'nor', 'pel', 'quin', 'ras', 'tor', 'vel', 'wex']
+/** A tenth of the catalogue's words are names that few products share. */
+const NAMES = 20_000
+
+/** Titles whose words are frequent or rare as in a real catalogue. */
+export const generatedTitles: Titles = (random) => {
+  const size = `${1 + integer(random, 96)} in.`
+  const name = nameOf(Math.floor(random() ** 3 * NAMES))
+  return `${pick(random, BRANDS)} ${name} ${pick(random, ADJECTIVES)} ${pick(random, NOUNS)} ${size} in ${pick(random, COLOURS)}`
+}
+
+function nameOf(number: number): string {
+  const [last, middle, first] = [number % 16, Math.floor(number / 16) % 16, Math.floor(number / 256) % 80]
+  return `${SYLLABLES[first % 16]}${SYLLABLES[middle]}${SYLLABLES[last]}${first >= 16 ? SYLLABLES[Math.floor(first / 16)] : ''}`
+}
+
+/** Combines the beginning of one real title with the end of another, so that a million differ. */
+export function combinedTitles(titles: readonly string[]): Titles {
+  const halves = titles.map((title) => {
+    const words = title.split(' ')
+    const middle = Math.ceil(words.length / 2)
+    return { start: words.slice(0, middle).join(' '), end: words.slice(middle).join(' ') }
+  })
+  return (random) => `${pick(random, halves).start} ${pick(random, halves).end}`.slice(0, 500)
+}

@@ -1,0 +1,62 @@
+import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { seedProducts } from '../../tests/api/catalog/seed-products.ts'
+import { liftSeededLimits } from '../harness/lift-limits.ts'
+import { startNode, untilReady } from '../harness/node-process.ts'
+import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
+
+/** One API, one worker that decides, and the servers that they need. */
+export interface InventoryServers {
+  readonly apiUrl: string
+  /** Base URLs of metrics. */
+  readonly operationsUrl: string
+  readonly workerUrl: string
+  readonly redisUrl: string
+  readonly token: string
+  readonly pids: Readonly<Record<'api' | 'worker' | 'broker' | 'redis', number>>
+  stop(): Promise<void>
+}
+
+const TOKEN_SECONDS = 3_600
+
+/** @param products those whose variants have stock */
+export async function startInventoryServers(folder: string, products: Parameters<typeof seedProducts>[1]): Promise<InventoryServers> {
+  const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
+  const { addresses, pids, env } = servers
+  await liftSeededLimits(servers)
+  await seedProducts({ kafka: addresses.kafka, registry: addresses.registry }, products)
+  const started: { stop(): Promise<void> }[] = []
+
+  async function start(main: string, flags: readonly string[], settings: Record<string, string>, event: string) {
+    const process = await startNode(main, flags, { ...env, LOG_LEVEL: 'info', ...settings }, event)
+    started.unshift(process)
+    return process
+  }
+
+  async function stop(): Promise<void> {
+    for (const process of started) await process.stop()
+    await servers.stop()
+  }
+
+  try {
+    const settings = { PIPELINES: 'catalog-products,catalog-inventory', WORKER_ROLE: 'deciding' }
+    const worker = await start('pipelines/main.ts', BUFFER_HEAP_FLAGS, settings, 'host_started')
+    const api = await start('api/main.ts', [], { API_SERVICES: 'catalog', API_PORT: '0' }, 'api_started')
+    const [apiUrl, workerUrl] = [api.line.url as string, `http://127.0.0.1:${worker.line.health_port}`]
+    await untilReady(workerUrl)
+    const identity = { subject: 'bench', scope: 'internal', issuer: 'millrace', audience: 'millrace' }
+    const token = await mintToken(await ensureDevelopmentKey(folder), { ...identity, lifetimeSeconds: TOKEN_SECONDS, now: Date.now() })
+    return {
+      apiUrl,
+      operationsUrl: api.line.operations_url as string,
+      workerUrl,
+      redisUrl: addresses.redis,
+      token,
+      pids: { api: api.pid, worker: worker.pid, broker: pids.kafka, redis: pids.redis },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

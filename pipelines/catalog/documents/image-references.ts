@@ -1,0 +1,8 @@
+/** Returns which images a product has gained and lost. */
+export function imageChanges(
+  before: readonly string[],
+  after: readonly string[],
+): { readonly gained: readonly string[]; readonly lost: readonly string[] } {
+  const [known, next] = [new Set(before), new Set(after)]
+  return { gained: [...next].filter((hash) => !known.has(hash)), lost: [...known].filter((hash) => !next.has(hash)) }
+}

@@ -1,0 +1,68 @@
+import { catalogImages } from '../../../schemas/catalog/documents/topics.ts'
+import { IMAGE_FORMS } from '../../../schemas/catalog/products/image-forms.ts'
+import { connectImages, type ImageStore } from '../../../state/blobs/images.ts'
+import { sweepBlobs } from '../../../state/blobs/sweep.ts'
+import { referencedImages } from '../../../state/views/catalog/catalog-images.ts'
+import { connectSinkRedis } from '../../../state/views/connect.ts'
+import { periodicJob, type Runner } from '../../engine/index.ts'
+import type { SinkContext } from '../../sinks.ts'
+
+const NAME = 'catalog-images-sweep'
+const HOUR_MS = 3_600_000
+const EVERY_MS = HOUR_MS
+/**
+ * An image that no product has is removed once nobody has stored it for this long. Far longer than the topology that
+ * counts the references may be behind, because nobody has a copy of an image that is removed too early.
+ */
+const UNTOUCHED_MS = 72 * HOUR_MS
+
+/** Removes originals that no product has, and their smaller forms. Runs in the first worker slot of each machine. */
+export function imageSweep({ config, transport, runtime }: SinkContext): Runner {
+  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
+  const reader = { exists: (key: string) => redis.exists(key) }
+  let opened: Promise<ImageStore> | undefined
+  let swept = 0
+
+  async function run(signal: AbortSignal): Promise<void> {
+    opened ??= connectImages(config.images)
+    const { seen, removed, drafts } = await sweepImages(await opened, {
+      async referenced(hashes) {
+        const partitions = (await transport.partitionCounts([catalogImages.name])).get(catalogImages.name)
+        if (partitions === undefined) throw new Error(`there is no topic ${catalogImages.name}`)
+        return await referencedImages(reader, partitions, hashes)
+      },
+      before: runtime.now() - UNTOUCHED_MS,
+      signal,
+    })
+    swept += removed
+    runtime.log.info({ seen, removed, drafts }, 'images_swept')
+  }
+
+  const job = periodicJob(
+    {
+      name: NAME,
+      everyMs: EVERY_MS,
+      run,
+      samples: () => [
+        { name: 'images_swept_total', help: 'Images without a product that were removed', labels: { sink: NAME }, value: swept },
+      ],
+      close: () => redis.disconnect(),
+    },
+    runtime,
+  )
+  return config.slot === 0 ? job : { ...job, start: async () => undefined }
+}
+
+type SweepImagesOptions = Omit<Parameters<typeof sweepBlobs>[0], 'blobs'>
+
+/** Removes originals that nothing refers to, each with its smaller forms. */
+export async function sweepImages({ originals, smaller }: ImageStore, options: SweepImagesOptions) {
+  const { shelf } = originals
+  async function removeUntouched(hash: string, before: number): Promise<boolean> {
+    const isRemoved = await shelf.removeUntouched(hash, before)
+    // The forms are younger than their original, so their own age says nothing.
+    if (isRemoved) await smaller.remove(hash, IMAGE_FORMS)
+    return isRemoved
+  }
+  return await sweepBlobs({ ...options, blobs: { ...originals, shelf: { ...shelf, removeUntouched } } })
+}

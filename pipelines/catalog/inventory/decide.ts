@@ -1,0 +1,141 @@
+import type { InventoryAnswer, InventoryRefusal } from '../../../schemas/catalog/inventory/flow.ts'
+import type { InventoryCommand, StockLine, StockRow, WantedLine } from '../../../schemas/catalog/types.ts'
+import { decidePart } from './decide-part.ts'
+import { type Ending, MOST_UNITS, type StockChanges, type StockLedger, stockLedger } from './ledger.ts'
+import type { InventoryFacts, OpenReservation, StockReader } from './stock.ts'
+
+export interface InventoryDecision {
+  readonly answer: InventoryAnswer
+  readonly changes: StockChanges
+}
+
+/**
+ * A call without a reservation_id may end this many reservations. It bounds the work of one decision; a row may have
+ * 150,000 of them.
+ */
+const MOST_RESERVATIONS_PER_COMMAND = 1_000
+/** A row per warehouse is read where any warehouse would do. */
+const MOST_WAREHOUSES = 1_000
+
+/** Decides every command about the stock of a product. Reads nothing but its arguments. */
+export function decideInventory(command: InventoryCommand, facts: InventoryFacts, read: StockReader): InventoryDecision {
+  const { productId, now: at, commandId } = facts
+  const ledger = stockLedger(read, { productId, at, commandId })
+  const answer = answerOf(command, facts, read, ledger)
+  return { answer, changes: ledger.changes }
+}
+
+function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
+  const { action } = command
+  if (action === 'RESERVE_PART' || action === 'RELEASE_PART') return decidePart(command, facts, read, ledger)
+  const [wanted] = command.lines
+  const line = inWarehouse(wanted)
+  const before = ledger.row(line)
+  const { variant_id, offer } = wanted
+  const mayReserve = offer === 'FOR_SALE'
+  // Stock and its bookkeeping outlive the product, but nothing begins to exist without one.
+  if ((action === 'RESERVE' && !mayReserve) || (offer === 'UNKNOWN' && before.version === 0)) return { outcome: 'not_for_sale', variant_id }
+  if (command.version !== null && command.version !== before.version) return { outcome: 'version_conflict', row: before }
+  switch (action) {
+    case 'RECEIVE':
+      return receive(line, before, ledger)
+    case 'ADJUST':
+      return adjust(line, before, ledger)
+    case 'RESERVE':
+      return reserve(line, command.held_ms, facts, ledger)
+    case 'DEDUCT':
+    case 'RELEASE':
+      return command.reservation_id === null
+        ? endOldest(line, action, facts, read, ledger)
+        : endNamed(line, action, command.reservation_id, facts, read, ledger)
+  }
+}
+
+/** @throws RangeError for a line without a warehouse, which only a cart may have */
+function inWarehouse({ variant_id, warehouse_id, quantity }: WantedLine): StockLine {
+  if (warehouse_id === null) throw new RangeError(`the line of variant ${variant_id} names no warehouse`)
+  return { variant_id, warehouse_id, quantity }
+}
+
+function receive(line: StockLine, before: StockRow, ledger: StockLedger): InventoryAnswer {
+  if (!hasRoom(line, before)) return { outcome: 'too_much', row: before }
+  if (before.version === 0 && ledger.rowsOf(line.variant_id).length >= MOST_WAREHOUSES)
+    return { outcome: 'too_many_warehouses', row: before }
+  ledger.stock('RECEIVE', line)
+  return { outcome: 'done', row: ledger.row(line), reservations: [] }
+}
+
+function adjust(line: StockLine, before: StockRow, ledger: StockLedger): InventoryAnswer {
+  if (before.version === 0) return { outcome: 'no_row', row: before }
+  if (before.available + line.quantity < 0) return outOfStock(before)
+  if (!hasRoom(line, before)) return { outcome: 'too_much', row: before }
+  ledger.stock('ADJUST', line)
+  return { outcome: 'done', row: ledger.row(line), reservations: [] }
+}
+
+function hasRoom({ quantity }: StockLine, { available, reserved }: StockRow): boolean {
+  return available + reserved + quantity <= MOST_UNITS
+}
+
+function reserve(line: StockLine, heldMs: number, { productId, now, commandId }: InventoryFacts, ledger: StockLedger): InventoryAnswer {
+  const before = ledger.row(line)
+  if (before.available < line.quantity) return outOfStock(before)
+  const reservation_id = reservationIdOf(commandId)
+  const ends_at = now + heldMs
+  ledger.reserve({ reservation_id, product_id: productId, is_part: false, ends_at, lines: [line] })
+  return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
+}
+
+/** Every repetition of a command makes the same reservation. The prefix tells it from a cart. */
+function reservationIdOf(commandId: string): string {
+  return `r-${commandId}`
+}
+
+function endNamed(
+  line: StockLine,
+  how: Ending,
+  reservationId: string,
+  { now }: InventoryFacts,
+  read: StockReader,
+  ledger: StockLedger,
+): InventoryAnswer {
+  const reservation = read.reservation(reservationId)
+  const refuse = (outcome: InventoryRefusal): InventoryAnswer => ({ outcome, row: ledger.row(line) })
+  if (reservation === undefined) return refuse('reservation_ended')
+  if (reservation.is_part) return refuse('reservation_in_cart')
+  const [held] = reservation.lines
+  const isOfRow = held.variant_id === line.variant_id && held.warehouse_id === line.warehouse_id
+  if (!isOfRow || now > reservation.ends_at || line.quantity > held.quantity) return refuse('reservation_ended')
+  ledger.endUnits(reservation, line.quantity, how)
+  const { reservation_id, ends_at } = reservation
+  return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
+}
+
+/** Ends units of the oldest reservations that are open at the time of the command. */
+function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
+  const from = Math.max(now, ledger.row(line).first_end)
+  const taken = oldestUnits(line, read.openFrom(line, from))
+  if (!Array.isArray(taken)) return { outcome: taken as InventoryRefusal, row: ledger.row(line) }
+  for (const { reservation_id, quantity } of taken) ledger.endUnits(read.reservation(reservation_id)!, quantity, how)
+  // The database is slow to forget deleted rows, so the next call must not read past those of this one.
+  ledger.passOver(line, taken[taken.length - 1].ends_at)
+  return { outcome: 'done', row: ledger.row(line), reservations: taken }
+}
+
+/** Returns how many units of which reservations make up the quantity of a line, or why there are none. */
+function oldestUnits({ quantity }: StockLine, open: Iterable<OpenReservation>): OpenReservation[] | InventoryRefusal {
+  const taken: OpenReservation[] = []
+  let wanted = quantity
+  for (const one of open) {
+    if (taken.length === MOST_RESERVATIONS_PER_COMMAND) return 'too_many_reservations'
+    const units = Math.min(wanted, one.quantity)
+    taken.push({ ...one, quantity: units })
+    wanted -= units
+    if (wanted === 0) return taken
+  }
+  return 'reservation_ended'
+}
+
+function outOfStock({ variant_id, warehouse_id, available }: StockRow): InventoryAnswer {
+  return { outcome: 'out_of_stock', variant_id, warehouse_id, available }
+}

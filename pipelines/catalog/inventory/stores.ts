@@ -1,0 +1,53 @@
+import {
+  type OpenKey,
+  openKey,
+  type ReservationKey,
+  reservationKey,
+  rowName,
+  rowsOfVariant,
+} from '../../../schemas/catalog/inventory/keys.ts'
+import type { OpenQuantity, StockReservation, StockRow } from '../../../schemas/catalog/types.ts'
+import { avro, type KeyedStore, keyedStore, type Rows, type TimerStore, timerStore, utf8 } from '../../engine/index.ts'
+import type { StockReader } from './stock.ts'
+
+/** What the deciding partition keeps about stock. */
+export interface StockStores {
+  /** By `rowName`. */
+  readonly stock: KeyedStore<string, StockRow>
+  readonly reservations: KeyedStore<ReservationKey, StockReservation>
+  /** The reservations that are no parts, by row and end. */
+  readonly open: KeyedStore<OpenKey, OpenQuantity>
+  /** When reservations expire. */
+  readonly ends: TimerStore<ReservationKey>
+}
+
+export function stockStores(): StockStores {
+  return {
+    stock: keyedStore('stock', { key: utf8, value: avro('catalog/StockRow') }),
+    reservations: keyedStore('reservations', { key: reservationKey, value: avro('catalog/StockReservation') }),
+    open: keyedStore('open', { key: openKey, value: avro('catalog/OpenQuantity') }),
+    ends: timerStore('ends', { key: reservationKey }),
+  }
+}
+
+/** Later than the end of any reservation, epoch ms. */
+const END_OF_TIME = Number.MAX_SAFE_INTEGER
+
+/** Reads the stock of one product. */
+export function stockReader({ stock, reservations, open }: StockStores, rows: Rows, product_id: number): StockReader {
+  return {
+    row: (key) => rows.get(stock, rowName(key)),
+    rowsOf: (variantId) => rows.scan(stock, { prefix: Buffer.from(rowsOfVariant(variantId)) }).map(([, row]) => row),
+    reservation: (reservation_id) => rows.get(reservations, { product_id, reservation_id }),
+    openFrom({ variant_id, warehouse_id }, from) {
+      const row = { variant_id, warehouse_id, reservation_id: '' }
+      const found = rows.scan(open, { gte: { ...row, ends_at: from }, lt: { ...row, ends_at: END_OF_TIME } })
+      return found.map(([{ reservation_id, ends_at }, { quantity }]) => ({ reservation_id, ends_at, quantity }))
+    },
+  }
+}
+
+/** Returns the key of a reservation that is no part, so it has one line. */
+export function openKeyOf({ reservation_id, ends_at, lines: [{ variant_id, warehouse_id }] }: StockReservation): OpenKey {
+  return { variant_id, warehouse_id, ends_at, reservation_id }
+}

@@ -1,0 +1,105 @@
+import { type InventoryAnswer, inventoryFlow } from '../../../schemas/catalog/inventory/flow.ts'
+import { rowName } from '../../../schemas/catalog/inventory/keys.ts'
+import { inventoryChanged, reservationOutcomes } from '../../../schemas/catalog/inventory/topics.ts'
+import type { CartOutcome, InventoryCommand, StockRow } from '../../../schemas/catalog/types.ts'
+import {
+  type Context,
+  DECIDING,
+  decideCommands,
+  drop,
+  type OnError,
+  type RecordContext,
+  type RowPrefetch,
+  storedRows,
+  topology,
+} from '../../engine/index.ts'
+import { decideInventory } from './decide.ts'
+import { followCart } from './decide-part.ts'
+import { type StockLedger, stockLedger } from './ledger.ts'
+import { rowChanges } from './row-changes.ts'
+import type { StockReader } from './stock.ts'
+import { stockReader, stockStores } from './stores.ts'
+
+/** How often ended reservations are looked for. With the second that they wait, stock returns within two. */
+const EXPIRE_EVERY_MS = 1_000
+/**
+ * Reservations that one tick ends. They take some tens of milliseconds, during which commands wait; the next tick
+ * continues. That is twice as many per second as a partition takes in.
+ */
+const EXPIRED_PER_TICK = 1_000
+/** One record of the log must not stop all stock. */
+const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
+
+/** The only place where stock moves: requests, the ends of carts, and reservations whose time is over. */
+export const inventory = topology(
+  'inventory',
+  function declareInventory(t) {
+    const stores = stockStores()
+    const { stock, reservations, open, ends } = stores
+
+    const deciding = decideCommands<InventoryCommand, StockRow, StockRow, InventoryAnswer>(t, {
+      flow: inventoryFlow,
+      store: stock,
+      judgedBy: 'append-time',
+      rows: { stores: [reservations, open, ends], reads },
+      decide(_none, command, { key, now, commandId, partition, rows }) {
+        const productId = Number(key)
+        const { answer, changes } = decideInventory(command, { productId, now, commandId }, stockReader(stores, rows, productId))
+        return { answer, ...rowChanges(stores, changes, partition) }
+      },
+      view: (row) => row,
+      emits: [inventoryChanged],
+    })
+
+    function reads({ lines, reservation_id }: InventoryCommand, key: string, rows: RowPrefetch): void {
+      for (const { variant_id, warehouse_id } of lines)
+        if (warehouse_id !== null) rows.prefetch(stock, rowName({ variant_id, warehouse_id }))
+      if (reservation_id === null) return
+      const reservation = { product_id: Number(key), reservation_id }
+      rows.prefetch(reservations, reservation)
+      rows.prefetch(ends, reservation)
+    }
+
+    /** Moves stock without a command. */
+    function move(productId: number, at: number, ctx: Context, work: (ledger: StockLedger, read: StockReader) => void): void {
+      const read = stockReader(stores, storedRows, productId)
+      const ledger = stockLedger(read, { productId, at, commandId: null })
+      work(ledger, read)
+      deciding.apply(String(productId), rowChanges(stores, ledger.changes, ctx.partition), ctx)
+    }
+
+    function follow(outcome: CartOutcome, ctx: RecordContext<string>) {
+      let isKnown = false
+      move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
+        isKnown = followCart(outcome, read, ledger)
+      })
+      // The cart ended after its parts, which only happens if carts were not decided for a minute.
+      return isKnown ? undefined : drop('outcome_without_part')
+    }
+
+    function expire(now: number, ctx: Context): void {
+      for (const { key } of ends.due(now, EXPIRED_PER_TICK)) {
+        const reservation = reservations.get(key)
+        if (reservation === undefined) ends.cancel(key)
+        else move(key.product_id, now, ctx, (ledger) => ledger.end(reservation, 'EXPIRE'))
+      }
+    }
+
+    t.source(reservationOutcomes, { onError: SKIPPED }).process(
+      'follow-cart',
+      {
+        reads({ reservation_id, product_id, lines }) {
+          for (const line of lines) stock.prefetch(rowName(line))
+          reservations.prefetch({ product_id, reservation_id })
+          ends.prefetch({ product_id, reservation_id })
+        },
+        stores: deciding.stores,
+        emits: deciding.emits,
+      },
+      follow,
+    )
+    const { stores: used, emits } = deciding
+    deciding.stream.tick('expire', { everyMs: EXPIRE_EVERY_MS, clock: 'caught-up', stores: used, emits }, expire)
+  },
+  DECIDING,
+)

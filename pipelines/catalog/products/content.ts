@@ -1,0 +1,85 @@
+import { variantIdOf } from '../../../schemas/catalog/ids.ts'
+import type { ProductAnswer } from '../../../schemas/catalog/products/flow.ts'
+import { MOST_ACTIVE_VARIANTS, MOST_PRODUCT_BYTES, MOST_VARIANTS_EVER } from '../../../schemas/catalog/products/limits.ts'
+import { encodedBytes } from '../../../schemas/catalog/products/size.ts'
+import type {
+  CatalogImage,
+  CatalogOffer,
+  CatalogPricing,
+  CatalogProductContent,
+  CatalogProductState,
+  CatalogVariant,
+} from '../../../schemas/catalog/types.ts'
+import { outOfRange, passesGuard } from './price-guard.ts'
+import { atOnce, type Priced } from './set-price.ts'
+
+/** The content of a product as a request leaves it. */
+export interface Applied {
+  readonly state: CatalogProductState
+  /** A price had to overrule the guard. */
+  readonly isForced: boolean
+}
+
+/** Returns whether content was applied; otherwise it is the answer that refuses it. */
+export function isApplied(applied: Applied | ProductAnswer): applied is Applied {
+  return 'state' in applied
+}
+
+/**
+ * Applies what a seller says about a product. Variants are found by sku; those that are not named become inactive.
+ * @param state of a new product it has no variants
+ */
+export function applyContent(state: CatalogProductState, content: CatalogProductContent, mayForce: boolean): Applied | ProductAnswer {
+  const { title, description, category_id, brand, variants: offers } = content
+  const { product } = state
+  const offered = new Map(offers.map((offer) => [offer.sku, offer]))
+  let isForced = false
+  const priced: Priced[] = []
+  for (const [index, variant] of product.variants.entries()) {
+    const before: Priced = { variant, pricing: state.pricing[index] }
+    const offer = offered.get(variant.sku)
+    offered.delete(variant.sku)
+    if (offer === undefined) {
+      priced.push({ ...before, variant: { ...variant, status: 'INACTIVE' } })
+      continue
+    }
+    const isInRange = passesGuard(before.pricing, offer.price_cents)
+    if (!isInRange && !mayForce) return outOfRange(variant, before.pricing)
+    isForced ||= !isInRange
+    priced.push(offering(before, offer))
+  }
+  if (offers.length > MOST_ACTIVE_VARIANTS || priced.length + offered.size > MOST_VARIANTS_EVER) return { outcome: 'too_many_variants' }
+  for (const offer of offered.values()) priced.push(newVariant(product.product_id, priced.length + 1, offer))
+  const variants = priced.map(({ variant }) => variant)
+  const images = content.images === null ? product.images : imagesOf(content.images, variants)
+  const after = { ...product, title, description, category_id, brand, variants, images }
+  if (encodedBytes(after) > MOST_PRODUCT_BYTES) return { outcome: 'too_large' }
+  return { state: { product: after, pricing: priced.map(({ pricing }) => pricing) }, isForced }
+}
+
+/**
+ * While a period runs, a seller who repeats the price that is shown, or the regular one, does not end it. Otherwise a
+ * new title would.
+ */
+function offering({ variant, pricing }: Priced, { price_cents, compare_price, attributes, weight_grams }: CatalogOffer): Priced {
+  const changed: CatalogVariant = { ...variant, attributes, weight_grams, status: 'ACTIVE' }
+  const { regular } = pricing
+  if (regular?.price_cents === price_cents) return { variant: changed, pricing: { ...pricing, regular: { price_cents, compare_price } } }
+  if (regular !== null && variant.price_cents === price_cents) return { variant: changed, pricing }
+  return atOnce({ variant: changed, pricing }, price_cents, compare_price)
+}
+
+function newVariant(
+  productId: number,
+  number: number,
+  { sku, attributes, price_cents, compare_price, weight_grams }: CatalogOffer,
+): Priced {
+  const variant_id = variantIdOf(productId, number)
+  const pricing: CatalogPricing = { lowest_cents: price_cents, highest_cents: price_cents, regular: null, periods: [] }
+  return { variant: { variant_id, sku, attributes, price_cents, compare_price, weight_grams, status: 'ACTIVE' }, pricing }
+}
+
+function imagesOf(offered: NonNullable<CatalogProductContent['images']>, variants: readonly CatalogVariant[]): CatalogImage[] {
+  const ids = new Map(variants.map(({ sku, variant_id }) => [sku, variant_id]))
+  return offered.map(({ sku, ...image }, position) => ({ ...image, position, variant_id: sku === null ? null : (ids.get(sku) ?? null) }))
+}

@@ -1,0 +1,48 @@
+import type { ProductAnswer } from '../../../schemas/catalog/products/flow.ts'
+import { storedProduct } from '../../../schemas/catalog/products/stored.ts'
+import type { CatalogProductCommand, CatalogProductState } from '../../../schemas/catalog/types.ts'
+import type { Decided } from '../../engine/index.ts'
+import { type Cause, outputsOf } from './outputs.ts'
+
+export type ProductDecision = Decided<CatalogProductState, ProductAnswer>
+
+/** What a decision about a product knows besides the product and the command. */
+export interface ProductFacts {
+  /** The product_id in decimal. */
+  readonly key: string
+  /** When the broker took the command, epoch ms. */
+  readonly now: number
+}
+
+const NOT_FOUND: ProductDecision = { answer: { outcome: 'not_found' } }
+
+/** The product after a request, with the records about its change. */
+export function done(before: CatalogProductState | undefined, after: CatalogProductState, cause: Cause): ProductDecision {
+  return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause) }
+}
+
+/** The product as the next decision leaves it. */
+export function revised(state: CatalogProductState, now: number, change: Partial<CatalogProductState['product']>): CatalogProductState {
+  const { product } = state
+  return { ...state, product: { ...product, revision: product.revision + 1, updated_at: now, ...change } }
+}
+
+/**
+ * Lets a decision be made about a product that the caller may change.
+ * @param decide called with a product that is not deleted
+ */
+export function whenAllowed(
+  state: CatalogProductState | undefined,
+  { seller_id, expected_version }: CatalogProductCommand,
+  decide: (state: CatalogProductState) => ProductDecision,
+): ProductDecision {
+  if (state === undefined || state.product.status === 'DELETED') return NOT_FOUND
+  const { product } = state
+  if (seller_id !== null && seller_id !== product.seller_id) {
+    return product.status === 'ACTIVE' ? { answer: { outcome: 'forbidden' } } : NOT_FOUND
+  }
+  if (expected_version !== null && expected_version !== product.version) {
+    return { answer: { outcome: 'other_version', version: product.version } }
+  }
+  return decide(state)
+}

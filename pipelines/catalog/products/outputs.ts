@@ -1,0 +1,72 @@
+import { priceChanged, productCreated, productUpdated, sellerProducts } from '../../../schemas/catalog/products/topics.ts'
+import { skuUses } from '../../../schemas/catalog/skus/topics.ts'
+import type {
+  CatalogPriceChange,
+  CatalogPriceReason,
+  CatalogProduct,
+  CatalogProductState,
+  SellerProduct,
+} from '../../../schemas/catalog/types.ts'
+import { type Emission, emission } from '../../engine/index.ts'
+
+/** Why a product changed. */
+export interface Cause {
+  /** The subject of the token that asked for it. */
+  readonly actor: string
+  /** Epoch ms. */
+  readonly at: number
+  /** An administrator has overruled the price guard. */
+  readonly isForced: boolean
+  readonly reason: CatalogPriceReason
+}
+
+/** Returns the records that tell of a change of a product. */
+export function outputsOf(before: CatalogProductState | undefined, { product }: CatalogProductState, cause: Cause): Emission[] {
+  const key = String(product.product_id)
+  const earlier = before?.product
+  const { actor, at, isForced: is_forced, reason } = cause
+  const emits: Emission[] = []
+  if (earlier === undefined) emits.push(emission(productCreated, key, { product, actor, at }))
+  // Everything that sellers write makes a version; prices and their periods do not.
+  else if (earlier.version !== product.version) emits.push(emission(productUpdated, key, { product, actor, at }))
+  const changes = priceChanges(earlier, product)
+  if (changes.length > 0) emits.push(emission(priceChanged, key, { product, changes, reason, is_forced, actor, at }))
+  return [...emits, ...usesOf(earlier, product), listing(product)]
+}
+
+function priceChanges(earlier: CatalogProduct | undefined, product: CatalogProduct): CatalogPriceChange[] {
+  return product.variants.flatMap(({ variant_id, price_cents, compare_price }, index) => {
+    const old = earlier?.variants[index]
+    if (old !== undefined && old.price_cents === price_cents && old.compare_price === compare_price) return []
+    return [
+      {
+        variant_id,
+        old_price_cents: old?.price_cents ?? null,
+        new_price_cents: price_cents,
+        old_compare_price: old?.compare_price ?? null,
+        new_compare_price: compare_price,
+      },
+    ]
+  })
+}
+
+/** A product uses the skus of all its variants, inactive ones too, until it is deleted. */
+function usesOf(earlier: CatalogProduct | undefined, { product_id, status, variants }: CatalogProduct): Emission[] {
+  const isDeleted = status === 'DELETED'
+  const changed = isDeleted ? variants : variants.slice(earlier?.variants.length ?? 0)
+  return changed.map(({ sku }) => emission(skuUses, sku, { product_id, is_used: !isDeleted }))
+}
+
+function listing(product: CatalogProduct): Emission {
+  const seller = String(product.seller_id)
+  const value = product.status === 'DELETED' ? null : sellerProduct(product)
+  return emission(sellerProducts, `${seller}:${product.product_id}`, value, { partitionBy: seller })
+}
+
+function sellerProduct(product: CatalogProduct): SellerProduct {
+  const { product_id, seller_id, title, category_id, brand, status, created_at, updated_at, version, revision } = product
+  const active = product.variants.filter((variant) => variant.status === 'ACTIVE')
+  const price_cents = active.length === 0 ? null : Math.min(...active.map((variant) => variant.price_cents))
+  const fields = { product_id, seller_id, title, category_id, brand, status, created_at, updated_at, version, revision }
+  return { ...fields, price_cents, variants: active.length }
+}

@@ -1,0 +1,59 @@
+import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
+import type { Emission } from '../../engine/index.ts'
+import { type Cause, outputsOf } from './outputs.ts'
+
+/** Returns when the next period of a product begins or ends, epoch ms; undefined if there is none. */
+export function nextPeriodTime({ pricing }: CatalogProductState): number | undefined {
+  const times = pricing.flatMap(({ regular, periods: [first] }) =>
+    first === undefined ? [] : [regular === null ? first.starts_at : first.ends_at],
+  )
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
+export interface RunPeriods {
+  readonly state: CatalogProductState
+  /** Why prices have changed, once per different cause; empty if none has. */
+  readonly causes: readonly Cause[]
+}
+
+/** Ends and begins the periods that are due. Of periods that went by unnoticed, nothing remains. */
+export function runPeriods(state: CatalogProductState, now: number): RunPeriods {
+  const causes: Cause[] = []
+  const variants = [...state.product.variants]
+  const pricing = state.pricing.map((before, index) => {
+    let { regular, periods } = before
+    const over = periods.findIndex(({ ends_at }) => ends_at > now)
+    const ended = over < 0 ? periods : periods.slice(0, over)
+    if (ended.length > 0 && regular !== null) {
+      variants[index] = { ...variants[index], ...regular }
+      regular = null
+      causes.push({ actor: ended[0].actor, at: now, isForced: false, reason: 'PERIOD_ENDED' })
+    }
+    periods = periods.slice(ended.length)
+    const [first] = periods
+    if (first !== undefined && first.starts_at <= now && regular === null) {
+      const { price_cents, compare_price } = variants[index]
+      regular = { price_cents, compare_price }
+      variants[index] = { ...variants[index], price_cents: first.price_cents, compare_price: first.compare_price }
+      causes.push({ actor: first.actor, at: now, isForced: first.is_forced, reason: 'PERIOD_BEGAN' })
+    }
+    return { ...before, regular, periods }
+  })
+  return { state: { product: { ...state.product, variants }, pricing }, causes }
+}
+
+/**
+ * What a due timer of a product changes.
+ * @param now epoch ms
+ */
+export function takePeriods(
+  before: CatalogProductState,
+  now: number,
+): { readonly state: CatalogProductState; readonly emits: readonly Emission[] } {
+  const { state, causes } = runPeriods(before, now)
+  const revision = before.product.revision + 1
+  const after = { ...state, product: { ...state.product, revision, updated_at: now } }
+  // One record has the changes of all variants; the newest cause stands for them.
+  const cause = causes.at(-1) ?? { actor: '', at: now, isForced: false, reason: 'PERIOD_ENDED' as const }
+  return { state: after, emits: outputsOf(before, after, cause) }
+}

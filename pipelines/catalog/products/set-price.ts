@@ -1,0 +1,82 @@
+import { placeOfVariant } from '../../../schemas/catalog/ids.ts'
+import { MOST_PERIODS } from '../../../schemas/catalog/products/limits.ts'
+import type {
+  CatalogPricePeriod,
+  CatalogPriceRequest,
+  CatalogPricing,
+  CatalogProductCommand,
+  CatalogProductState,
+  CatalogVariant,
+} from '../../../schemas/catalog/types.ts'
+import { done, type ProductDecision, type ProductFacts, revised } from './decision.ts'
+import { runPeriods } from './periods.ts'
+import { accepting, outOfRange, passesGuard } from './price-guard.ts'
+
+/** A variant with what its prices depend on. */
+export interface Priced {
+  readonly variant: CatalogVariant
+  readonly pricing: CatalogPricing
+}
+
+/** Sets the price of a variant at once and for good, or for a period. */
+export function setPrice(state: CatalogProductState, command: CatalogProductCommand, { now }: ProductFacts): ProductDecision {
+  const asked = command.price!
+  const index = indexOf(state, asked.variant_id)
+  if (index === undefined) return { answer: { outcome: 'variant_not_found' } }
+  const priced: Priced = { variant: state.product.variants[index], pricing: state.pricing[index] }
+  const isInRange = passesGuard(priced.pricing, asked.price_cents)
+  if (!isInRange && !command.may_force) return { answer: outOfRange(priced.variant, priced.pricing) }
+  const isForced = !isInRange
+  const cause = { actor: command.actor, at: now, isForced, reason: 'CHANGED' } as const
+  const { starts_at, ends_at } = asked
+  if (starts_at === null && ends_at === null) {
+    const compare_price = asked.sets_compare_price ? asked.compare_price : (priced.pricing.regular ?? priced.variant).compare_price
+    return done(state, replacing(revised(state, now, {}), index, atOnce(priced, asked.price_cents, compare_price)), cause)
+  }
+  const from = Math.max(starts_at ?? now, now)
+  const period: CatalogPricePeriod = {
+    starts_at: from,
+    ends_at: ends_at ?? from,
+    price_cents: asked.price_cents,
+    compare_price: asked.sets_compare_price ? asked.compare_price : priced.variant.compare_price,
+    is_forced: isForced,
+    actor: command.actor,
+  }
+  if (period.ends_at <= from) return { answer: { outcome: 'period_over' } }
+  const { periods } = priced.pricing
+  const other = periods.find((one) => one.starts_at < period.ends_at && period.starts_at < one.ends_at)
+  if (other !== undefined) return { answer: { outcome: 'period_overlaps', starts_at: other.starts_at, ends_at: other.ends_at } }
+  if (countPeriods(state) >= MOST_PERIODS) return { answer: { outcome: 'too_many_periods' } }
+  const sorted = [...periods, period].sort((a, b) => a.starts_at - b.starts_at)
+  const pricing = { ...accepting(priced.pricing, asked.price_cents), periods: sorted }
+  const planned = replacing(revised(state, now, {}), index, { ...priced, pricing })
+  const begun = runPeriods(planned, now)
+  return done(state, begun.state, begun.causes.length > 0 ? { ...cause, reason: 'PERIOD_BEGAN' } : cause)
+}
+
+/** The new price of a variant, which ends a period that runs. */
+export function atOnce({ variant, pricing }: Priced, price_cents: number, compare_price: number | null): Priced {
+  const periods = pricing.regular === null ? pricing.periods : pricing.periods.slice(1)
+  return {
+    variant: { ...variant, price_cents, compare_price },
+    pricing: { ...accepting(pricing, price_cents), regular: null, periods },
+  }
+}
+
+function replacing(state: CatalogProductState, index: number, { variant, pricing }: Priced): CatalogProductState {
+  const { product } = state
+  return {
+    product: { ...product, variants: product.variants.with(index, variant) },
+    pricing: state.pricing.with(index, pricing),
+  }
+}
+
+function countPeriods({ pricing }: CatalogProductState): number {
+  return pricing.reduce((sum, { periods }) => sum + periods.length, 0)
+}
+
+function indexOf({ product }: CatalogProductState, variantId: CatalogPriceRequest['variant_id']): number | undefined {
+  const place = placeOfVariant(variantId)
+  if (place?.productId !== product.product_id || place.number > product.variants.length) return undefined
+  return place.number - 1
+}

@@ -1,0 +1,20 @@
+import { indexRebuild, indexRebuilds } from '../../schemas/catalog/rebuilds/topics.ts'
+import type { IndexRebuild, IndexRebuildStatus } from '../../schemas/catalog/types.ts'
+import type { IndexRebuilds } from '../sinks.ts'
+
+/** How an administrator has the index of products built anew. */
+export const productsRebuilds: IndexRebuilds<IndexRebuild, IndexRebuildStatus> = {
+  requests: indexRebuild,
+  progress: indexRebuilds,
+  requestId: ({ rebuild_id }) => rebuild_id,
+  statusOf: ({ index, state, done, total, startedAt }, { rebuild_id, requested_at }, at) => ({
+    rebuild_id,
+    index_name: index,
+    state,
+    done,
+    total,
+    requested_at,
+    started_at: startedAt,
+    updated_at: at,
+  }),
+}

@@ -1,0 +1,25 @@
+import type { CatalogDocument } from '../types.ts'
+
+const NEW_MS = 30 * 24 * 3_600_000
+const TOP_RATED_MEAN = 4.5
+const TOP_RATED_COUNT = 20
+
+type Judged = Pick<CatalogDocument, 'was_cents' | 'in_stock' | 'rating_sum' | 'rating_count'>
+
+/** Returns the badges that do not depend on the time, in the order in which they are shown. */
+export function storedBadges({ was_cents, in_stock, rating_sum, rating_count }: Judged, isBestseller: boolean): string[] {
+  const badges: string[] = []
+  if (isBestseller) badges.push('bestseller')
+  if (rating_count >= TOP_RATED_COUNT && rating_sum >= TOP_RATED_MEAN * rating_count) badges.push('top_rated')
+  if (was_cents !== null) badges.push('sale')
+  if (in_stock === 'low_stock') badges.push('low_stock')
+  return badges
+}
+
+/**
+ * Adds the badge that depends on the time.
+ * @param createdAt of the product, as `now` in epoch ms
+ */
+export function badgesAt(stored: readonly string[], createdAt: number, now: number): readonly string[] {
+  return now - createdAt < NEW_MS ? ['new', ...stored] : stored
+}

@@ -1,0 +1,16 @@
+/** A mean with few ratings is drawn towards this mean, as if so many others had rated before. */
+const PRIOR_RATINGS = 10
+export const PRIOR_MEAN = 3.5
+
+const LEAST_STARS = 1
+const MOST_STARS = 5
+
+/** Returns the mean of ratings from 1 to 5 together with 10 prior ratings of 3.5. */
+export function meanWithPrior(sum: number, count: number): number {
+  return (PRIOR_RATINGS * PRIOR_MEAN + sum) / (PRIOR_RATINGS + count)
+}
+
+/** Maps a mean from 1 to 5 to a factor from 0 to 1. */
+export function ratingFactor(mean: number): number {
+  return (mean - LEAST_STARS) / (MOST_STARS - LEAST_STARS)
+}

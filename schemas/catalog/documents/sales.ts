@@ -1,0 +1,24 @@
+/**
+ * Sales with forward decay: a unit that is sold at t weighs 2^(t / half-life) for ever, and the sum is divided by
+ * 2^(time / half-life) only when it is read. So nothing is rewritten while time passes. The sum is kept as its binary
+ * logarithm, because the weights themselves would overflow a double.
+ */
+export const SALES_HALF_LIFE_MS = 7 * 24 * 3_600_000
+
+/**
+ * Adds units to the logarithm of the decayed sum.
+ * @param salesLog as in CatalogDocument; null without sales
+ * @param units a positive number
+ * @param soldAt epoch ms
+ */
+export function addSale(salesLog: number | null, units: number, soldAt: number): number {
+  const added = Math.log2(units) + soldAt / SALES_HALF_LIFE_MS
+  if (salesLog === null) return added
+  const [more, less] = salesLog > added ? [salesLog, added] : [added, salesLog]
+  return more + Math.log2(1 + 2 ** (less - more))
+}
+
+/** Returns the units at a time (epoch ms); a unit counts half as much every 7 days. */
+export function salesAt(salesLog: number | null, time: number): number {
+  return salesLog === null ? 0 : 2 ** (salesLog - time / SALES_HALF_LIFE_MS)
+}

@@ -1,0 +1,17 @@
+import type { CatalogStockStatus } from '../types.ts'
+
+/** At most this many units are a low stock. */
+const LOW_STOCK_UNITS = 5
+
+/** Returns the status of a variant, or of a product with all its active variants. */
+export function stockStatus(available: number): CatalogStockStatus {
+  if (available <= 0) return 'out_of_stock'
+  return available <= LOW_STOCK_UNITS ? 'low_stock' : 'in_stock'
+}
+
+/** Returns what buyers see of the amount. Exact amounts of more than five would only help competitors. */
+export function quantityHint(available: number): string {
+  if (available > 10) return '10+'
+  if (available > LOW_STOCK_UNITS) return '6-10'
+  return available > 0 ? `only ${available} left` : 'none'
+}

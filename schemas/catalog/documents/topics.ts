@@ -1,0 +1,61 @@
+import { decimalInt, utf8 } from '../../keys.ts'
+import { avro } from '../../load.ts'
+import { compacted, HOUR_MS } from '../../retention.ts'
+import { LARGE_RECORDS, type Topic } from '../../topic.ts'
+import { BY_PRODUCT, BY_SELLER } from '../partitions.ts'
+import type { CatalogDocument, Category, CategoryLeaders, ImageReferences, Review, Seller } from '../types.ts'
+
+/** What search and lists show of each product; key: product_id in decimal. */
+export const catalogDocuments: Topic<string, CatalogDocument> = {
+  name: 'catalog-documents',
+  key: utf8,
+  value: avro('catalog/CatalogDocument'),
+  ...BY_PRODUCT,
+  config: { ...compacted, ...LARGE_RECORDS },
+}
+
+/** Users' stars; key: product_id in decimal. Kept for ever, because nothing else has them if state is built anew. */
+export const reviews: Topic<string, Review> = {
+  name: 'reviews',
+  key: utf8,
+  value: avro('catalog/Review'),
+  ...BY_PRODUCT,
+  config: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'segment.ms': String(24 * HOUR_MS) },
+}
+
+/** What buyers see of sellers; key: seller_id in decimal. */
+export const sellers: Topic<string, Seller> = {
+  name: 'sellers',
+  key: utf8,
+  value: avro('catalog/Seller'),
+  ...BY_SELLER,
+  config: compacted,
+}
+
+/** Categories; key: category_id in decimal. Every API instance holds all of them, so one partition is enough. */
+export const categories: Topic<string, Category> = {
+  name: 'categories',
+  key: utf8,
+  value: avro('catalog/Category'),
+  partitions: 1,
+  config: compacted,
+}
+
+/** Best sellers of each category; key: category_id. */
+export const categoryLeaders: Topic<number, CategoryLeaders> = {
+  name: 'category-leaders',
+  key: decimalInt,
+  value: avro('catalog/CategoryLeaders'),
+  partitions: 1,
+  productionPartitions: 16,
+  config: compacted,
+}
+
+/** Which images products have; key: content hash, partitioned as the products are. */
+export const catalogImages: Topic<string, ImageReferences> = {
+  name: 'catalog-images',
+  key: utf8,
+  value: avro('catalog/ImageReferences'),
+  ...BY_PRODUCT,
+  config: compacted,
+}

@@ -1,0 +1,58 @@
+import type { CommandFlow } from '../../commands/topics.ts'
+import type { InventoryCommand, StockLine, StockRow } from '../types.ts'
+import { inventoryCommands, inventoryDecisions } from './topics.ts'
+
+/** What a command did to one reservation. */
+export interface AnsweredReservation {
+  readonly reservation_id: string
+  /** Units that the command reserved, deducted or released. */
+  readonly quantity: number
+  /** Epoch ms. */
+  readonly ends_at: number
+}
+
+/**
+ * The answer to a command about stock.
+ * - `done`: the row after it, and the reservations that it concerned
+ * - `out_of_stock`: there are too few available units
+ * - `not_for_sale`: the variant or its product was not active, or there is no such variant
+ * - `version_conflict`: the row has another version than the command names
+ * - `reservation_ended`: fewer units than wanted are open in the reservation, or in all of the variant and warehouse
+ * - `reservation_in_cart`: the reservation is the part of a cart
+ * - `too_many_reservations`: the command would end more reservations than one decision may
+ * - `too_many_warehouses`, `too_much`: a limit of the variant or of the row
+ * - `no_row`: the warehouse has never received the variant
+ * - `reserved`: a cart's part, with the warehouses that were chosen
+ * - `released`: a cart's part is released, or there is none
+ */
+export type InventoryAnswer =
+  | { readonly outcome: 'done'; readonly row: StockRow; readonly reservations: readonly AnsweredReservation[] }
+  | OutOfStock
+  | { readonly outcome: 'not_for_sale'; readonly variant_id: number }
+  | { readonly outcome: InventoryRefusal; readonly row: StockRow }
+  | { readonly outcome: 'reserved'; readonly lines: readonly StockLine[]; readonly ends_at: number }
+  | { readonly outcome: 'released' }
+
+export interface OutOfStock {
+  readonly outcome: 'out_of_stock'
+  readonly variant_id: number
+  /** Null if any warehouse would do. */
+  readonly warehouse_id: string | null
+  /** Available units there, or in the warehouse that has most. */
+  readonly available: number
+}
+
+export type InventoryRefusal =
+  | 'version_conflict'
+  | 'reservation_ended'
+  | 'reservation_in_cart'
+  | 'too_many_reservations'
+  | 'too_many_warehouses'
+  | 'too_much'
+  | 'no_row'
+
+export const inventoryFlow: CommandFlow<InventoryCommand, StockRow, InventoryAnswer> = {
+  name: 'catalog-stock',
+  commands: inventoryCommands,
+  decisions: inventoryDecisions,
+}

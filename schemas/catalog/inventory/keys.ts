@@ -1,0 +1,33 @@
+import { compositeKey, textPart, u64Part } from '../../composite.ts'
+
+/** Identifies a row of stock. */
+export interface StockKey {
+  readonly variant_id: number
+  readonly warehouse_id: string
+}
+
+/** Returns the key of a row in `inventory-decisions`. A variant_id has no colon; a warehouse_id may have several. */
+export function rowName({ variant_id, warehouse_id }: StockKey): string {
+  return `${rowsOfVariant(variant_id)}${warehouse_id}`
+}
+
+/** Returns the prefix of the keys of all rows of a variant. */
+export function rowsOfVariant(variantId: number): string {
+  return `${variantId}:`
+}
+
+/** Identifies a reservation. A cart has one for each of its products, all with the same id. */
+export interface ReservationKey {
+  readonly product_id: number
+  readonly reservation_id: string
+}
+
+export const reservationKey = compositeKey<ReservationKey>({ product_id: u64Part, reservation_id: textPart })
+
+/** Identifies an open reservation. Those of a variant and warehouse sort by their end. */
+export interface OpenKey extends StockKey {
+  readonly ends_at: number
+  readonly reservation_id: string
+}
+
+export const openKey = compositeKey<OpenKey>({ variant_id: u64Part, warehouse_id: textPart, ends_at: u64Part, reservation_id: textPart })

@@ -1,0 +1,11 @@
+/** Widths of the WebP files of every image, in pixels. Files are never enlarged, so a wider one may be narrower. */
+export const IMAGE_WIDTHS = [150, 300, 600, 1200] as const
+
+export type ImageWidth = (typeof IMAGE_WIDTHS)[number]
+
+/** Names the form of an image in its store. It changes if the files of a width are to be made differently. */
+export function imageForm(width: ImageWidth): string {
+  return `webp-${width}`
+}
+
+export const IMAGE_FORMS: readonly string[] = IMAGE_WIDTHS.map(imageForm)

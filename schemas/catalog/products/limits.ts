@@ -1,0 +1,18 @@
+/** Limits of products: docs/services/catalog.md#products */
+export const MOST_ACTIVE_VARIANTS = 50
+/** Variants that a product may have in its whole life. Their number is the lowest byte of the variant_id. */
+export { MOST_VARIANT_NUMBER as MOST_VARIANTS_EVER } from '../ids.ts'
+export const MOST_IMAGES = 20
+/** Encoded, so that a record with a product stays far below the broker's limit of 1 MiB. */
+export const MOST_PRODUCT_BYTES = 262_144
+/** Prices for a time that a product may have at once, over all its variants, running and coming ones. */
+export const MOST_PERIODS = 100
+
+const MINUTE_MS = 60_000
+/** Claims for skus that no product has used by then end. */
+export const CLAIM_MS = 10 * MINUTE_MS
+/**
+ * A product that is decided later after its claim is not made. The rest of the claim's life covers the differences
+ * between clocks and the way of the record that confirms the claim.
+ */
+export const CLAIM_USABLE_MS = 5 * MINUTE_MS

@@ -1,0 +1,27 @@
+import { utf8 } from '../../keys.ts'
+import { avro } from '../../load.ts'
+import { DAY_MS, HOUR_MS, keptFor } from '../../retention.ts'
+import type { Topic } from '../../topic.ts'
+import type { IndexRebuild, IndexRebuildStatus } from '../types.ts'
+
+const DAYS_KEPT = 7
+
+/** Requests to build an index anew; key: name of the index. The owner of the only partition builds the indexes. */
+export const indexRebuild: Topic<string, IndexRebuild> = {
+  name: 'index.rebuild',
+  key: utf8,
+  value: avro('catalog/IndexRebuild'),
+  partitions: 1,
+  config: keptFor(DAYS_KEPT * DAY_MS, HOUR_MS),
+}
+
+/** How far each rebuild is; key: rebuild_id. Every API instance reads all of them. */
+export const indexRebuilds: Topic<string, IndexRebuildStatus> = {
+  name: 'index-rebuilds',
+  key: utf8,
+  value: avro('catalog/IndexRebuildStatus'),
+  partitions: 1,
+  config: { ...keptFor(DAYS_KEPT * DAY_MS, HOUR_MS), 'cleanup.policy': 'compact,delete' },
+}
+
+export const rebuildTopics = [indexRebuild, indexRebuilds]

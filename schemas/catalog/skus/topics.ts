@@ -1,0 +1,30 @@
+import { type Command, commandTopic, type Decision, decisionTopic } from '../../commands/topics.ts'
+import { utf8 } from '../../keys.ts'
+import { avro } from '../../load.ts'
+import { APPEND_TIME, commandsKept, compacted } from '../../retention.ts'
+import type { Topic } from '../../topic.ts'
+import { BY_SKU } from '../partitions.ts'
+import type { SkuCommand, SkuOwner, SkuUse } from '../types.ts'
+
+/** Requests about the skus of one partition; key: one of them. The broker's time decides when claims end. */
+export const skuCommands: Topic<string, Command<SkuCommand>> = commandTopic('sku-commands', {
+  value: avro('catalog/SkuCommand'),
+  ...BY_SKU,
+  config: { ...commandsKept, ...APPEND_TIME },
+})
+
+/** Results of commands about skus. */
+export const skuDecisions: Topic<string, Decision<SkuOwner>> = decisionTopic('sku-decisions', {
+  value: avro('catalog/SkuOwner'),
+  ...BY_SKU,
+  config: compacted,
+})
+
+/** Which product uses a sku; key: sku. Compacted, so that the owners can be built anew. */
+export const skuUses: Topic<string, SkuUse> = {
+  name: 'sku-uses',
+  key: utf8,
+  value: avro('catalog/SkuUse'),
+  ...BY_SKU,
+  config: compacted,
+}

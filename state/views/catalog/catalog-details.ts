@@ -1,0 +1,41 @@
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
+import { type View, viewTag } from '../view.ts'
+
+/**
+ * What the page of a product shows beside the product, its stock and its seller. Fed by `catalog-documents` and
+ * partitioned as it is.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{catalog-details:<p>}:<product_id>` | JSON of ProductDetails; no key: the product is not public, or is quite new |
+ */
+export const CATALOG_DETAILS_VIEW = 'catalog-details'
+
+export interface ProductDetails {
+  /** How many reviews have 1, 2, 3, 4 and 5 stars; empty without reviews. */
+  readonly stars: readonly number[]
+  /** Those that do not depend on the time. */
+  readonly badges: readonly string[]
+}
+
+const NO_DETAILS: ProductDetails = { stars: [], badges: [] }
+
+export const catalogDetailsView: View<string, CatalogDocument> = {
+  name: CATALOG_DETAILS_VIEW,
+  operationsFor(partition, id, document) {
+    const key = catalogDetailsKey(partition, id)
+    if (document === null || !document.is_public) return [{ op: 'del', key }]
+    const details: ProductDetails = { stars: document.stars, badges: document.badges }
+    return [{ op: 'set', key, value: JSON.stringify(details) }]
+  },
+}
+
+/** @param productId in decimal */
+export function catalogDetailsKey(partition: number, productId: string): string {
+  return `${viewTag(CATALOG_DETAILS_VIEW, partition)}:${productId}`
+}
+
+/** @param text the value at a product's key */
+export function productDetails(text: string | null): ProductDetails {
+  return text === null ? NO_DETAILS : (JSON.parse(text) as ProductDetails)
+}

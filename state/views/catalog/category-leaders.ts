@@ -1,0 +1,29 @@
+import type { CategoryLeaders } from '../../../schemas/catalog/types.ts'
+import { type View, viewTag } from '../view.ts'
+
+/**
+ * The best sellers of each category. Fed by `category-leaders` and partitioned as it is.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{category-leaders:<p>}:<category_id>` | ids of products as a JSON array, best first; no key: nothing was sold |
+ */
+export const CATEGORY_LEADERS_VIEW = 'category-leaders'
+
+export const categoryLeadersView: View<number, CategoryLeaders> = {
+  name: CATEGORY_LEADERS_VIEW,
+  operationsFor(partition, id, leaders) {
+    const key = categoryLeadersKey(partition, id)
+    if (leaders === null || leaders.product_ids.length === 0) return [{ op: 'del', key }]
+    return [{ op: 'set', key, value: JSON.stringify(leaders.product_ids) }]
+  },
+}
+
+export function categoryLeadersKey(partition: number, categoryId: number): string {
+  return `${viewTag(CATEGORY_LEADERS_VIEW, partition)}:${categoryId}`
+}
+
+/** @param text the value at a category's key */
+export function categoryLeaders(text: string | null): readonly number[] {
+  return text === null ? [] : (JSON.parse(text) as number[])
+}

@@ -1,0 +1,41 @@
+import { type StoredProduct, storedProduct } from '../../../schemas/catalog/products/stored.ts'
+import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
+import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
+import { offerOperation } from './offers.ts'
+
+/**
+ * Products that are not deleted, for sellers and detail pages. Fed by `product-decisions` and partitioned like it. The
+ * partition also holds results of commands: see results.ts.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{catalog-products:<p>}:product:<product_id>` | JSON of a StoredProduct |
+ * | `{catalog-products:<p>}:offer:<product_id>` | which variants are for sale: see offers.ts |
+ */
+export const CATALOG_PRODUCTS_VIEW = 'catalog-products'
+
+export const catalogProductsView: View<string, CatalogProductState> = {
+  name: CATALOG_PRODUCTS_VIEW,
+  operationsFor(partition, productId, state) {
+    const key = productKey(partition, productId)
+    const offer = offerOperation(CATALOG_PRODUCTS_VIEW, partition, productId, state?.product ?? null)
+    return state === null ? [{ op: 'del', key }, offer] : [{ op: 'set', key, value: JSON.stringify(storedProduct(state)) }, offer]
+  },
+}
+
+/** @param productId decimal */
+function productKey(partition: number, productId: string): string {
+  return `${viewTag(CATALOG_PRODUCTS_VIEW, partition)}:product:${productId}`
+}
+
+/** @returns undefined if there is no such product, or it is deleted */
+export async function readProduct(
+  reader: ViewReader,
+  partition: number,
+  productId: string,
+): Promise<StoredProduct | undefined | typeof NOT_CAUGHT_UP> {
+  const text = await reader.get(productKey(partition, productId))
+  if (text !== null) return JSON.parse(text) as StoredProduct
+  const flag = await withCaughtUp(reader, CATALOG_PRODUCTS_VIEW, partition, Promise.resolve(undefined))
+  return flag === NOT_CAUGHT_UP ? flag : undefined
+}

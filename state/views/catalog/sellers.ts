@@ -1,0 +1,40 @@
+import type { Seller } from '../../../schemas/catalog/types.ts'
+import { type View, viewTag } from '../view.ts'
+
+/**
+ * What buyers see of sellers. Fed by `sellers` and partitioned as it is.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{sellers:<p>}:<seller_id>` | JSON of a SellerRecord |
+ */
+export const SELLERS_VIEW = 'sellers'
+
+export interface SellerRecord {
+  readonly name: string
+  /** 1 to 5; null: nobody has rated the seller. */
+  readonly rating: number | null
+}
+
+export const sellersView: View<string, Seller> = {
+  name: SELLERS_VIEW,
+  operationsFor(partition, id, seller) {
+    const key = sellerKey(partition, id)
+    if (seller === null) return [{ op: 'del', key }]
+    const record: SellerRecord = { name: seller.name, rating: seller.rating_count === 0 ? null : seller.rating }
+    return [{ op: 'set', key, value: JSON.stringify(record) }]
+  },
+}
+
+/** @param id in decimal */
+export function sellerKey(partition: number, id: string): string {
+  return `${viewTag(SELLERS_VIEW, partition)}:${id}`
+}
+
+/**
+ * Returns what buyers see. Sellers whom no administrator has described have a name made of their id.
+ * @param text the value at the seller's key
+ */
+export function sellerRecord(id: string, text: string | null): SellerRecord {
+  return text === null ? { name: `seller-${id}`, rating: null } : (JSON.parse(text) as SellerRecord)
+}

@@ -1,0 +1,45 @@
+import type { StockRow } from '../../../schemas/catalog/types.ts'
+import { type ListReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
+
+/**
+ * Stock by variant. Fed by `inventory-decisions` and partitioned like it, so by product. The partition also holds
+ * results of commands: see results.ts.
+ *
+ * | key | value |
+ * |---|---|
+ * | `{catalog-stock:<p>}:variant:<variant_id>` | hash: warehouse_id → `<available> <reserved> <version>` |
+ */
+export const STOCK_VIEW = 'catalog-stock'
+
+/** The stock of a variant in a warehouse, as clients see it. */
+export type ShownStock = Omit<StockRow, 'first_end'>
+
+export const stockView: View<string, StockRow> = {
+  name: STOCK_VIEW,
+  operationsFor(partition, name, row) {
+    const separator = name.indexOf(':')
+    const key = variantKey(partition, name.slice(0, separator))
+    const field = name.slice(separator + 1)
+    if (row === null) return [{ op: 'hdel', key, field }]
+    return [{ op: 'hset', key, fields: { [field]: `${row.available} ${row.reserved} ${row.version}` } }]
+  },
+}
+
+/** Reads the rows of a variant, by warehouse. @param partition that of its product */
+export async function readStock(
+  reader: ViewReader & Pick<ListReader, 'hgetall'>,
+  partition: number,
+  variantId: number,
+): Promise<ShownStock[] | typeof NOT_CAUGHT_UP> {
+  const found = await withCaughtUp(reader, STOCK_VIEW, partition, reader.hgetall(variantKey(partition, String(variantId))))
+  if (typeof found === 'symbol') return found
+  const rows = Object.entries(found).map(([warehouse_id, text]) => {
+    const [available, reserved, version] = text.split(' ').map(Number)
+    return { variant_id: variantId, warehouse_id, available, reserved, version }
+  })
+  return rows.sort((a, b) => (a.warehouse_id < b.warehouse_id ? -1 : 1))
+}
+
+function variantKey(partition: number, variantId: string): string {
+  return `${viewTag(STOCK_VIEW, partition)}:variant:${variantId}`
+}

@@ -1,0 +1,160 @@
+import { expect, test } from 'vitest'
+import { categoryTree } from '../../../../api/catalog/categories/tree.ts'
+import { detailPart } from '../../../../api/catalog/detail/part.ts'
+import { catalogErrors } from '../../../../api/catalog/errors.ts'
+import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
+import type { StoredProduct } from '../../../../schemas/catalog/products/stored.ts'
+import { testApp } from '../../kit/harness.ts'
+import { stored } from './stored.ts'
+
+/** The detail route on views in memory. It counts the turns of the event loop in which something was read. */
+async function opened() {
+  const values = new Map<string, string>()
+  const hashes = new Map<string, Record<string, string>>()
+  let turns = 0
+  let isAsked = false
+  function asked(): void {
+    if (isAsked) return
+    isAsked = true
+    turns++
+    setImmediate(() => {
+      isAsked = false
+    })
+  }
+  async function reply<T>(value: T): Promise<T> {
+    asked()
+    await new Promise((resolve) => setImmediate(resolve))
+    return value
+  }
+  const views = {
+    get: (key: string) => reply(values.get(key) ?? null),
+    hget: (key: string, field: string) => reply(hashes.get(key)?.[field] ?? null),
+    hgetall: (key: string) => reply(hashes.get(key) ?? {}),
+  }
+  const facts = { partitionOf: () => 0, partitionsOf: () => 1 }
+  const categories = {
+    tree: categoryTree([
+      { category_id: 1, parent_id: null, name: 'Tools', slug: 'tools' },
+      { category_id: 2, parent_id: 1, name: 'Saws', slug: 'saws' },
+    ]),
+  }
+  let readAt = 0
+  const deps = { views, sharedViews: views, facts, categories, publicUrl: 'http://localhost:8080', currency: 'USD', now: () => readAt }
+  const part = detailPart(deps as unknown as Parameters<typeof detailPart>[0])
+  const service = { name: 'catalog', description: '', isUserId: isDecimalUserId, errors: Object.values(catalogErrors), probes: [] }
+  const test = await testApp({ services: [{ ...service, routes: part.routes }] })
+  readAt = test.clock.now
+  values.set('{catalog-products:0}:caught-up', '1')
+  values.set('{catalog-stock:0}:caught-up', '1')
+
+  function put(product: StoredProduct): void {
+    values.set(`{catalog-products:0}:product:${product.product_id}`, JSON.stringify(product))
+  }
+
+  async function get(id: number | string, headers: Record<string, string> = {}, isSameMoment = false) {
+    turns = 0
+    // Answers to readers without a token are kept for a second.
+    if (!isSameMoment) readAt += 1_000
+    const response = await test.app.request(`/api/v1/products/${id}`, { headers })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text), turns }
+  }
+
+  return { get, put, values, hashes, bearer: test.bearer }
+}
+
+test('a product is shown with its seller, stock, reviews and best sellers', async () => {
+  const { get, put, values, hashes } = await opened()
+  put(stored())
+  values.set('{sellers:0}:7', JSON.stringify({ name: 'Shop', rating: 4.5 }))
+  values.set('{category-leaders:0}:2', '[5,6]')
+  values.set('{catalog-details:0}:5', JSON.stringify({ stars: [0, 0, 0, 0, 2], badges: ['bestseller'] }))
+  hashes.set('{catalog-stock:0}:variant:1281', { w1: '4 0 1', w2: '3 1 9' })
+  expect(await get(5)).toMatchObject({
+    status: 200,
+    body: {
+      category_path: ['Tools', 'Saws'],
+      seller: { id: 7, name: 'Shop', rating: 4.5 },
+      reviews_summary: { avg: 5, count: 2 },
+      related_products: [6],
+      badges: ['new', 'bestseller'],
+      variants: [{ inventory: { status: 'in_stock', quantity_hint: '6-10' } }],
+    },
+  })
+})
+
+test('Redis is asked in one turn, and a second time only for a seller, category or variants that are not known yet', async () => {
+  const { get, put, values } = await opened()
+  put(stored())
+  expect((await get(5)).turns).toBe(2)
+  expect((await get(5)).turns).toBe(1)
+  put(stored({ category_id: 1 }))
+  values.set('{category-leaders:0}:1', '[8]')
+  expect(await get(5)).toMatchObject({ turns: 2, body: { category_path: ['Tools'], related_products: [8] } })
+  expect((await get(5)).turns).toBe(1)
+})
+
+test('what nobody has described yet has defaults', async () => {
+  const { get, put } = await opened()
+  put(stored({ category_id: 99 }))
+  expect(await get(5)).toMatchObject({
+    status: 200,
+    body: {
+      category_path: [],
+      seller: { name: 'seller-7', rating: null },
+      reviews_summary: { avg: 0, count: 0 },
+      related_products: [],
+      variants: [{ inventory: { status: 'out_of_stock', quantity_hint: 'none' } }],
+    },
+  })
+})
+
+test.each(['DRAFT', 'INACTIVE'] as const)('a product that is %s is shown to its seller and to administrators only', async (status) => {
+  const { get, put, bearer } = await opened()
+  put(stored({ status }))
+  for (const headers of [{}, await bearer({ sub: '7' }), await bearer({ sub: '8', scope: 'seller' })])
+    expect(await get(5, headers)).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
+  for (const headers of [await bearer({ sub: '7', scope: 'seller' }), await bearer({ sub: 'ops', scope: 'admin' })]) {
+    const answer = await get(5, headers)
+    expect(answer).toMatchObject({ status: 200, body: { status } })
+    expect(answer.headers.get('cache-control')).toBe('private, no-cache')
+  }
+})
+
+test('an unchanged product is 304', async () => {
+  const { get, put } = await opened()
+  put(stored())
+  const etag = (await get(5)).headers.get('etag')!
+  expect((await get(5, { 'if-none-match': etag })).status).toBe(304)
+  put(stored({ title: 'Better saw' }))
+  expect((await get(5, { 'if-none-match': etag })).status).toBe(200)
+})
+
+test('an unknown product is 404, and 503 while the products are being loaded', async () => {
+  const { get, values } = await opened()
+  expect(await get(5)).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
+  values.delete('{catalog-products:0}:caught-up')
+  expect(await get(5)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+})
+
+test('a product is 503 while its stock is being loaded', async () => {
+  const { get, put, values } = await opened()
+  put(stored())
+  values.delete('{catalog-stock:0}:caught-up')
+  expect(await get(5)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+})
+
+test.each(['0', '-1', 'x', '1.5', String(2 ** 45), '99999999999999999999'])('the id %s is 400', async (id) => {
+  const { get } = await opened()
+  expect((await get(id)).status).toBe(400)
+})
+
+test('readers without a token share an answer for a second, and sellers see their writes at once', async () => {
+  const { get, put, bearer } = await opened()
+  put(stored())
+  await get(5)
+  put(stored({ title: 'Better saw' }))
+  expect(await get(5, {}, true)).toMatchObject({ turns: 0, body: { title: 'Saw' } })
+  expect((await get(5, await bearer({ sub: '7', scope: 'seller' }), true)).body.title).toBe('Better saw')
+  expect((await get(5)).body.title).toBe('Better saw')
+})

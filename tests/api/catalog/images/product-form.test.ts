@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest'
+import type { StoredImage } from '../../../../api/catalog/images/images.ts'
+import { offeredImageList, offeredImages } from '../../../../api/catalog/images/offered.ts'
+import { isForm, readProductForm } from '../../../../api/catalog/images/product-form.ts'
+import type { ArrivingBody } from '../../../../api/kit/route.ts'
+import { imageIdOf } from '../../../../schemas/catalog/products/image-id.ts'
+import { MOST_IMAGES } from '../../../../schemas/catalog/products/limits.ts'
+
+const PRODUCT = { name: 'product', content: '{"title":"Saw"}' }
+
+interface Part {
+  readonly name: string
+  readonly content: string
+}
+
+function form(parts: readonly Part[]): Buffer {
+  const texts = parts.map(
+    ({ name, content }) => `--b\r\nContent-Disposition: form-data; name="${name}"; filename="x.exe"\r\n\r\n${content}\r\n`,
+  )
+  return Buffer.from(`${texts.join('')}--b--\r\n`, 'latin1')
+}
+
+/** Reads a form in pieces of 5 bytes, or of 1 MB if it is large. The content of a file is its hash. */
+async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b') {
+  const kept: string[] = []
+  async function* pieces() {
+    const size = body.length > 10_000 ? 1_000_000 : 5
+    for (let at = 0; at < body.length; at += size) yield body.subarray(at, at + size)
+  }
+  const images = {
+    keep: async (bytes: Buffer) => {
+      kept.push(bytes.toString())
+      return stored(bytes.toString())
+    },
+  }
+  const arriving: ArrivingBody = { contentType, pieces: pieces(), whole: async () => body }
+  return { ...(await readProductForm(arriving, images)), kept }
+}
+
+function stored(content_hash: string): StoredImage {
+  return { content_hash, content_type: 'image/png', width: 3, height: 2 }
+}
+
+test('a form has a product and its files in order, whatever comes first', async () => {
+  const files = ['one', 'two'].map((content) => ({ name: 'images', content }))
+  for (const parts of [
+    [PRODUCT, ...files],
+    [...files, PRODUCT],
+  ])
+    expect(await read(form(parts))).toEqual({ product: { title: 'Saw' }, uploads: [stored('one'), stored('two')], kept: ['one', 'two'] })
+  expect(await read(form([PRODUCT]))).toMatchObject({ uploads: [] })
+})
+
+test.each([
+  ['without a product', form([{ name: 'images', content: 'x' }]), 'invalid_request'],
+  ['with two products', form([PRODUCT, PRODUCT]), 'invalid_request'],
+  ['with another part', form([PRODUCT, { name: 'other', content: '' }]), 'invalid_request'],
+  ['with bad JSON', form([{ name: 'product', content: '{' }]), 'invalid_request'],
+  ['with NUL', form([{ name: 'product', content: '{"title":"\\u0000"}' }]), 'invalid_encoding'],
+  ['with bad UTF-8', form([{ name: 'product', content: '{"title":"\xff"}' }]), 'invalid_encoding'],
+  ['that ends within a file', form([PRODUCT, { name: 'images', content: 'abcdef' }]).subarray(0, -20), 'invalid_request'],
+  ['that ends before its last boundary', form([PRODUCT]).subarray(0, -6), 'invalid_request'],
+  ['without anything', Buffer.alloc(0), 'invalid_request'],
+  [
+    'with 21 files',
+    form([PRODUCT, ...Array.from({ length: MOST_IMAGES + 1 }, () => ({ name: 'images', content: 'x' }))]),
+    'invalid_request',
+  ],
+  ['with a file above 10 MB', form([PRODUCT, { name: 'images', content: 'x'.repeat(10_000_001) }]), 'content_too_large'],
+  ['with a product above 1 MiB', form([{ name: 'product', content: ' '.repeat(1_048_577) }]), 'content_too_large'],
+])('a form %s is refused', async (_what, body, code) => {
+  await expect(read(body)).rejects.toMatchObject({ definition: { code } })
+})
+
+test('twenty files of 10 MB are allowed one by one', async () => {
+  const parts = Array.from({ length: MOST_IMAGES }, (_, index) => ({ name: 'images', content: String(index) }))
+  expect((await read(form([PRODUCT, ...parts]))).uploads).toHaveLength(MOST_IMAGES)
+  expect((await read(form([PRODUCT, { name: 'images', content: 'x'.repeat(10_000_000) }]))).uploads).toHaveLength(1)
+})
+
+test('only multipart/form-data is a form', () => {
+  for (const type of ['multipart/form-data; boundary=b', 'Multipart/Form-Data;boundary=b']) expect(isForm(type)).toBe(true)
+  for (const type of ['application/json', 'multipart/form-datax', 'text/multipart/form-data', undefined]) expect(isForm(type)).toBe(false)
+})
+
+const IMAGE = { image_id: 11, variant_id: 1_281, position: 0, alt_text: 'front', ...stored('old') }
+const PRESENT = { product_id: 5, images: [IMAGE], variants: [{ variant_id: 1_281, sku: 'a' }] }
+
+test('a product keeps its images without a list and files, and files alone are the new set', () => {
+  expect(offeredImages({ list: undefined, uploads: [], skus: [] }, PRESENT)).toBeNull()
+  expect(offeredImages({ list: [], uploads: [], skus: [] }, PRESENT)).toEqual([])
+  const uploads = [stored('x'), stored('y'), stored('x')]
+  expect(offeredImages({ list: undefined, uploads, skus: [] }, PRESENT)).toEqual([
+    { image_id: imageIdOf(5, 'x'), sku: null, alt_text: null, ...stored('x') },
+    { image_id: imageIdOf(5, 'y'), sku: null, alt_text: null, ...stored('y') },
+  ])
+})
+
+test('a list mixes images of the product with files, and changes what it says about them', () => {
+  const list = [{ upload: 0, alt_text: 'new', sku: 'b' }, { image_id: 11 }]
+  expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'] }, PRESENT)).toEqual([
+    { image_id: imageIdOf(5, 'x'), sku: 'b', alt_text: 'new', ...stored('x') },
+    { image_id: 11, sku: 'a', alt_text: 'front', ...stored('old') },
+  ])
+  expect(offeredImages({ list: [{ image_id: 11, alt_text: null, sku: null }], uploads: [], skus: ['a'] }, PRESENT)).toMatchObject([
+    { image_id: 11, sku: null, alt_text: null },
+  ])
+})
+
+test.each([
+  [[{ image_id: 12 }], [], 'body.images[0].image_id'],
+  [[{ upload: 1 }, { upload: 0 }], ['x'], 'body.images[0].upload'],
+  [[{ image_id: 11, sku: 'z' }], [], 'body.images[0].sku'],
+  [[{ upload: 0 }], ['x', 'y'], 'body.images'],
+])('the list %j with the files %j is refused at %s', (list, uploads, path) => {
+  const asked = { list, uploads: uploads.map(stored), skus: ['a'] }
+  expect(() => offeredImages(asked, PRESENT)).toThrow(
+    expect.objectContaining({ options: { details: [expect.objectContaining({ path })] } }),
+  )
+})
+
+test.each([
+  [[{}]],
+  [[{ image_id: 1, upload: 0 }]],
+  [[{ image_id: 0 }]],
+  [[{ upload: 20 }]],
+  [[{ upload: 0, alt_text: 'x'.repeat(301) }]],
+  [[{ upload: 0, url: 'x' }]],
+  [Array.from({ length: 21 }, () => ({ image_id: 1 }))],
+])('the list %j is not valid', (list) => {
+  expect(offeredImageList.safeParse(list).success).toBe(false)
+})
+
+test('ids of images are safe positive numbers that follow from product and content', () => {
+  const ids = Array.from({ length: 1_000 }, (_, index) => imageIdOf(index + 1, 'hash'))
+  expect(ids.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true)
+  expect(new Set(ids).size).toBe(1_000)
+  expect(imageIdOf(5, 'a')).not.toBe(imageIdOf(5, 'b'))
+})

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { OTHER_VARIANT, RESERVATION_MS, stockApi, VARIANT } from './harness.ts'
+
+type Api = Awaited<ReturnType<typeof stockApi>>
+
+async function stocked(): Promise<Api & { stock(): Promise<number[]> }> {
+  const api = await stockApi()
+  await api.change('RECEIVE', 5)
+  await api.change('RECEIVE', 5, {}, {}, OTHER_VARIANT)
+  async function stock(): Promise<number[]> {
+    const bodies = await Promise.all([VARIANT, OTHER_VARIANT].map(async (id) => (await api.send('GET', `inventory/${id}`)).body))
+    return bodies.flatMap(({ available, reserved }) => [available, reserved])
+  }
+  return { ...api, stock }
+}
+
+const ITEMS = [
+  { variant_id: VARIANT, quantity: 1 },
+  { variant_id: OTHER_VARIANT, quantity: 2, warehouse_id: 'east' },
+  { variant_id: VARIANT, quantity: 1 },
+]
+
+test('a cart over two products is reserved with equal items added up, and sold as a whole', async () => {
+  const { send, stock, pass } = await stocked()
+  const opened = await send('POST', 'reservations', { items: ITEMS })
+  expect(opened).toMatchObject({ status: 201, body: { status: 'OPEN', is_extended: false, ended_at: null } })
+  expect(opened.body.items).toEqual([
+    { variant_id: VARIANT, warehouse_id: 'east', quantity: 2 },
+    { variant_id: OTHER_VARIANT, warehouse_id: 'east', quantity: 2 },
+  ])
+  expect(await stock()).toEqual([3, 2, 3, 2])
+  const path = `reservations/${opened.body.reservation_id}`
+  expect(await send('GET', path)).toEqual({ status: 200, body: opened.body })
+  expect(await send('POST', `${path}/checkout`)).toMatchObject({ status: 200, body: { status: 'CHECKED_OUT' } })
+  await pass(1_000)
+  expect(await stock()).toEqual([3, 0, 3, 0])
+  for (const action of ['checkout', 'release', 'extend'])
+    expect(await send('POST', `${path}/${action}`)).toMatchObject({
+      status: 409,
+      body: { error: 'reservation_ended', status: 'CHECKED_OUT' },
+    })
+  expect((await send('GET', path)).body.status).toBe('CHECKED_OUT')
+})
+
+test('a cart of which one line is refused reserves nothing, and a repetition gets the same answer', async () => {
+  const { send, stock } = await stocked()
+  const items = [ITEMS[0], { variant_id: OTHER_VARIANT, quantity: 6 }]
+  const refused = await send('POST', 'reservations', { items }, { key: 'cart' })
+  expect(refused).toMatchObject({ status: 409, body: { error: 'out_of_stock', variant_id: OTHER_VARIANT, available: 5 } })
+  expect(await stock()).toEqual([5, 0, 5, 0])
+  const again = await send('POST', 'reservations', { items }, { key: 'cart' })
+  expect({ ...again.body, request_id: '' }).toEqual({ ...refused.body, request_id: '' })
+  expect(await stock()).toEqual([5, 0, 5, 0])
+})
+
+test('the parts of a cart cannot be ended one by one', async () => {
+  const { send, change } = await stocked()
+  const { reservation_id } = (await send('POST', 'reservations', { items: ITEMS })).body
+  expect(await change('DEDUCT', 1, { reservation_id })).toMatchObject({ status: 409, body: { error: 'reservation_in_cart' } })
+  expect(await change('RELEASE', 1)).toMatchObject({ status: 409, body: { error: 'reservation_ended' } })
+})
+
+test('a cart is released, or expires once', async () => {
+  const { send, stock, pass } = await stocked()
+  const released = (await send('POST', 'reservations', { items: ITEMS })).body.reservation_id
+  expect((await send('POST', `reservations/${released}/release`)).body.status).toBe('RELEASED')
+  await pass(1_000)
+  expect(await stock()).toEqual([5, 0, 5, 0])
+  const forgotten = (await send('POST', 'reservations', { items: ITEMS })).body.reservation_id
+  await pass(RESERVATION_MS + 2_500)
+  expect((await send('GET', `reservations/${forgotten}`)).body.status).toBe('EXPIRED')
+  await pass(70_000)
+  expect(await stock()).toEqual([5, 0, 5, 0])
+})
+
+test('a cart is extended once, beyond the first end of its parts', async () => {
+  const { send, stock, pass } = await stocked()
+  const opened = (await send('POST', 'reservations', { items: ITEMS })).body
+  await pass(RESERVATION_MS - 1_500)
+  const path = `reservations/${opened.reservation_id}`
+  const extended = await send('POST', `${path}/extend`)
+  expect(extended).toMatchObject({ status: 200, body: { is_extended: true, status: 'OPEN' } })
+  expect(Date.parse(extended.body.expires_at)).toBeGreaterThan(Date.parse(opened.expires_at))
+  expect(await send('POST', `${path}/extend`)).toMatchObject({ status: 409, body: { error: 'reservation_extended' } })
+  await pass(RESERVATION_MS - 1_000)
+  expect((await send('POST', `${path}/checkout`)).status).toBe(200)
+  await pass(1_000)
+  expect(await stock()).toEqual([3, 0, 3, 0])
+})
+
+test('a cart with something that is not for sale is not found', async () => {
+  const { send, stock, offers } = await stocked()
+  offers.set(OTHER_VARIANT, 'NOT_FOR_SALE')
+  const refused = await send('POST', 'reservations', { items: ITEMS })
+  expect(refused).toMatchObject({ status: 404, body: { error: 'variant_not_found', variant_id: OTHER_VARIANT } })
+  expect(await stock()).toEqual([5, 0, 5, 0])
+})
+
+test.each(['c-none', 'r-none', 'x'.repeat(500), '%00'])('the reservation %s is not found', async (id) => {
+  const { send } = await stockApi()
+  expect((await send('GET', `reservations/${id}`)).body.error).toMatch(/^(reservation_not_found|invalid_encoding)$/)
+  for (const action of ['checkout', 'release', 'extend'])
+    expect((await send('POST', `reservations/${id}/${action}`)).body.error).toMatch(/^(reservation_not_found|invalid_encoding)$/)
+})
+
+test.each([
+  [{ items: [] }],
+  [{ items: Array.from({ length: 101 }, () => ITEMS[0]) }],
+  [{ items: [{ variant_id: VARIANT, quantity: 0 }] }],
+  [{ items: [{ variant_id: VARIANT, quantity: 0.5 }] }],
+  [{ items: [{ variant_id: 256, quantity: 1 }] }],
+  [{ items: [{ variant_id: VARIANT, quantity: 1, warehouse_id: '' }] }],
+  [
+    {
+      items: [
+        { variant_id: VARIANT, quantity: 2 ** 31 - 1 },
+        { variant_id: VARIANT, quantity: 1 },
+      ],
+    },
+  ],
+  [{}],
+])('a wrong body is refused: %o', async (body) => {
+  const { send } = await stockApi()
+  expect(await send('POST', 'reservations', body)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+})

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { imageIdOf } from '../../../../schemas/catalog/products/image-id.ts'
+import { CATEGORY, productsApi } from './world.ts'
+
+const NEW_PRODUCT = { title: 'Shoe', category_id: CATEGORY, variants: [{ sku: 'a', price_cents: 1_000 }] }
+
+function form(product: unknown, ...files: string[]): FormData {
+  const body = new FormData()
+  body.append('product', JSON.stringify(product))
+  for (const [index, file] of files.entries()) body.append('images', new Blob([file]), `${index}.png`)
+  return body
+}
+
+const hashOf = (file: string) => createHash('sha256').update(file).digest('hex')
+
+test('a product is created with images, in the order of its list', async () => {
+  const { send } = await productsApi()
+  const images = [
+    { upload: 1, alt_text: 'back' },
+    { upload: 0, sku: NEW_PRODUCT.variants[0].sku },
+  ]
+  const { status, body } = await send('POST', 'products', { body: form({ ...NEW_PRODUCT, images }, 'front', 'back') })
+  expect(status).toBe(201)
+  const [{ variant_id }] = body.variants
+  expect(body.images).toMatchObject([
+    { image_id: imageIdOf(body.product_id, hashOf('back')), variant_id: null, position: 0, alt_text: 'back', width: 4, height: 3 },
+    { image_id: imageIdOf(body.product_id, hashOf('front')), variant_id, position: 1, alt_text: null },
+  ])
+  expect(body.images[0].urls[300]).toBe(`http://localhost:8080/api/v1/images/${hashOf('back')}/300.webp`)
+})
+
+test('a replacement keeps the images, drops some, and adds others', async () => {
+  const { send } = await productsApi()
+  const { body: made } = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one', 'two') })
+  const path = `products/${made.product_id}`
+  const [one, two] = made.images
+  expect((await send('PUT', path, { body: { ...NEW_PRODUCT, title: 'Other' } })).body.images).toEqual([one, two])
+  const mixed = form({ ...NEW_PRODUCT, images: [{ upload: 0 }, { image_id: two.image_id, alt_text: 'kept' }] }, 'three')
+  expect((await send('PUT', path, { body: mixed })).body.images).toMatchObject([
+    { image_id: imageIdOf(made.product_id, hashOf('three')), position: 0 },
+    { image_id: two.image_id, position: 1, alt_text: 'kept' },
+  ])
+  expect((await send('PUT', path, { body: { ...NEW_PRODUCT, images: [] } })).body.images).toEqual([])
+  const unknown = await send('PUT', path, { body: { ...NEW_PRODUCT, images: [{ image_id: one.image_id }] } })
+  expect(unknown).toMatchObject({ status: 400, body: { details: [{ path: 'body.images[0].image_id' }] } })
+})
+
+test('a repeated form gets the first answer, and another one with its key is a conflict', async () => {
+  const { send } = await productsApi()
+  const headers = { 'idempotency-key': 'k1' }
+  const first = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one'), headers })
+  expect((await send('POST', 'products', { body: form(NEW_PRODUCT, 'one'), headers })).body).toEqual(first.body)
+  expect((await send('POST', 'products', { body: form(NEW_PRODUCT, 'two'), headers })).body.error).toBe('idempotency_conflict')
+})
+
+test.each([
+  ['a bad image', form(NEW_PRODUCT, 'bad'), 400, 'invalid_image'],
+  ['a file that its list does not mention', form({ ...NEW_PRODUCT, images: [] }, 'one'), 400, 'invalid_request'],
+  ['a field that is not valid', form({ ...NEW_PRODUCT, title: '' }, 'one'), 400, 'invalid_request'],
+  ['a sku of no variant', form({ ...NEW_PRODUCT, images: [{ upload: 0, sku: 'none' }] }, 'one'), 400, 'invalid_request'],
+])('a form with %s makes nothing', async (_what, body, status, error) => {
+  const { send, ran } = await productsApi()
+  expect(await send('POST', 'products', { body })).toMatchObject({ status, body: { error } })
+  expect(ran).toEqual([])
+})
+
+test('another media type is 415, and JSON above 1 MiB 413', async () => {
+  const { send } = await productsApi()
+  const text = await send('POST', 'products', { body: NEW_PRODUCT, headers: { 'content-type': 'text/plain' } })
+  expect(text).toMatchObject({ status: 415, body: { error: 'unsupported_media_type' } })
+  const large = await send('POST', 'products', { body: { ...NEW_PRODUCT, description: 'x'.repeat(1_100_000) } })
+  expect(large).toMatchObject({ status: 413, body: { error: 'content_too_large' } })
+})
+
+test('products of a bulk request cannot have files', async () => {
+  const { send } = await productsApi()
+  const { body } = await send('POST', 'products/bulk', { body: { products: [{ ...NEW_PRODUCT, images: [{ upload: 0 }] }] } })
+  expect(body.results).toMatchObject([{ status: 400, error: 'invalid_request' }])
+})

@@ -1,0 +1,335 @@
+import { expect, test } from 'vitest'
+import { variantIdOf } from '../../../../schemas/catalog/ids.ts'
+import { ADMIN, CATEGORY, OTHER, productsApi, SELLER } from './world.ts'
+
+const MINUTE_MS = 60_000
+const variant = (sku: string, more: object = {}) => ({ sku, price_cents: 1_000, ...more })
+const many = (count: number) => Array.from({ length: count }, (_, i) => variant(`s${i}`))
+
+test('a seller creates a product and reads it at once, alone and in the list', async () => {
+  const { create, send } = await productsApi()
+  const attributes = { colour: 'blue', größe: 'M' }
+  const made = await create({
+    title: '  Cafe\u0301 ',
+    description: 'Two\nlines.',
+    brand: 'Acme',
+    variants: [variant('a', { attributes, compare_price_cents: 1_250, weight_grams: 300 }), variant('b', { price_cents: 999 })],
+  })
+  expect(made).toMatchObject({
+    status: 201,
+    body: { seller_id: '7', title: 'Café', category_path: ['Shoes'], status: 'ACTIVE', version: 1, currency: 'EUR', images: [] },
+  })
+  const { product_id } = made.body
+  expect(made.body.variants).toEqual([
+    {
+      variant_id: variantIdOf(product_id, 1),
+      sku: 'a',
+      ...attributes,
+      price: 10,
+      compare_price: 12.5,
+      weight_grams: 300,
+      status: 'ACTIVE',
+      periods: [],
+    },
+    expect.objectContaining({ variant_id: variantIdOf(product_id, 2), price: 9.99, compare_price: null }),
+  ])
+  expect(made.headers.get('etag')).toBe('"1"')
+  expect((await send('GET', `products/${product_id}`)).body).toEqual(made.body)
+  expect((await send('GET', 'products')).body).toMatchObject({
+    total: 1,
+    page: 1,
+    limit: 20,
+    products: [{ product_id, price: 9.99, variants: 2 }],
+  })
+})
+
+test('a sku belongs to one variant of all sellers, and a refused request claims nothing', async () => {
+  const { create, send } = await productsApi()
+  const first = await create()
+  expect(await create({ variants: [variant('b'), variant('a'), variant('c')] }, { as: OTHER })).toMatchObject({
+    status: 409,
+    body: { error: 'sku_taken', sku: 'a' },
+  })
+  expect((await create({ variants: [variant('b'), variant('c'), variant('A')] })).status).toBe(201)
+  expect((await send('DELETE', `products/${first.body.product_id}`)).status).toBe(204)
+  expect((await create({}, { as: OTHER })).status).toBe(201)
+})
+
+test('skus of a request whose product is refused are free at once', async () => {
+  const { create, replace, ran } = await productsApi()
+  const { product_id } = (await create({ variants: many(40) })).body
+  const others = Array.from({ length: 50 }, (_, i) => variant(`t${i}`))
+  for (const from of [0, 50, 100, 150])
+    await replace(product_id, { variants: others.map((one) => ({ ...one, sku: `u${from}${one.sku}` })) })
+  ran.length = 0
+  expect(await replace(product_id, { variants: others })).toMatchObject({ status: 400, body: { error: 'too_many_variants' } })
+  expect(ran.filter((step) => step.includes('release'))).not.toEqual([])
+  expect((await create({ variants: [others[0], others[49]] }, { as: OTHER })).status).toBe(201)
+})
+
+test('a product above 256 KiB is refused before anything is claimed', async () => {
+  const { create, ran } = await productsApi()
+  const long = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`${i}-${'n'.repeat(40)}`, '字'.repeat(200)]))
+  const variants = Array.from({ length: 50 }, (_, i) => variant(`s${i}`, { attributes: long }))
+  expect(await create({ variants })).toMatchObject({ status: 413, body: { error: 'content_too_large' } })
+  expect(ran).toEqual([])
+})
+
+test('a repeated request gets the first product, and the same key with another body is refused', async () => {
+  const { create } = await productsApi()
+  const headers = { 'idempotency-key': 'k' }
+  const made = await create({}, { headers })
+  expect((await create({}, { headers })).body).toEqual(made.body)
+  expect(await create({ title: 'Other' }, { headers })).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
+})
+
+test('a request that stopped after its claim is completed hours later, with a new claim', async () => {
+  const { create, faults, advance, ran } = await productsApi()
+  const headers = { 'idempotency-key': 'k' }
+  faults.lost = 'claim'
+  expect((await create({}, { headers })).status).toBe(503)
+  advance(60 * MINUTE_MS)
+  faults.lost = undefined
+  ran.length = 0
+  expect((await create({}, { headers })).status).toBe(201)
+  // The first claim was answered an hour ago, so the product is refused once.
+  expect(ran.map((step) => step.replace(/-\d$/, ''))).toEqual([
+    'catalog-skus 0.0-claim',
+    'catalog-products 0.0-create',
+    'catalog-skus 0.1-claim',
+    'catalog-products 0.1-create',
+  ])
+})
+
+test('a lapsed claim does not take a sku from the seller who has it now', async () => {
+  const { create, faults, advance } = await productsApi()
+  const headers = { 'idempotency-key': 'k' }
+  faults.lost = 'claim'
+  await create({}, { headers })
+  faults.lost = undefined
+  advance(60 * MINUTE_MS)
+  expect((await create({}, { as: OTHER })).status).toBe(201)
+  expect(await create({}, { headers })).toMatchObject({ status: 409, body: { error: 'sku_taken', sku: 'a' } })
+})
+
+test('a replacement makes the next version, and claims only new skus', async () => {
+  const { create, replace, ran } = await productsApi()
+  const { product_id } = (await create({ variants: [variant('a'), variant('b')] })).body
+  ran.length = 0
+  const replaced = await replace(product_id, { title: 'Boot', variants: [variant('b'), variant('c')] })
+  expect(replaced).toMatchObject({ status: 200, body: { title: 'Boot', version: 2 } })
+  expect(replaced.headers.get('etag')).toBe('"2"')
+  expect(replaced.body.variants.map((one: { sku: string; status: string }) => [one.sku, one.status])).toEqual([
+    ['a', 'INACTIVE'],
+    ['b', 'ACTIVE'],
+    ['c', 'ACTIVE'],
+  ])
+  expect(ran).toHaveLength(2)
+  ran.length = 0
+  expect((await replace(product_id, { variants: [variant('a')] })).body.version).toBe(3)
+  expect(ran).toHaveLength(1)
+})
+
+test('If-Match requires a version', async () => {
+  const { create, replace, send } = await productsApi()
+  const { product_id } = (await create()).body
+  const ifMatch = (tag: string) => ({ headers: { 'if-match': tag } })
+  expect(await replace(product_id, {}, ifMatch('"2"'))).toMatchObject({ status: 409, body: { error: 'version_conflict', version: 1 } })
+  expect((await replace(product_id, {}, ifMatch('"1"'))).status).toBe(200)
+  expect((await replace(product_id, {}, ifMatch('*'))).status).toBe(200)
+  expect(await replace(product_id, {}, ifMatch('abc'))).toMatchObject({ status: 400, body: { details: [{ path: 'header.if-match' }] } })
+  expect((await send('DELETE', `products/${product_id}`, ifMatch('"1"'))).status).toBe(409)
+})
+
+test('the status follows the documented transitions', async () => {
+  const { create, send } = await productsApi()
+  const { product_id } = (await create({ status: 'DRAFT' })).body
+  const set = (status: string) => send('PATCH', `products/${product_id}/status`, { body: { status } })
+  expect(await set('INACTIVE')).toMatchObject({ status: 409, body: { error: 'status_transition', status: 'DRAFT' } })
+  expect(await set('ACTIVE')).toMatchObject({ status: 200, body: { status: 'ACTIVE', version: 2 } })
+  expect((await set('GONE')).status).toBe(400)
+  expect((await set('DELETED')).status).toBe(200)
+  expect(await set('ACTIVE')).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
+  expect((await send('GET', `products/${product_id}`)).status).toBe(404)
+  expect((await send('GET', 'products')).body).toMatchObject({ total: 0, products: [] })
+})
+
+test('a price must pass the guard unless an administrator forces it', async () => {
+  const { create, send } = await productsApi()
+  const { variants } = (await create()).body
+  const path = `variants/${variants[0].variant_id}/price`
+  expect(await send('PATCH', path, { body: { price_cents: 1_600 } })).toMatchObject({
+    status: 422,
+    body: { error: 'price_out_of_range', sku: 'a', lowest: 5, highest: 15 },
+  })
+  expect((await send('PATCH', path, { body: { price_cents: 1_100, compare_price_cents: 1_300 } })).body).toMatchObject({
+    version: 1,
+    variants: [{ price: 11, compare_price: 13 }],
+  })
+  expect((await send('PATCH', path, { body: { price_cents: 9_000, force: true } })).status).toBe(403)
+  expect((await send('PATCH', path, { body: { price_cents: 9_000, force: true }, as: ADMIN })).status).toBe(200)
+})
+
+test('a price for a period returns to the regular one', async () => {
+  const { create, send, advance } = await productsApi()
+  const { product_id, variants, created_at } = (await create()).body
+  const path = `variants/${variants[0].variant_id}/price`
+  const at = (minutes: number) => new Date(Date.parse(created_at) + minutes * MINUTE_MS).toISOString()
+  const period = { price_cents: 800, starts_at: at(10), ends_at: at(20) }
+  expect((await send('PATCH', path, { body: period })).body.variants[0]).toMatchObject({
+    price: 10,
+    periods: [{ starts_at: at(10), price: 8 }],
+  })
+  expect(await send('PATCH', path, { body: { ...period, starts_at: at(15), ends_at: at(30) } })).toMatchObject({
+    status: 409,
+    body: { error: 'price_period_overlaps', starts_at: at(10), ends_at: at(20) },
+  })
+  expect((await send('PATCH', path, { body: { ...period, starts_at: at(-10), ends_at: at(0) } })).body.details[0].path).toBe('body.ends_at')
+  expect((await send('PATCH', path, { body: { price_cents: 800, starts_at: at(1) } })).status).toBe(400)
+  const priceNow = async () => (await send('GET', `products/${product_id}`)).body.variants[0].price
+  advance(10 * MINUTE_MS + 1_000)
+  expect(await priceNow()).toBe(8)
+  advance(10 * MINUTE_MS)
+  expect(await priceNow()).toBe(10)
+})
+
+test('others cannot change a product, and do not learn of hidden ones', async () => {
+  const { create, replace, send } = await productsApi()
+  const { product_id, variants } = (await create()).body
+  const attempts = async () => [
+    (await replace(product_id, {}, { as: OTHER })).status,
+    (await send('PATCH', `products/${product_id}/status`, { body: { status: 'INACTIVE' }, as: OTHER })).status,
+    (await send('PATCH', `variants/${variants[0].variant_id}/price`, { body: { price_cents: 1_000 }, as: OTHER })).status,
+    (await send('DELETE', `products/${product_id}`, { as: OTHER })).status,
+    (await send('GET', `products/${product_id}`, { as: OTHER })).status,
+  ]
+  expect(await attempts()).toEqual([403, 403, 403, 403, 403])
+  await send('PATCH', `products/${product_id}/status`, { body: { status: 'INACTIVE' }, as: ADMIN })
+  expect(await attempts()).toEqual([404, 404, 404, 404, 404])
+})
+
+test('a token needs a scope, and the id of a seller as its subject', async () => {
+  const { create, send, app } = await productsApi()
+  expect((await app.request('/api/v1/seller/products')).status).toBe(401)
+  expect((await create({}, { as: { sub: '7' } })).status).toBe(403)
+  expect((await create({}, { as: { sub: 'seven', scope: 'seller' } })).status).toBe(403)
+  expect((await create({ seller_id: '8' })).status).toBe(403)
+  expect(await create({}, { as: ADMIN })).toMatchObject({ status: 400, body: { details: [{ path: 'body.seller_id' }] } })
+  expect((await create({ seller_id: '8' }, { as: ADMIN })).body.seller_id).toBe('8')
+  expect((await send('GET', 'products?seller_id=8', { as: ADMIN })).body.total).toBe(1)
+  expect((await send('GET', 'products?seller_id=8')).status).toBe(403)
+  expect((await send('GET', 'products', { as: OTHER })).body.total).toBe(1)
+})
+
+const attributesOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, 'v']))
+
+test.each<[string, object]>([
+  ['no title', { title: undefined }],
+  ['an empty title', { title: '   ' }],
+  ['a title of 501 characters', { title: '字'.repeat(501) }],
+  ['a title of two lines', { title: 'a\nb' }],
+  ['a description of 20,001 characters', { description: '字'.repeat(20_001) }],
+  ['a brand of 201 characters', { brand: 'b'.repeat(201) }],
+  ['a category of 0', { category_id: 0 }],
+  ['no variants', { variants: [] }],
+  ['a sku twice', { variants: [variant('a'), variant('a')] }],
+  ['a sku of 51 characters', { variants: [variant('s'.repeat(51))] }],
+  ['an empty sku', { variants: [variant(' ')] }],
+  ['a price of 0', { variants: [variant('a', { price_cents: 0 })] }],
+  ['a negative price', { variants: [variant('a', { price_cents: -1 })] }],
+  ['a fractional price', { variants: [variant('a', { price_cents: 1.5 })] }],
+  ['a huge price', { variants: [variant('a', { price_cents: 10 ** 11 + 1 })] }],
+  ['a price as text', { variants: [variant('a', { price_cents: '100' })] }],
+  ['a negative weight', { variants: [variant('a', { weight_grams: -1 })] }],
+  ['21 attributes', { variants: [variant('a', { attributes: attributesOf(21) })] }],
+  ['an attribute name of 51 characters', { variants: [variant('a', { attributes: { ['n'.repeat(51)]: 'v' } })] }],
+  ['an attribute value of 201 characters', { variants: [variant('a', { attributes: { n: 'v'.repeat(201) } })] }],
+  ['an attribute named like a field', { variants: [variant('a', { attributes: { Price: '1' } })] }],
+  ['an attribute name with a colon', { variants: [variant('a', { attributes: { 'a:b': '1' } })] }],
+  ['attribute names that differ in case only', { variants: [variant('a', { attributes: { Size: '1', size: '2' } })] }],
+  ['an unknown field', { price: 1 }],
+  ['the status INACTIVE', { status: 'INACTIVE' }],
+])('refuses %s', async (_what, more) => {
+  const { create } = await productsApi()
+  expect(await create(more)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+})
+
+test('drops an attribute that would be the prototype of an object', async () => {
+  const { create } = await productsApi()
+  const made = await create({ variants: [variant('a', { attributes: JSON.parse('{"__proto__":"x","n":"v"}') })] })
+  expect(made.body.variants[0]).toMatchObject({ n: 'v', price: 10 })
+  expect(Object.hasOwn(made.body.variants[0], '__proto__')).toBe(false)
+})
+
+test('accepts each length at its maximum', async () => {
+  const { create } = await productsApi()
+  const attributes = { ...attributesOf(19), ['n'.repeat(50)]: '字'.repeat(200) }
+  const made = await create({
+    title: '𠮷'.repeat(500),
+    description: '字'.repeat(20_000),
+    brand: 'b'.repeat(200),
+    variants: [variant('s'.repeat(50), { attributes, price_cents: 10 ** 11, compare_price_cents: 10 ** 11 })],
+  })
+  expect(made.status).toBe(201)
+})
+
+test('refuses 51 variants, an unknown category and a NUL', async () => {
+  const { create, replace } = await productsApi()
+  expect(await create({ variants: many(51) })).toMatchObject({ status: 400, body: { error: 'too_many_variants' } })
+  expect(await create({ category_id: CATEGORY + 1 })).toMatchObject({ status: 400, body: { error: 'unknown_category' } })
+  expect(await create({ title: 'a\0b' })).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
+  const { product_id } = (await create({ variants: many(50) })).body
+  expect(await replace(product_id, { variants: many(51) })).toMatchObject({ status: 400, body: { error: 'too_many_variants' } })
+})
+
+test.each(['0', '-1', '042', '1e3', 'abc', '99999999999999999999'])('%s is no product and no variant', async (id) => {
+  const { send } = await productsApi()
+  expect(await send('GET', `products/${id}`)).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
+  expect(await send('PATCH', `variants/${id}/price`, { body: { price_cents: 100 } })).toMatchObject({
+    status: 404,
+    body: { error: 'variant_not_found' },
+  })
+})
+
+test('a bulk request creates each product for itself', async () => {
+  const { send } = await productsApi()
+  const product = (sku: string, more: object = {}) => ({ title: 'Shoe', category_id: CATEGORY, variants: [variant(sku)], ...more })
+  const products = [product('a'), product('a'), product('b', { title: '' }), 'nonsense', product('c')]
+  const { status, body } = await send('POST', 'products/bulk', { body: { products } })
+  expect(status).toBe(200)
+  expect(body.results).toMatchObject([
+    { status: 201, product: { version: 1 } },
+    { status: 409, error: 'sku_taken', sku: 'a' },
+    { status: 400, error: 'invalid_request', details: [{ path: 'body.products[2].title' }] },
+    { status: 400, error: 'invalid_request' },
+    { status: 201 },
+  ])
+  expect((await send('GET', 'products')).body.total).toBe(2)
+  expect((await send('POST', 'products/bulk', { body: { products: [] } })).status).toBe(400)
+  expect((await send('POST', 'products/bulk', { body: { products: Array(101).fill(product('x')) } })).status).toBe(400)
+})
+
+test('a repeated bulk request gets the first results', async () => {
+  const { send } = await productsApi()
+  const sent = {
+    body: { products: ['a', 'b'].map((sku) => ({ title: 'Shoe', category_id: CATEGORY, variants: [variant(sku)] })) },
+    headers: { 'idempotency-key': 'k' },
+    as: SELLER,
+  }
+  const first = await send('POST', 'products/bulk', sent)
+  expect((await send('POST', 'products/bulk', sent)).body).toEqual(first.body)
+})
+
+test('the list has pages, newest first', async () => {
+  const { create, send, advance } = await productsApi()
+  for (const sku of ['a', 'b', 'c']) {
+    await create({ title: sku, variants: [variant(sku)] })
+    advance(1_000)
+  }
+  const titles = async (query: string) =>
+    (await send('GET', `products?${query}`)).body.products.map(({ title }: { title: string }) => title)
+  expect(await titles('limit=2')).toEqual(['c', 'b'])
+  expect(await titles('limit=2&page=2')).toEqual(['a'])
+  expect((await send('GET', 'products?limit=101')).status).toBe(400)
+  expect((await send('GET', 'products?limit=100&page=101')).status).toBe(400)
+})

@@ -1,0 +1,179 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { skuClaims } from '../../../../api/catalog/products/sku-claims.ts'
+import { productWriter } from '../../../../api/catalog/products/write.ts'
+import type { OpenCommand } from '../../../../api/kit/commands/commands.ts'
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import { products } from '../../../../pipelines/catalog/products/topology.ts'
+import { skus } from '../../../../pipelines/catalog/skus/topology.ts'
+import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
+import { productFlow } from '../../../../schemas/catalog/products/flow.ts'
+import { skuFlow } from '../../../../schemas/catalog/skus/flow.ts'
+import { skuUses } from '../../../../schemas/catalog/skus/topics.ts'
+import type { SkuUse } from '../../../../schemas/catalog/types.ts'
+import { integer, pick, type Random, seededRandom } from '../../../../tools/random/random.ts'
+import { content, newStatus, offer } from '../../../pipelines/catalog/requests.ts'
+
+/**
+ * Requests of several APIs whose steps come in any order, with pauses of minutes between them, lost answers and
+ * repetitions hours later. No sku may ever be used by two products.
+ */
+const SKUS = ['a', 'b', 'c', 'd', 'e']
+const PARTITIONS = 2
+const STEPS = 150
+const SEEDS = 20
+const MINUTE_MS = 60_000
+const LONGEST_PAUSE_MINUTES = 7
+
+/** A step of a request that waits for its turn. */
+interface Waiting {
+  decide(): unknown
+  resolve(answer: unknown): void
+  reject(error: Error): void
+}
+
+function world(random: Random) {
+  const partitions = Object.fromEntries([skuFlow.commands, skuFlow.decisions, skuUses].map(({ name }) => [name, PARTITIONS]))
+  const ofProducts = decisionDriver(products, productFlow)
+  const ofSkus = decisionDriver(skus, skuFlow, { partitions })
+  const writer = productWriter(skuClaims({ partitionOf: (_topic, key) => partitionFor(Buffer.from(String(key)), PARTITIONS) }))
+  const waiting: Waiting[] = []
+  const failed: (() => void)[] = []
+  const seen = new Set<string>()
+  let unread: { readonly sku: string; readonly use: SkuUse }[] = []
+  let requests = 0
+
+  const open = (id: string): OpenCommand => ({
+    id,
+    run: (flow, key, body, step) =>
+      new Promise<never>((resolve, reject) => {
+        const driver = (flow.name === productFlow.name ? ofProducts : ofSkus) as typeof ofProducts
+        const decide = () => driver.ask(key, body as never, { id: `${id}:${step}` })
+        waiting.push({ decide, resolve: resolve as (answer: unknown) => void, reject })
+      }),
+  })
+
+  /** Makes a request, which a caller without an answer repeats later. */
+  function request(work: (command: OpenCommand) => Promise<unknown>, id = `request-${requests++}`): void {
+    work(open(id)).catch((error: Error) => {
+      if (error.message === 'lost') failed.push(() => request(work, id))
+    })
+  }
+
+  function someContent() {
+    const chosen = SKUS.filter(() => random() < 0.4)
+    return content((chosen.length === 0 ? [pick(random, SKUS)] : chosen).map((sku) => offer(sku)))
+  }
+
+  function live(): { readonly id: number; readonly version: number; readonly skus: readonly string[] }[] {
+    return [...seen].flatMap((key) => {
+      const product = ofProducts.view(key)?.product
+      return product === undefined
+        ? []
+        : [{ id: product.product_id, version: product.version, skus: product.variants.map(({ sku }) => sku) }]
+    })
+  }
+
+  function takeUses(): void {
+    for (const { key, value } of ofProducts.driver.read(skuUses)) {
+      unread.push({ sku: key as string, use: value! })
+      seen.add(String(value!.product_id))
+    }
+  }
+
+  const written = () => ({ actor: '7', seller_id: 7n, content: someContent(), status: null, mayForce: true })
+
+  return {
+    waiting,
+    failed,
+    live,
+    create() {
+      const asked = written()
+      request((command) => writer.create(command, asked))
+    },
+    replace() {
+      const products = live()
+      if (products.length === 0) return
+      const { id, version, skus: known } = pick(random, products)
+      // The view of the API may be behind.
+      const asked = { ...written(), expectedVersion: random() < 0.6 ? version : undefined, known: random() < 0.7 ? known : [] }
+      request((command) => writer.replace(command, id, asked))
+    },
+    remove() {
+      const products = live()
+      if (products.length > 0) ofProducts.ask(String(pick(random, products).id), newStatus('DELETED'))
+    },
+    /** Decides the next step of some request. Its answer may get lost, and so may the command itself. */
+    async step() {
+      if (waiting.length === 0) return
+      const [one] = waiting.splice(integer(random, waiting.length), 1)
+      const luck = random()
+      const answer = luck < 0.1 ? undefined : one.decide()
+      if (luck < 0.2) one.reject(new Error('lost'))
+      else one.resolve(answer)
+      await nextTurn()
+    },
+    takeUses,
+    /** Lets skus read what was recorded before time passes, as the clock of their tick requires. */
+    pass(ms: number) {
+      takeUses()
+      for (const { sku, use } of unread) ofSkus.driver.pipe(skuUses, sku, use)
+      unread = []
+      ofProducts.driver.advanceWallClock(ms)
+      ofSkus.driver.advanceWallClock(ms)
+    },
+    conflicts: () => ofSkus.driver.metrics.dropped.get('sku_of_another_product') ?? 0,
+  }
+}
+
+type World = ReturnType<typeof world>
+
+function checkOwners({ live, conflicts }: World): void {
+  const used = live().flatMap((product) => product.skus)
+  expect(used.length).toBe(new Set(used).size)
+  expect(conflicts()).toBe(0)
+}
+
+test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
+  'no sku is used by two products, whatever happens to requests (seed %d)',
+  async (seed) => {
+    const random = seededRandom(seed)
+    const all = world(random)
+    for (let i = 0; i < STEPS; i++) {
+      const luck = random()
+      if (luck < 0.12) all.create()
+      else if (luck < 0.28) all.replace()
+      else if (luck < 0.3) all.remove()
+      else if (luck < 0.33) all.failed.splice(0, 1)[0]?.()
+      else if (luck < 0.4) all.pass(integer(random, LONGEST_PAUSE_MINUTES * MINUTE_MS))
+      else await all.step()
+      all.takeUses()
+      checkOwners(all)
+    }
+    // All requests end and are repeated until they have an answer; then unused claims end.
+    while (all.waiting.length + all.failed.length > 0) {
+      all.failed.splice(0, 1)[0]?.()
+      await all.step()
+      all.takeUses()
+      checkOwners(all)
+    }
+    all.pass(0)
+    all.pass(15 * MINUTE_MS)
+    checkOwners(all)
+  },
+)
+
+test('the world makes products, refuses some, and repeats requests', async () => {
+  let live = 0
+  for (let seed = 0; seed < 5; seed++) {
+    const random = seededRandom(seed)
+    const all = world(random)
+    for (let i = 0; i < STEPS; i++) {
+      if (random() < 0.2) all.create()
+      else await all.step()
+      all.takeUses()
+    }
+    live += all.live().length
+  }
+  expect(live).toBeGreaterThan(5)
+})

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { rebuildsPart } from '../../../../api/catalog/rebuilds/part.ts'
+import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
+import type { IndexRebuildStatus } from '../../../../schemas/catalog/types.ts'
+import { testApp } from '../../kit/harness.ts'
+
+const NOW = Date.parse('2026-03-01T10:00:00Z')
+
+async function opened() {
+  const known = new Map<string, IndexRebuildStatus>()
+  const published: { topic: string; key: string }[] = []
+  const facts = {
+    async publish(topic: { name: string }, key: unknown, value: unknown) {
+      published.push({ topic: topic.name, key: String(key) })
+      if (topic.name === 'index-rebuilds') known.set(String(key), value as IndexRebuildStatus)
+    },
+  }
+  const rebuilds = { read: (id: string) => known.get(id), probes: [], close: async () => undefined }
+  const { routes } = rebuildsPart({ facts, rebuilds, now: () => NOW })
+  const { app, bearer } = await testApp({
+    services: [{ name: 'catalog', description: '', isUserId: isDecimalUserId, errors: [], probes: [], routes }],
+  })
+  async function ask(method: string, path = '', headers: Record<string, string> = {}) {
+    const response = await app.request(`/api/v1/index/rebuilds${path}`, {
+      method,
+      headers: { ...(await bearer({ sub: '1', scope: 'admin' })), ...headers },
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  return { ask, app, bearer, known, published }
+}
+
+test('an administrator asks for a rebuild, and sees how far it is', async () => {
+  const { ask, known, published } = await opened()
+  const { status, body } = await ask('POST')
+  expect([status, body]).toMatchObject([202, { index: 'catalog-products', state: 'requested', progress: 0, started_at: null }])
+  // The worker that carries out the request overwrites its status, so the status is there first.
+  expect(published).toEqual([
+    { topic: 'index-rebuilds', key: body.rebuild_id },
+    { topic: 'index.rebuild', key: 'catalog-products' },
+  ])
+  const status2 = { ...(known.get(body.rebuild_id) as IndexRebuildStatus), state: 'filling', done: 30, total: 40, started_at: NOW } as const
+  known.set(body.rebuild_id, status2)
+  expect((await ask('GET', `/${body.rebuild_id}`)).body).toMatchObject({ state: 'filling', progress: 0.75, completed_at: null })
+  known.set(body.rebuild_id, { ...status2, state: 'complete', done: 0, total: 0, updated_at: NOW + 5_000 })
+  expect((await ask('GET', `/${body.rebuild_id}`)).body).toMatchObject({ progress: 1, completed_at: '2026-03-01T10:00:05.000Z' })
+  expect((await ask('GET', '/other')).status).toBe(404)
+})
+
+test('a repeated request is one rebuild', async () => {
+  const { ask, known, published } = await opened()
+  const key = { 'idempotency-key': 'once' }
+  const first = await ask('POST', '', key)
+  const id = first.body.rebuild_id
+  expect((await ask('POST', '', key)).body.rebuild_id).toBe(id)
+  // The records of the first try may not both have arrived.
+  expect(published).toHaveLength(4)
+  known.set(id, { ...(known.get(id) as IndexRebuildStatus), state: 'complete' })
+  expect((await ask('POST', '', key)).body).toMatchObject({ rebuild_id: id, state: 'complete' })
+  expect(published).toHaveLength(4)
+  expect((await ask('POST')).body.rebuild_id).not.toBe(id)
+})
+
+test('others may not', async () => {
+  const { app, bearer } = await opened()
+  const ask = async (headers: Record<string, string>) => (await app.request('/api/v1/index/rebuilds', { method: 'POST', headers })).status
+  expect(await ask({})).toBe(401)
+  expect(await ask(await bearer({ sub: '1', scope: 'seller' }))).toBe(403)
+})

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest'
+import { productIndex } from '../../../../../api/catalog/search/engine/product-index.ts'
+import { salesPercentile } from '../../../../../api/catalog/search/engine/sales-percentile.ts'
+import { NOT_COMPLETE } from '../../../../../state/indexes/reader.ts'
+import { TargetUnavailableError } from '../../../../../state/unavailable.ts'
+
+const code = (expected: string) => expect.objectContaining({ definition: expect.objectContaining({ code: expected }) })
+
+it('a search server that is away is 503 unavailable', async () => {
+  const index = productIndex({ search: () => Promise.reject(new TargetUnavailableError('refused')) })
+  await expect(index.search({})).rejects.toEqual(code('unavailable'))
+})
+
+it('an index that is not complete is 503 not_ready', async () => {
+  await expect(productIndex({ search: async () => NOT_COMPLETE }).search({})).rejects.toEqual(code('not_ready'))
+})
+
+it('a search that the server refuses is a bug', async () => {
+  const bug = new Error('searching: the search server answered 400')
+  await expect(productIndex({ search: () => Promise.reject(bug) }).search({})).rejects.toBe(bug)
+})
+
+it('the percentile of sales is renewed every ten minutes, and an old one counts until the new one is known', async () => {
+  let [now, asked] = [0, 0]
+  const answers = [1, 2, 3].map((value) => ({ aggregations: { sales: { values: [{ value }] } } }))
+  const failing = new Set([1])
+  const percentile = salesPercentile(
+    {
+      async search() {
+        const at = asked++
+        if (failing.has(at)) throw new Error('away')
+        return answers[at]
+      },
+    },
+    () => now,
+  )
+  expect(await percentile()).toBe(1)
+  expect(await percentile()).toBe(1)
+  now = 600_000
+  expect(await percentile()).toBe(1)
+  await expect.poll(() => percentile()).toBe(3)
+  expect(asked).toBe(3)
+})

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest'
+import { categoryTree } from '../../../../../api/catalog/categories/tree.ts'
+import { cursorText, readCursor } from '../../../../../api/catalog/search/request/cursor.ts'
+import { searchParameters } from '../../../../../api/catalog/search/request/parameters.ts'
+import { readRequest } from '../../../../../api/catalog/search/request/read-request.ts'
+import { ApiError } from '../../../../../api/kit/errors.ts'
+
+const tree = categoryTree([
+  { category_id: 1, parent_id: null, name: 'Tools', slug: 'tools' },
+  { category_id: 2, parent_id: 1, name: 'Drills', slug: 'drills' },
+])
+const read = (query: Record<string, string | string[]>) => readRequest(searchParameters.parse(query), () => tree)
+const faults = (query: Record<string, string | string[]>) =>
+  searchParameters.safeParse(query).error?.issues.map(({ path }) => path.join('.')) ?? []
+
+describe('parameters', () => {
+  it('have defaults', () => {
+    expect(read({})).toMatchObject({ q: undefined, sort: 'relevance', place: { kind: 'page', page: 1 }, pageSize: 20, explain: false })
+  })
+
+  it('name a category by its id or path, with those below it', () => {
+    expect(read({ category: 'tools' }).filters.categories).toEqual(['1', '2'])
+    expect(read({ category: '2' }).filters.categories).toEqual(['2'])
+    expect(read({ category: 'tools/drills' }).category).toBe(2)
+  })
+
+  it('give brands in a list, or repeated with commas in names', () => {
+    expect(read({ brand: 'Makita, Bosch' }).filters.brands).toEqual(['Makita', 'Bosch'])
+    expect(read({ brand: ['Acme, Inc.', 'Acme, Inc.'] }).filters.brands).toEqual(['Acme, Inc.'])
+  })
+
+  it('give prices in major units, and values of one attribute as alternatives', () => {
+    const { filters } = read({ price_min: '19.99', price_max: '20', attr: ['Colour:red', 'colour:blue', 'size:1:2'] })
+    expect([filters.priceMin, filters.priceMax]).toEqual([1_999, 2_000])
+    expect([...filters.attributes]).toEqual([
+      ['colour', ['red', 'blue']],
+      ['size', ['1:2']],
+    ])
+  })
+
+  it.each([
+    [{ q: 'x'.repeat(201) }, 'q'],
+    [{ q: '&& ~*"()' }, 'q'],
+    [{ q: 'a\0b' }, 'q'],
+    [{ q: ['a', 'b'] }, 'q'],
+    [{ price_min: '2', price_max: '1' }, 'price_min'],
+    [{ price_min: '-1' }, 'price_min'],
+    [{ price_max: '1.001' }, 'price_max'],
+    [{ price_max: '1e9' }, 'price_max'],
+    [{ rating_min: '5.1' }, 'rating_min'],
+    [{ sort: 'cheapest' }, 'sort'],
+    [{ page: '0' }, 'page'],
+    [{ page: '501', page_size: '20' }, 'page'],
+    [{ page_size: '101' }, 'page_size'],
+    [{ page: '2', cursor: 'x' }, 'cursor'],
+    [{ attr: 'red' }, 'attr.0'],
+    [{ attr: ['a:1', 'b:1', 'c:1', 'd:1', 'e:1', 'f:1'] }, 'attr'],
+    [{ brand: Array.from({ length: 21 }, (_, at) => `b${at}`) }, 'brand'],
+    [{ explain: 'yes' }, 'explain'],
+  ])('%o is refused', (query, path) => {
+    expect(faults(query)).toEqual([path])
+  })
+
+  it('allow the last page that can be sorted, and 200 characters beyond the BMP', () => {
+    expect(faults({ page: '500', page_size: '20', q: '𝒳'.repeat(200) })).toEqual([])
+  })
+
+  it('name a category that there is', () => {
+    expect(() => read({ category: 'toys' })).toThrowError(
+      expect.objectContaining({ definition: expect.objectContaining({ code: 'unknown_category' }) }),
+    )
+  })
+})
+
+describe('a cursor', () => {
+  const cursor = {
+    after: [0.75, 42],
+    moment: { now: 60_000, salesPercentile: 2_900.5 },
+    breadth: 'described',
+    corrections: { dril: ['drill'] },
+  } as const
+
+  it('carries everything to the next page of the same search', () => {
+    const text = cursorText(cursor, read({ q: 'dril', brand: 'a,b' }))
+    expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
+  })
+
+  it.each<Record<string, string>>([{ q: 'other' }, { q: 'dril', sort: 'newest' }, { q: 'dril', price_max: '3' }])(
+    'belongs to no other search: %o',
+    (other) => {
+      const text = cursorText(cursor, read({ q: 'dril' }))
+      expect(() => readCursor(text, read(other))).toThrow(ApiError)
+    },
+  )
+
+  it.each(['', 'x', Buffer.from('{"a":[1]}').toString('base64url'), Buffer.from('null').toString('base64url')])('is not %o', (text) => {
+    expect(() => readCursor(text, read({}))).toThrow(ApiError)
+  })
+})

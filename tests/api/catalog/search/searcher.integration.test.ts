@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ProductIndex } from '../../../../api/catalog/search/engine/product-index.ts'
+import { cursorText } from '../../../../api/catalog/search/request/cursor.ts'
+import type { Filters, SearchRequest } from '../../../../api/catalog/search/request/search-request.ts'
+import { factorsOf, relevanceOf } from '../../../../api/catalog/search/results/explanation.ts'
+import { searcher } from '../../../../api/catalog/search/searcher.ts'
+import { synonymsOf } from '../../../../api/catalog/search/text/synonyms.ts'
+import { productMaker } from '../../../../bench/catalog/search/products.ts'
+import { generatedTitles } from '../../../../bench/catalog/search/titles.ts'
+import type { CatalogDocument } from '../../../../schemas/catalog/types.ts'
+import { requireSuccess } from '../../../../state/indexes/answers.ts'
+import { priceBandOf } from '../../../../state/indexes/catalog/bands.ts'
+import { productSourceOf, productsMappings, productsSettings } from '../../../../state/indexes/catalog/products.ts'
+import { searchClient } from '../../../../state/indexes/client.ts'
+import { indexReader } from '../../../../state/indexes/reader.ts'
+import { testStack } from '../../../stack/index.ts'
+
+const NOW = Date.UTC(2026, 10, 23)
+const PRODUCTS = 3_000
+const PERCENTILE = NOW / (7 * 24 * 3_600_000) + 6
+const make = productMaker(generatedTitles, NOW)
+
+const hidden: CatalogDocument = { ...make(PRODUCTS), is_public: false, title: '', brand: null, attributes: [] }
+const special: CatalogDocument[] = [
+  { ...make(PRODUCTS + 1), title: 'BEHR Premium Textured DeckOver Coating', description: 'Rejuvenates weathered timber' },
+  { ...make(PRODUCTS + 2), title: 'Zellmann half inch copper elbow' },
+]
+const documents = [...Array.from({ length: PRODUCTS }, (_, at) => make(at)), ...special]
+const NO_FILTERS: Filters = { brands: [], attributes: new Map() }
+
+function request(q: string | undefined, filters: Partial<Filters> = {}, more: Partial<SearchRequest> = {}): SearchRequest {
+  const category = filters.categories === undefined ? undefined : Number(filters.categories[0])
+  return {
+    q,
+    filters: { ...NO_FILTERS, ...filters },
+    category,
+    sort: 'relevance',
+    place: { kind: 'page', page: 1 },
+    pageSize: 20,
+    explain: false,
+    ...more,
+  }
+}
+
+function count<T>(values: readonly T[]): Map<T, number> {
+  const counts = new Map<T, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return counts
+}
+
+/** Every filter as a plain function, by the kind of facet that it belongs to. */
+function checks({ categories, priceMin = 0, priceMax = Number.POSITIVE_INFINITY, brands, ratingMin = 0, attributes }: Filters) {
+  const rating = ({ rating_sum, rating_count }: CatalogDocument) =>
+    rating_count === 0 ? 0 : Math.round((rating_sum / rating_count) * 10) / 10
+  const all: Record<string, (product: CatalogDocument) => boolean> = {
+    category: ({ category_id }) => categories === undefined || categories.includes(String(category_id)),
+    price: ({ price_cents }) => price_cents >= priceMin && price_cents <= priceMax,
+    brand: ({ brand }) => brands.length === 0 || brands.includes(brand!),
+    rating: (product) => rating(product) >= ratingMin,
+  }
+  for (const [name, values] of attributes)
+    all[`attribute:${name}`] = (product) => values.some((value) => product.attributes.includes(`${name}:${value}`))
+  return { all, rating }
+}
+
+describe.each([1, 3])('with %i shards', (shards) => {
+  const name = `search-test-${randomUUID()}`
+  let index: ProductIndex
+  let search: ReturnType<typeof searcher>
+
+  beforeAll(async () => {
+    const client = searchClient(await testStack().search())
+    const call = async (method: 'PUT' | 'POST' | 'DELETE', path: string, body?: object | string) =>
+      requireSuccess(await client.call({ method, path, body, timeoutMs: 60_000 }), path)
+    const settings = { ...productsSettings, number_of_shards: shards }
+    await call('PUT', `/${name}`, { settings, mappings: { dynamic: 'strict', ...productsMappings } })
+    const lines = [...documents, hidden].map(
+      (product) => `{"index":{"_id":"${product.product_id}"}}\n${JSON.stringify(productSourceOf(product))}\n`,
+    )
+    await call('POST', `/${name}/_bulk?refresh=true`, lines.join(''))
+    const reader = indexReader(client)
+    index = { search: (body) => reader.search(name, body, { timeoutMs: 20_000 }) }
+    const synonyms = synonymsOf([{ terms: ['luminaire', 'lamp'], one_way: false }])
+    search = searcher({ index, percentile: async () => PERCENTILE, synonyms: () => synonyms, now: () => NOW })
+  }, 120_000)
+
+  afterAll(async () => {
+    await searchClient(await testStack().search()).call({ method: 'DELETE', path: `/${name}` })
+  })
+
+  const filters: [string, string | undefined, Partial<Filters>][] = [
+    ['nothing', undefined, {}],
+    ['a word', 'cabinet', {}],
+    ['two words', 'brushed lamp', {}],
+    ['brands', 'lamp', { brands: ['Brand 0', 'Brand 3', 'Brand 1999'] }],
+    ['a price', undefined, { priceMin: 2_500, priceMax: 9_999 }],
+    ['a rating', 'bench', { ratingMin: 4 }],
+    ['a category', undefined, { categories: ['1', '2', '7'] }],
+    [
+      'attributes',
+      'lamp',
+      {
+        attributes: new Map([
+          ['colour', ['red', 'blue']],
+          ['size', ['M']],
+        ]),
+      },
+    ],
+    [
+      'everything',
+      'lamp',
+      { brands: ['Brand 0', 'Brand 1', 'Brand 2'], priceMin: 100, ratingMin: 1, attributes: new Map([['material', ['oak']]]) },
+    ],
+  ]
+
+  it.each(filters)('totals and facets equal a count of all products: %s', async (_title, q, chosen) => {
+    const { filters: all } = request(q, chosen)
+    const { facets } = await search(request(q, chosen))
+    const words = q?.split(' ') ?? []
+    const texts = documents.filter((product) => words.every((word) => product.title.toLowerCase().split(' ').includes(word)))
+    const { all: tests, rating } = checks(all)
+    const under = (own?: string) => texts.filter((product) => Object.entries(tests).every(([kind, test]) => kind === own || test(product)))
+
+    expect(facets.total).toBe(under().length)
+    const brands = count(under('brand').map(({ brand }) => brand!))
+    const expected = [...brands].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, 50)
+    expect(facets.brands.slice(0, expected.length)).toEqual(expected.map(([brand, of]) => ({ name: brand, count: of })))
+    for (const brand of all.brands) expect(facets.brands).toContainEqual({ name: brand, count: brands.get(brand) ?? 0 })
+    const bands = count(under('price').map(({ price_cents }) => priceBandOf(price_cents)))
+    for (const { range, count: of } of facets.price_ranges) expect([range, of]).toEqual([range, bands.get(range) ?? 0])
+    const prices = under('price').map(({ price_cents }) => price_cents)
+    if (prices.length > 0) expect(facets.price_stats).toMatchObject({ min: Math.min(...prices), max: Math.max(...prices) })
+    for (const { min, count: of } of facets.ratings)
+      expect([min, of]).toEqual([min, under('rating').filter((product) => rating(product) >= min).length])
+    const categories = count(under('category').map(({ category_id }) => category_id))
+    for (const { category_id, count: of } of facets.categories.slice(all.categories === undefined ? 0 : 1))
+      expect(of).toBe(categories.get(category_id))
+    if (all.categories !== undefined) expect(facets.categories[0]).toEqual({ category_id: 1, count: under().length })
+    for (const { name: attribute, values } of facets.attributes) {
+      const counts = count(under(`attribute:${attribute}`).flatMap(({ attributes }) => attributes))
+      for (const { value, count: of } of values) expect([value, of]).toEqual([value, counts.get(`${attribute}:${value}`) ?? 0])
+    }
+    expect(facets.attributes.map(({ name: attribute }) => attribute)).toEqual(expect.arrayContaining([...all.attributes.keys()]))
+  })
+
+  it('relevance is the weighted sum of the factors', async () => {
+    for (const q of ['lamp', 'cordless drill']) {
+      const { hits, moment } = await search(request(q, {}, { explain: true, pageSize: 50 }))
+      expect(hits.length).toBeGreaterThan(10)
+      for (const { source, score, textScore } of hits) expect(score).toBeCloseTo(relevanceOf(factorsOf(source, textScore!, moment)), 4)
+    }
+  })
+
+  it.each(['relevance', 'price_asc', 'price_desc', 'rating', 'newest'] as const)(
+    'pages by cursor show every product once: %s',
+    async (sort) => {
+      const seen: number[] = []
+      let place: SearchRequest['place'] = { kind: 'page', page: 1 }
+      for (;;) {
+        const asked: SearchRequest = request('lamp', {}, { sort, place, pageSize: 40 })
+        const { hits, moment, plan, facets } = await search(asked)
+        const page = hits.slice(0, 40)
+        seen.push(...page.map(({ source }) => source.product_id))
+        if (hits.length <= 40) {
+          expect(new Set(seen).size).toBe(seen.length)
+          expect(seen.length).toBe(facets.total)
+          return
+        }
+        const cursor = cursorText({ after: page.at(-1)!.after, moment, breadth: plan!.breadth, corrections: {} }, asked)
+        place = { kind: 'cursor', cursor }
+      }
+    },
+  )
+
+  it('pages by number and by cursor are the same', async () => {
+    const asked = request('cabinet', {}, { pageSize: 10 })
+    const [first, second] = [await search(asked), await search({ ...asked, place: { kind: 'page', page: 2 } })]
+    const cursor = cursorText({ after: first.hits[9].after, moment: first.moment, breadth: 'all', corrections: {} }, asked)
+    const byCursor = await search({ ...asked, place: { kind: 'cursor', cursor } })
+    expect(byCursor.hits.map(({ source }) => source.product_id)).toEqual(second.hits.map(({ source }) => source.product_id))
+  })
+
+  it.each([
+    ['deck over', 'compounds written apart'],
+    ['deckover', 'compounds'],
+    ['dekcover', 'a typing mistake'],
+    ['weathered', 'a word of the description'],
+  ])('%s finds %s', async (q) => {
+    const { hits } = await search(request(q))
+    expect(hits[0].source.title).toContain('DeckOver')
+  })
+
+  it.each(['1/2 in copper elbow', '1/2" zellmann', 'zelman elbow'])('%s finds half an inch', async (q) => {
+    const { hits } = await search(request(q))
+    expect(hits[0].source.title).toContain('Zellmann')
+  })
+
+  it('synonyms find as much as the word itself', async () => {
+    const [lamps, luminaires] = [await search(request('lamp')), await search(request('luminaire'))]
+    expect(luminaires.facets.total).toBe(lamps.facets.total)
+  })
+
+  it('a narrow filter is no reason to look for other words', async () => {
+    const { plan, facets } = await search(request('lamp', { brands: ['Brand 1999'] }))
+    expect(plan!.breadth).toBe('all')
+    expect(facets.brands).toContainEqual(expect.objectContaining({ name: 'Brand 1999' }))
+  })
+
+  it('products that are not public are never found', async () => {
+    const { facets } = await search(request(undefined))
+    expect(facets.total).toBe(documents.length)
+  })
+})

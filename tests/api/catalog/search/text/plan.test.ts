@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { didYouMean } from '../../../../../api/catalog/search/results/did-you-mean.ts'
+import { correctionsOf, doubtfulWords } from '../../../../../api/catalog/search/text/corrections.ts'
+import { editDistance } from '../../../../../api/catalog/search/text/edit-distance.ts'
+import { corrected, planOf } from '../../../../../api/catalog/search/text/plan.ts'
+import { textQuery } from '../../../../../api/catalog/search/text/query.ts'
+import { NO_SYNONYMS, synonymsOf } from '../../../../../api/catalog/search/text/synonyms.ts'
+
+const plan = (q: string) => planOf(q, NO_SYNONYMS)!
+
+describe('edit distance', () => {
+  it.each([
+    ['drill', 'drill', 0],
+    ['dril', 'drill', 1],
+    ['drlil', 'drill', 1],
+    ['drrill', 'drill', 1],
+    ['brill', 'drill', 1],
+    ['', 'abc', 3],
+    ['ca', 'abc', 3],
+  ])('%s → %s', (left, right, expected) => {
+    expect(editDistance(left, right)).toBe(expected)
+  })
+})
+
+describe('corrections', () => {
+  const report = (found: number, ...candidates: [string, number][]) => ({
+    found,
+    candidates: candidates.map(([text, of]) => ({ text, found: of })),
+  })
+
+  it('prefer the nearer word, and among equally near ones the more frequent', () => {
+    const reports = new Map([['faucit', report(0, ['faucet', 800], ['facit', 1], ['faucets', 900])]])
+    expect(correctionsOf(reports).get('faucit')).toEqual(['faucet', 'faucets'])
+  })
+
+  it('leave a known word alone unless a much more frequent one differs by one letter', () => {
+    expect(correctionsOf(new Map([['cord', report(40, ['cards', 90])]])).size).toBe(0)
+    expect(correctionsOf(new Map([['stainles', report(2, ['stainless', 4_000])]])).get('stainles')).toEqual(['stainless'])
+  })
+
+  it('are not looked for in numbers, models and short words', () => {
+    expect(doubtfulWords(plan('1/2 in mcm111ost tv drill')).map(({ text }) => text)).toEqual(['drill'])
+  })
+
+  it('are shown in the query as the caller wrote it', () => {
+    const found = corrected(plan('White FAUCIT, 4 in.'), 'described', new Map([['faucit', ['faucet', 'faults']]]))
+    expect(didYouMean('White FAUCIT, 4 in.', found)).toBe('White faucet, 4 in.')
+    expect(didYouMean('white faucet', plan('white faucet'))).toBeNull()
+  })
+})
+
+describe('synonyms', () => {
+  const synonyms = synonymsOf([
+    { terms: ['sofa', 'couch'], one_way: false },
+    { terms: ['AC', 'air conditioner'], one_way: false },
+    { terms: ['footwear', 'shoe', 'boot'], one_way: true },
+  ])
+  const alternatives = (q: string) => planOf(q, synonyms)!.parts.map(({ synonyms: found }) => found)
+
+  it('work in both directions, or only from the first term', () => {
+    expect(alternatives('red couch')).toEqual([[], [['sofa']]])
+    expect(alternatives('footwear')).toEqual([[['shoe'], ['boot']]])
+    expect(alternatives('boot')).toEqual([[]])
+  })
+
+  it('replace several words at once', () => {
+    const { parts } = planOf('window air conditioner', synonyms)!
+    expect(parts.map(({ words }) => words.map(({ text }) => text))).toEqual([['window'], ['air', 'conditioner']])
+    expect(alternatives('air conditioner')).toEqual([[['ac']]])
+    expect(alternatives('ac')).toEqual([[['air', 'conditioner']]])
+  })
+})
+
+describe('the text query', () => {
+  it('requires every word but those that say little', () => {
+    expect(textQuery(plan('fan with remote')).must).toHaveLength(2)
+    expect(textQuery(plan('with')).must).toHaveLength(1)
+    expect(textQuery(plan('1/2 in')).must).toHaveLength(1)
+  })
+
+  it('has the text of users only as text to be matched', () => {
+    const hostile = '") OR * {"match_all":{}} title:x~2'
+    const strings: string[] = []
+    JSON.stringify(textQuery(plan(hostile)), (_key, value) => {
+      if (typeof value === 'string') strings.push(value)
+      return value
+    })
+    expect(strings.filter((text) => /[^\p{L}\p{N} /.<%-]/u.test(text))).toEqual([])
+    expect(strings.length).toBeGreaterThan(0)
+  })
+
+  it('looks at descriptions only when exact words have found too little', () => {
+    const fields = (breadth: 'all' | 'described') => JSON.stringify(textQuery({ ...plan('drill'), breadth }))
+    expect(fields('all')).not.toContain('description')
+    expect(fields('described')).toContain('description')
+  })
+})

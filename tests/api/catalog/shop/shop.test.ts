@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { catalogErrors } from '../../../../api/catalog/errors.ts'
+import { addressOf, choiceOf, parametersOf, toggled } from '../../../../api/catalog/shop/choice.ts'
+import { ApiError, errors } from '../../../../api/kit/errors.ts'
+import { stored } from '../detail/stored.ts'
+import { found, HOSTILE, shopWorld } from './shop-world.ts'
+
+test('an address says what the search of its page is, whatever the values contain', () => {
+  const query = { q: 'saw & "co"', brand: ['Smith & Sons, Ltd', 'Acme'], attr: 'size:1/2 in', price_min: '', sort: 'newest', page: '3' }
+  const choice = choiceOf(query)
+  expect(parametersOf(choice)).toEqual({
+    q: 'saw & "co"',
+    brand: ['Smith & Sons, Ltd', 'Acme'],
+    attr: ['size:1/2 in'],
+    sort: 'newest',
+    page: '3',
+  })
+  const address = addressOf(choice, { price_min: '25' })
+  const again = Object.fromEntries(
+    [...new URL(address, 'http://x').searchParams.keys()].map((name) => [name, new URL(address, 'http://x').searchParams.getAll(name)]),
+  )
+  // Another filter begins with the first page again.
+  expect(choiceOf(again)).toEqual({ ...choice, price_min: '25', page: '' })
+  expect(addressOf(choiceOf({}), {})).toBe('/shop')
+  expect(toggled(['a', 'b'], 'a')).toEqual(['b'])
+  expect(toggled(['b'], 'a')).toEqual(['b', 'a'])
+})
+
+test('the page of results shows products, escapes every text, and loads nothing from elsewhere', async () => {
+  const { app, asked } = await shopWorld()
+  const response = await app.request(`/shop?q=${encodeURIComponent(HOSTILE)}&price_min=&brand=Acme`)
+  const html = await response.text()
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'self'; img-src 'self' data:")
+  expect(asked).toMatchObject([{ q: HOSTILE, brand: ['Acme'], page_size: 20, explain: false }])
+  expect(html).not.toContain('<img src=x')
+  expect(html).not.toContain('<script')
+  expect(html).toContain('$19.99')
+  expect(html).toContain('45 products')
+  expect(html).toContain('Page 1 of 3')
+  expect(html).toContain('Out of stock')
+})
+
+test('a wrong value is explained on the page, and errors of the search are pages too', async () => {
+  const { app, asked, world } = await shopWorld()
+  const wrong = await app.request('/shop?price_min=cheap&sort=random')
+  expect(wrong.status).toBe(400)
+  const text = await wrong.text()
+  expect(text).toContain('price_min must be an amount')
+  expect(text).toContain('sort must be one of')
+  expect(asked).toEqual([])
+  world.answer = async () => {
+    throw new ApiError(errors.unavailable, { message: 'The search server does not respond.' })
+  }
+  const away = await app.request('/shop?q=saw')
+  expect(away.status).toBe(503)
+  expect(away.headers.get('retry-after')).not.toBeNull()
+  expect(await away.text()).toContain('The search server does not respond.')
+  world.answer = async () => {
+    throw new ApiError(catalogErrors.unknown_category)
+  }
+  expect((await app.request('/shop?category=99')).status).toBe(400)
+})
+
+test('corrections and missing words are mentioned', async () => {
+  const { app, world } = await shopWorld()
+  world.answer = async () => found({ did_you_mean: 'circular saw' })
+  expect(await (await app.request('/shop?q=circlar+saw')).text()).toContain('Also shows results for “circular saw”')
+  world.answer = async () => found({ matched: 'half', results: [], total: 0 })
+  const text = await (await app.request('/shop?q=green+saw')).text()
+  expect(text).toContain('No product has all of these words')
+  expect(text).toContain('Nothing was found')
+})
+
+test('a product is shown with its variants and best sellers, and only while it is public', async () => {
+  const { app, put, values } = await shopWorld()
+  put(stored({ title: HOSTILE, description: `first\n${HOSTILE}` }))
+  put(stored({ product_id: 6, title: 'Better saw' }))
+  put(stored({ product_id: 7, title: 'Secret saw', status: 'DRAFT' }))
+  values.set('{category-leaders:0}:2', '[5,6,7]')
+  const response = await app.request('/shop/products/5')
+  const html = await response.text()
+  expect(response.status).toBe(200)
+  expect(html).not.toContain('<img src=x')
+  expect(html).toContain('Tools › Saws')
+  expect(html).toContain('Colour: red')
+  expect(html).toContain('$25.00')
+  expect(html).toContain('Better saw')
+  expect(html).not.toContain('Secret saw')
+  expect((await app.request('/shop/products/7')).status).toBe(404)
+  const missing = await app.request('/shop/products/999')
+  expect(missing.status).toBe(404)
+  expect(await missing.text()).toContain('This product does not exist')
+})

@@ -1,0 +1,101 @@
+/** What must happen to carts, computed from the log without code of the service. */
+import type { CartAnswer } from '../../../schemas/catalog/reservations/flow.ts'
+import type { Cart, CartCommand } from '../../../schemas/catalog/types.ts'
+import { answersIn, type DecidedCommand, decidedCommands, type StockLog } from './log.ts'
+import type { Expiry } from './stock-fold.ts'
+
+export interface CartFold {
+  readonly faults: readonly string[]
+  /** The final status of each cart that was opened. */
+  readonly statuses: ReadonlyMap<string, Cart['status']>
+  /** Carts that ended by time. */
+  readonly expiries: readonly Expiry[]
+}
+
+interface ModelCart {
+  endsAt: number
+  isExtended: boolean
+  /** How a command ended it. */
+  end: 'CHECKED_OUT' | 'RELEASED' | undefined
+}
+
+const OUTCOMES = { CHECKED_OUT: 'DEDUCTED', RELEASED: 'RELEASED', EXPIRED: 'EXPIRED' } as const
+/** What opening a cart must leave between its end and that of its parts. */
+const LEFT_FOR_PARTS_MS = 45_000
+const EXPIRES_AFTER_MS = 1_000
+
+export function foldCarts(log: StockLog): CartFold {
+  const faults: string[] = []
+  const answers = answersIn<CartAnswer>(log.reservationDecisions, faults)
+  const commands = Map.groupBy(decidedCommands(log.reservationCommands, answers), ({ key }) => key)
+  const views = Map.groupBy(
+    log.reservationDecisions.filter(({ value }) => value === null || value.view !== null),
+    ({ key }) => key,
+  )
+  const outcomes = Map.groupBy(log.reservationOutcomes, ({ value }) => value.reservation_id)
+  const statuses = new Map<string, Cart['status']>()
+  const expiries: Expiry[] = []
+
+  for (const [id, asked] of commands) {
+    const cart = foldCart(id, asked)
+    const last = views.get(id)?.at(-1)?.value?.view ?? undefined
+    if ((cart === undefined) !== (last === undefined)) faults.push(`${id}: the view shows ${JSON.stringify(last)}`)
+    if (cart === undefined || last === undefined) continue
+    const status = cart.end ?? 'EXPIRED'
+    statuses.set(id, status)
+    if (last.status !== status) faults.push(`${id}: the view shows ${last.status}, not ${status}`)
+    if (status === 'EXPIRED') expire(id, cart, last)
+    const expected = cart.isExtended ? ['EXTENDED', OUTCOMES[status]] : [OUTCOMES[status]]
+    for (const { product_id } of last.parts) {
+      const found = (outcomes.get(id) ?? []).filter(({ value }) => value.product_id === product_id).map(({ value }) => value.outcome)
+      if (found.join() !== expected.join()) faults.push(`${id}: product ${product_id} got ${found.join()}, not ${expected.join()}`)
+    }
+  }
+  for (const id of outcomes.keys()) if (!statuses.has(id)) faults.push(`${id}: an outcome of a cart that was never opened`)
+
+  function foldCart(id: string, asked: readonly DecidedCommand<CartCommand, CartAnswer>[]): ModelCart | undefined {
+    let cart: ModelCart | undefined
+    for (const { body, now, answer } of asked) {
+      const [outcome, after] = decide(cart, body, now)
+      const isRight = outcome === answer.outcome && (outcome !== 'done' || timeOf(answer) === timeIn(after!, body, now))
+      if (!isRight) faults.push(`${id}: ${body.action} was answered with ${JSON.stringify(answer)}, not ${outcome}`)
+      cart = after
+    }
+    return cart
+  }
+
+  function expire(reservationId: string, { endsAt }: ModelCart, { ended_at }: Cart): void {
+    if (ended_at === null) return
+    expiries.push({ reservationId, isPart: false, endsAt, at: ended_at })
+    if (ended_at < endsAt + EXPIRES_AFTER_MS) faults.push(`${reservationId} expired at ${ended_at}, before its end ${endsAt}`)
+  }
+
+  return { faults, statuses, expiries }
+}
+
+function decide(cart: ModelCart | undefined, command: CartCommand, now: number): [CartAnswer['outcome'], ModelCart | undefined] {
+  const { action, held_ms, parts_end_at } = command
+  if (action === 'OPEN') {
+    if (cart !== undefined) return ['done', cart]
+    const endsAt = now + held_ms
+    return endsAt + LEFT_FOR_PARTS_MS > (parts_end_at ?? 0)
+      ? ['parts_ended', undefined]
+      : ['done', { endsAt, isExtended: false, end: undefined }]
+  }
+  if (cart === undefined) return ['not_found', undefined]
+  if (cart.end !== undefined || now > cart.endsAt) return ['ended', cart]
+  if (action === 'CHECK_OUT') return ['done', { ...cart, end: 'CHECKED_OUT' }]
+  if (action === 'RELEASE') return ['done', { ...cart, end: 'RELEASED' }]
+  if (cart.isExtended) return ['extended_before', cart]
+  return ['done', { ...cart, isExtended: true, endsAt: Math.max(cart.endsAt, now + held_ms) }]
+}
+
+/** The time that an answer got from its command. */
+function timeOf(answer: CartAnswer): number | undefined {
+  if (!('cart' in answer)) return undefined
+  return answer.cart.ended_at ?? answer.cart.ends_at
+}
+
+function timeIn(cart: ModelCart, { action }: CartCommand, now: number): number {
+  return action === 'CHECK_OUT' || action === 'RELEASE' ? now : cart.endsAt
+}

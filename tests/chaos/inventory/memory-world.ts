@@ -1,0 +1,160 @@
+import type { Commands } from '../../../api/kit/commands/commands.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { inventory } from '../../../pipelines/catalog/inventory/topology.ts'
+import { reservations } from '../../../pipelines/catalog/reservations/topology.ts'
+import { type CommitFaultPoint, DriverCrash, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { inventoryFlow } from '../../../schemas/catalog/inventory/flow.ts'
+import { inventoryChanged, reservationOutcomes } from '../../../schemas/catalog/inventory/topics.ts'
+import { reservationFlow } from '../../../schemas/catalog/reservations/flow.ts'
+import type { CommandFlow } from '../../../schemas/commands/topics.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { integer, pick, type Random } from '../../../tools/random/random.ts'
+import type { Logged, StockLog } from './log.ts'
+import type { Outage } from './verdict.ts'
+
+/** How long a world's step takes. */
+export const STEP_MS = 100
+const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
+const ANSWER_TIMEOUT_MS = 5_000
+const COMMAND_LIFE_MS = 30_000
+/** Longer than a command lives, and shorter than a part outlives its cart. */
+const LONGEST_DOWN_STEPS = 350
+const LONG_DOWN_SHARE = 0.1
+const SHORT_DOWN_STEPS = 30
+
+/** A deciding topology that crashes, and what it has read. */
+interface Decider {
+  readonly driver: TestDriver
+  /** Steps until it runs again. */
+  down: number
+  downSince: number
+}
+
+interface Waiter {
+  readonly until: number
+  readonly settle: (answer: string | undefined) => void
+}
+
+/** Both deciding topologies, and an API's way to them, in memory. Time passes only in `step`. */
+export interface MemoryWorld {
+  readonly now: number
+  /** Whether a command waits for its answer. */
+  readonly isAsked: boolean
+  readonly commands: Commands
+  readonly outages: readonly Outage[]
+  /** Lets 100 ms pass. @param isCalm without crashes and losses */
+  step(isCalm: boolean): Promise<void>
+  log(): StockLog
+}
+
+export function memoryWorld(random: Random, { crashes, losses }: { readonly crashes: number; readonly losses: number }): MemoryWorld {
+  const stock: Decider = { driver: testDriver(inventory, { commit: 'manual' }), down: 0, downSince: 0 }
+  const carts: Decider = { driver: testDriver(reservations, { commit: 'manual', startAt: stock.driver.now }), down: 0, downSince: 0 }
+  const outages: Outage[] = []
+  const waiters = new Map<string, Set<Waiter>>()
+  const read = new Map<string, Logged<unknown>[]>()
+  let now = stock.driver.now
+  let calm = false
+
+  // biome-ignore lint/suspicious/noExplicitAny: flows of both topologies
+  async function run(flow: CommandFlow<any, any, any>, key: string, body: unknown, commandId: string): Promise<any> {
+    const { driver } = (flow as unknown) === inventoryFlow ? stock : carts
+    const lost = calm ? 1 : random()
+    const answer = new Promise<string | undefined>((settle) => {
+      const waiter: Waiter = { until: now + ANSWER_TIMEOUT_MS, settle }
+      waiters.set(commandId, (waiters.get(commandId) ?? new Set()).add(waiter))
+    })
+    // Neither a lost command nor a lost answer reaches the caller, which asks again.
+    if (lost >= losses) {
+      const command = { command_id: commandId, reply_to: 'world', request_hash: '', deadline: now + COMMAND_LIFE_MS, body }
+      driver.pipe(flow.commands, key, command, { appendedAt: now })
+    }
+    const found = await answer
+    if (found === undefined || (lost >= losses && lost < 2 * losses)) throw new ApiError(errors.unavailable)
+    return JSON.parse(found)
+  }
+
+  function take<V>({ driver }: Decider, topic: Topic<string, V>): Logged<V>[] {
+    const records = driver.read(topic).map((record) => ({ ...record, key: record.key as string, value: record.value as V }))
+    read.set(topic.name, [...(read.get(topic.name) ?? []), ...records])
+    return records
+  }
+
+  function settle(decider: Decider): void {
+    const { driver } = decider
+    if (decider.down > 0) {
+      if (--decider.down > 0) return
+      driver.restart({ wipeState: random() < 0.5, downMs: now - driver.now })
+      outages.push({ from: decider.downSince, to: now })
+    }
+    driver.advanceWallClock(now - driver.now)
+    if (!calm && random() < crashes) driver.crashAt(pick(random, COMMIT_STEPS))
+    try {
+      driver.settle()
+    } catch (error) {
+      if (!(error instanceof DriverCrash)) throw error
+      decider.downSince = now
+      decider.down = 1 + integer(random, random() < LONG_DOWN_SHARE ? LONGEST_DOWN_STEPS : SHORT_DOWN_STEPS)
+    }
+  }
+
+  function answer(): void {
+    const results = [...take(stock, inventoryFlow.decisions), ...take(carts, reservationFlow.decisions)]
+    for (const { value } of results) {
+      if (value?.result == null) continue
+      for (const waiter of waiters.get(value.result.command_id) ?? []) waiter.settle(value.result.answer)
+      waiters.delete(value.result.command_id)
+    }
+    for (const [id, waiting] of waiters)
+      for (const waiter of waiting) {
+        if (waiter.until > now) continue
+        waiter.settle(undefined)
+        waiting.delete(waiter)
+        if (waiting.size === 0) waiters.delete(id)
+      }
+  }
+
+  return {
+    get now() {
+      return now
+    },
+    get isAsked() {
+      return waiters.size > 0
+    },
+    outages,
+    commands: {
+      async open({ idempotencyKey }) {
+        const id = idempotencyKey as string
+        return { id, run: (flow, key, body, step) => run(flow, key, body, step === undefined ? id : `${id}:${step}`) }
+      },
+      probe: { name: 'results', check: async () => undefined },
+      close: () => undefined,
+    },
+    async step(isCalm) {
+      calm = isCalm
+      now += STEP_MS
+      settle(stock)
+      settle(carts)
+      for (const { key, value } of take(carts, reservationOutcomes)) stock.driver.pipe(reservationOutcomes, key, value, { appendedAt: now })
+      answer()
+      // The handlers that have their answers continue.
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+    log() {
+      for (const topic of [inventoryFlow.commands, inventoryChanged]) take(stock, topic as Topic<string, unknown>)
+      take(carts, reservationFlow.commands)
+      // Their times are those of the stock's log, not of the log from which they were carried.
+      read.set(reservationOutcomes.name, [])
+      take(stock, reservationOutcomes)
+      const all = <V>({ name }: Topic<string, V>) => (read.get(name) ?? []) as Logged<V>[]
+      return {
+        inventoryCommands: all(inventoryFlow.commands),
+        inventoryDecisions: all(inventoryFlow.decisions),
+        inventoryChanged: all(inventoryChanged),
+        reservationOutcomes: all(reservationOutcomes),
+        reservationCommands: all(reservationFlow.commands),
+        reservationDecisions: all(reservationFlow.decisions),
+      }
+    },
+  }
+}

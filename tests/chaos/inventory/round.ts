@@ -1,0 +1,98 @@
+import { integer, seededRandom } from '../../../tools/random/random.ts'
+import type { InventorySystem } from '../../api/catalog/inventory-system.ts'
+import { differences, type Judged, judgeUntilRight } from '../judge.ts'
+import { recover } from '../recover.ts'
+import { type Callers, PRODUCTS, startCallers, VARIANTS_PER_PRODUCT } from './callers.ts'
+import { inflict } from './faults.ts'
+import { httpShop } from './http-shop.ts'
+import type { StockLog } from './log.ts'
+import { observer, shownRow, type TableRow } from './observe.ts'
+import { APIS, type Plan } from './plan.ts'
+import { judgeStock, type Outage } from './verdict.ts'
+
+const LONGEST_REPEAT_MS = 8_000
+
+export interface Evidence {
+  readonly log: StockLog
+  readonly tableRows: readonly TableRow[]
+  /** What GET shows of each variant. */
+  readonly shown: readonly string[]
+  readonly outages: readonly Outage[]
+  readonly otherAnswers: readonly string[]
+}
+
+export interface RoundResult extends Judged<Evidence> {
+  readonly summary: string
+}
+
+/** Plays one round on the stock that earlier rounds left, and judges the whole log when everything has ended. */
+export async function playRound(
+  system: InventorySystem,
+  plan: Plan,
+  earlier: readonly Outage[],
+  say: (text: string) => void,
+): Promise<RoundResult> {
+  const { apis, worker, token } = system
+  const random = seededRandom(plan.seed)
+  const choose = () => apis[integer(random, APIS)]
+  const options = { name: `round-${plan.seed}`, callers: plan.callers, actions: plan.actions, longestRepeatMs: LONGEST_REPEAT_MS }
+  const from = Date.now()
+  const callers = startCallers(httpShop(choose, token), random, options)
+  await inflict(system, plan.faults, say)
+  await recover(apis, [worker])
+  const outages = [...earlier, { from, to: Date.now() }]
+  await callers.done
+  const otherAnswers = await callers.repeatAll()
+  const observed = await observer(system)
+  try {
+    const evidence = async (): Promise<Evidence> => {
+      const [log, tableRows, shown] = await Promise.all([observed.log(), observed.tableRows(), shownStock(system)])
+      return { log, tableRows, shown, outages, otherAnswers }
+    }
+    const judged = await judgeUntilRight(evidence, faultsOf)
+    return { ...judged, summary: summaryOf(callers, judged.evidence) }
+  } finally {
+    await observed.close()
+  }
+}
+
+function faultsOf({ log, tableRows, shown, outages, otherAnswers }: Evidence): string[] {
+  const { faults, models, open } = judgeStock(log, outages)
+  const movements = log.inventoryChanged.map(({ value, offset, partition }) => `${partition} ${offset} ${shownRow({ ...value })}`)
+  const rows = models
+    .flatMap((model) => model.rows)
+    .map(({ variant_id, warehouse_id, available, reserved, version }) => [variant_id, warehouse_id, available, reserved, version].join(' '))
+  return [
+    ...otherAnswers,
+    ...faults,
+    ...(open > 0 ? [`${open} reservations are still open`] : []),
+    ...differences(
+      'stock_movements',
+      movements,
+      tableRows.map((row) => `${row.partition} ${row.offset} ${row.shown}`),
+    ),
+    ...differences('GET', rows.toSorted(), shown.toSorted()),
+  ]
+}
+
+/** Returns what readers see of each row. */
+async function shownStock({ apis: [api], token }: InventorySystem): Promise<string[]> {
+  const shown: string[] = []
+  for (const product of PRODUCTS)
+    for (let variant = 1; variant <= VARIANTS_PER_PRODUCT; variant++) {
+      const variantId = product * 256 + variant
+      const answer = await fetch(`${api.url}/api/v1/inventory/${variantId}`, { headers: { authorization: `Bearer ${token}` } })
+      const { warehouses = [] } = (await answer.json()) as {
+        warehouses?: { warehouse_id: string; available: number; reserved: number; version: number }[]
+      }
+      for (const { warehouse_id, available, reserved, version } of warehouses)
+        shown.push([variantId, warehouse_id, available, reserved, version].join(' '))
+    }
+  return shown
+}
+
+function summaryOf({ requests }: Callers, { log }: Evidence): string {
+  const kinds = Map.groupBy(log.inventoryChanged, ({ value }) => value.kind)
+  const counts = [...kinds].map(([kind, { length }]) => `${kind}: ${length}`).toSorted()
+  return `${requests.length} requests, movements ${counts.join(', ')}, ${log.reservationOutcomes.length} outcomes of carts`
+}

@@ -1,0 +1,154 @@
+/**
+ * Folds the log of stock with the model: every movement has its cause, every answer is the right one at some moment
+ * between its neighbours, and the invariants hold at every offset.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
+import type { CartOutcome, InventoryChange, InventoryCommand } from '../../../schemas/catalog/types.ts'
+import { answersIn, type DecidedCommand, decidedCommands, type Logged, type StockLog } from './log.ts'
+import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } from './stock-model.ts'
+
+/** An expiry by time. */
+export interface Expiry {
+  readonly reservationId: string
+  readonly isPart: boolean
+  /** Epoch ms. */
+  readonly endsAt: number
+  readonly at: number
+}
+
+export interface StockFold {
+  readonly faults: readonly string[]
+  readonly models: readonly StockModel[]
+  readonly expiries: readonly Expiry[]
+}
+
+type Decision = DecidedCommand<InventoryCommand, InventoryAnswer>
+
+/** Reservations wait at least this long after their end. */
+const EXPIRES_AFTER_MS = 1_000
+
+export function foldStock(log: StockLog): StockFold {
+  const partitions = new Set([...log.inventoryCommands, ...log.inventoryChanged].map(({ partition }) => partition))
+  const folds = [...partitions].map((partition) => {
+    const within = <V>(records: readonly Logged<V>[]) => records.filter((record) => record.partition === partition)
+    const { inventoryCommands, inventoryDecisions, inventoryChanged, reservationOutcomes } = log
+    return foldPartition({
+      ...log,
+      inventoryCommands: within(inventoryCommands),
+      inventoryDecisions: within(inventoryDecisions),
+      inventoryChanged: within(inventoryChanged),
+      reservationOutcomes: within(reservationOutcomes),
+    })
+  })
+  return {
+    faults: folds.flatMap(({ faults }) => faults),
+    models: folds.flatMap(({ models }) => models),
+    expiries: folds.flatMap(({ expiries }) => expiries),
+  }
+}
+
+function foldPartition(log: StockLog): StockFold {
+  const faults: string[] = []
+  const expiries: Expiry[] = []
+  const model = stockModel()
+  const answers = answersIn<InventoryAnswer>(log.inventoryDecisions, faults)
+  const movements = log.inventoryChanged
+  const byCommand = Map.groupBy(movements, ({ value }) => value.command_id)
+  const outcomes = Map.groupBy(log.reservationOutcomes, ({ value }) => `${value.product_id} ${value.reservation_id}`)
+  let next = 0
+
+  function takeExpected(expected: readonly ModelMovement[] | undefined, what: string): void {
+    const found = movements.slice(next, next + (expected?.length ?? 1)).map(({ value }) => plain(value))
+    if (expected === undefined || !isDeepStrictEqual(found, expected)) {
+      faults.push(`movement ${movements[next]?.offset}: ${what} made ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`)
+    }
+    next += Math.max(1, expected?.length ?? 1)
+    faults.push(...model.broken().map((fault) => `movement ${movements[next - 1]?.offset}: ${fault}`))
+  }
+
+  /** Applies the next movement that no command caused, with those that belong to it. */
+  function takeUncaused(): void {
+    const { value } = movements[next]
+    const { product_id, reservation_id, at } = value
+    const left = outcomes.get(`${product_id} ${reservation_id}`) ?? []
+    while (left[0]?.value.outcome === 'EXTENDED' && left[0].timestamp <= at) model.outcome(left.shift()!.value)
+    const open = model.reservations.find(({ id, product }) => id === reservation_id && product === product_id)
+    const end = left[0]
+    if (end !== undefined && end.value.outcome !== 'EXTENDED' && end.timestamp === at) {
+      left.shift()
+      takeExpected(model.outcome(end.value), `the cart's ${end.value.outcome}`)
+      return
+    }
+    if (open === undefined) faults.push(`${reservation_id} expired, but is not open`)
+    else {
+      expiries.push({ reservationId: open.id, isPart: open.isPart, endsAt: open.endsAt, at })
+      if (at < open.endsAt + EXPIRES_AFTER_MS) faults.push(`${reservation_id} expired at ${at}, before its end ${open.endsAt}`)
+    }
+    takeExpected(model.expire(product_id, reservation_id ?? ''), 'the time')
+  }
+
+  function takeCaused({ id, key, body, now, answer }: Decision): void {
+    while (next < movements.length && movements[next].value.command_id === null) takeUncaused()
+    if (movements[next]?.value.command_id !== id) faults.push(`command ${id}: its movement does not come in its turn`)
+    const expected = model.command(Number(key), body, now, id)
+    takeExpected(expected.movements, `command ${id}`)
+    if (!isDeepStrictEqual(shown(answer), expected.answer)) faults.push(wrong(id, answer, expected.answer))
+  }
+
+  /** A command without movements changes nothing, so it is tried at every moment at which it can have been decided. */
+  function takeRefused({ id, key, body, now, answer }: Decision): void {
+    for (;;) {
+      const wanted = model.refusal(Number(key), body, now, id)
+      if (isDeepStrictEqual(shown(answer), wanted)) return
+      if (next >= movements.length || movements[next].value.command_id !== null) {
+        faults.push(wrong(id, answer, wanted))
+        return
+      }
+      takeUncaused()
+    }
+  }
+
+  const commands = decidedCommands(log.inventoryCommands, answers)
+  for (const command of commands) {
+    if (byCommand.has(command.id)) takeCaused(command)
+    else takeRefused(command)
+  }
+  while (next < movements.length) {
+    if (movements[next].value.command_id !== null) {
+      faults.push(`movement ${movements[next].offset}: no command caused it`)
+      next++
+    } else takeUncaused()
+  }
+  const decided = new Set(commands.map(({ id }) => id))
+  for (const id of answers.keys()) if (!decided.has(id)) faults.push(`command ${id} was answered, but is not in the log`)
+  for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
+
+  /** An outcome that moved nothing. A part may only be gone if it expired long after its cart. */
+  function takeLeft(outcome: CartOutcome): void {
+    if (outcome.outcome === 'EXTENDED') return
+    const hadPart = expiries.some(({ reservationId, isPart }) => isPart && reservationId === outcome.reservation_id)
+    if (outcome.outcome === 'DEDUCTED' || !hadPart)
+      faults.push(`${outcome.reservation_id} of ${outcome.product_id}: ${outcome.outcome} moved nothing`)
+  }
+
+  return { faults, models: [model], expiries }
+}
+
+function plain({ variant_id, warehouse_id, kind, quantity, reservation_id, available, reserved, version }: InventoryChange): ModelMovement {
+  return { variant_id, warehouse_id, kind, quantity, reservation_id, available, reserved, version }
+}
+
+function shown(answer: InventoryAnswer): ModelAnswer {
+  if ('row' in answer) {
+    const { available, reserved, version } = answer.row
+    const rest = 'reservations' in answer ? { reservations: answer.reservations } : {}
+    return { outcome: answer.outcome, available, reserved, version, ...rest }
+  }
+  if (answer.outcome === 'not_for_sale') return { outcome: answer.outcome }
+  return answer.outcome === 'out_of_stock' ? { outcome: answer.outcome, available: answer.available } : answer
+}
+
+function wrong(id: string, answer: InventoryAnswer, expected: ModelAnswer | undefined): string {
+  return `command ${id} was answered with ${JSON.stringify(answer)}, not ${JSON.stringify(expected)}`
+}

@@ -1,0 +1,44 @@
+import { foldCarts } from './cart-fold.ts'
+import type { StockLog } from './log.ts'
+import { foldStock, type StockFold } from './stock-fold.ts'
+
+/** A stretch of time in which something was away, epoch ms. */
+export interface Outage {
+  readonly from: number
+  readonly to: number
+}
+
+export interface StockVerdict extends StockFold {
+  /** Reservations and carts that were still open at the end. */
+  readonly open: number
+}
+
+/** Nothing expires later than this, once everything is there again. */
+const LATEST_EXPIRY_MS = 5_000
+
+/**
+ * Judges a whole log.
+ * @param outages while which, and after which, reservations may expire late
+ */
+export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
+  const stock = foldStock(log)
+  const carts = foldCarts(log)
+  const faults = [...stock.faults, ...carts.faults]
+  for (const { reservationId, endsAt, at } of [...stock.expiries, ...carts.expiries]) {
+    if (at - endsAt <= LATEST_EXPIRY_MS) continue
+    const isExcused = outages.some(({ from, to }) => from <= at && to + LATEST_EXPIRY_MS >= endsAt)
+    if (!isExcused) faults.push(`${reservationId} expired ${at - endsAt} ms after its end`)
+  }
+  // A cart is sold whole or not at all.
+  const kinds = Map.groupBy(
+    log.inventoryChanged.filter(({ value }) => value.kind !== 'RESERVE'),
+    ({ value }) => value.reservation_id,
+  )
+  for (const [id, status] of carts.statuses) {
+    const ends = new Set((kinds.get(id) ?? []).map(({ value }) => value.kind))
+    const expected = { CHECKED_OUT: 'DEDUCT', RELEASED: 'RELEASE', EXPIRED: 'EXPIRE', OPEN: undefined }[status]
+    if (ends.size !== 1 || !ends.has(expected as never)) faults.push(`${id} is ${status}, and its stock saw ${[...ends].join()}`)
+  }
+  const open = stock.models.reduce((sum, { reservations }) => sum + reservations.length, 0)
+  return { ...stock, faults, open }
+}

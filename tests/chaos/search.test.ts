@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Random, seededRandom } from '../../tools/random/random.ts'
+import { chaosConfig, chaosHome } from './config.ts'
+import { keepLines } from './keep-logs.ts'
+import { SEARCH_FAULTS, type SearchFaultKind } from './search/faults.ts'
+import { playRound } from './search/round.ts'
+import { type SearchSystem, searchSystem } from './search/system.ts'
+import { noSmallDisk } from './small-disk.ts'
+
+const { seed, rounds, parts } = chaosConfig()
+const SETUP_TIMEOUT_MS = 240_000
+const ROUND_TIMEOUT_MS = 420_000
+
+const unknown = (parts ?? []).filter((part) => !SEARCH_FAULTS.includes(part as SearchFaultKind))
+if (unknown.length > 0) throw new Error(`CHAOS_PARTS has ${unknown.join(', ')}; choose from ${SEARCH_FAULTS.join(', ')}`)
+const kinds = (parts as readonly SearchFaultKind[] | undefined) ?? SEARCH_FAULTS
+
+let system: SearchSystem
+
+/** Returns all kinds of faults in a random order. */
+function shuffled(random: Random): SearchFaultKind[] {
+  return kinds
+    .map((kind) => ({ kind, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ kind }) => kind)
+}
+
+const say = (text: string) => process.stderr.write(`chaos: ${text}\n`)
+
+beforeAll(async () => {
+  say(`CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}`)
+  const reason = noSmallDisk()
+  if (reason !== undefined && kinds.includes('disk-full')) say(`the disk is never full: ${reason}`)
+  system = await searchSystem()
+}, SETUP_TIMEOUT_MS)
+
+afterAll(() => system?.finish(), SETUP_TIMEOUT_MS)
+
+test(
+  `in ${rounds} rounds of kills, stops, a wiped index and a full disk, answers are whole and the index follows its topic`,
+  async () => {
+    const failed: Record<string, readonly string[]> = {}
+    for (let round = seed; round < seed + rounds; round++) {
+      const { faults, summary } = await playRound(system, round, shuffled(seededRandom(round)), say)
+      say(`seed ${round}: ${faults.length} faults; ${summary}`)
+      if (faults.length === 0) continue
+      const [first, second] = system.workers
+      say(`logs: ${await keepLines(system.folder.path, { first, second }, join(chaosHome(), `search-${round}`))}`)
+      failed[`seed ${round}`] = faults
+    }
+    expect(failed).toEqual({})
+  },
+  rounds * ROUND_TIMEOUT_MS,
+)

@@ -1,0 +1,85 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { provisionTopics } from '../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { registryClient } from '../../../kafka/registry.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import { searchClient } from '../../../state/indexes/client.ts'
+import { supervisedWorker } from '../../api/supervised-worker.ts'
+import { startWorkerProcess } from '../../api/worker-process.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+import { newKafka, newRegistry, newSearch } from '../../stack/servers.ts'
+import { noSmallDisk, smallDisk } from '../small-disk.ts'
+
+const WORKERS = 2
+const READY = { timeoutMs: 120_000, intervalMs: 100 }
+const KEEPER = 'catalog-index-keeper'
+
+export type SearchSystem = Awaited<ReturnType<typeof searchSystem>>
+
+/** A broker, a registry, a search server on a small disk, and two workers that fill and build the index. */
+export async function searchSystem() {
+  const folder = guardedFolder()
+  const kafka = await newKafka(folder.path)
+  const registry = await newRegistry(folder.path, kafka.address)
+  const dataDir = join(folder.path, 'search', 'data')
+  mkdirSync(dataDir, { recursive: true })
+  const disk = noSmallDisk() === undefined ? await smallDisk(folder.path, dataDir) : undefined
+  const search = await newSearch(folder.path, 'search', disk?.enter)
+  await Promise.all([kafka.start(), search.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    OPENSEARCH_URL: search.address,
+    PIPELINES: 'catalog-index',
+  }
+  const workers = await Promise.all(
+    Array.from({ length: WORKERS }, (_, slot) =>
+      supervisedWorker(folder, () => startWorkerProcess(folder.path, { ...env, WORKER_SLOT: String(slot) })),
+    ),
+  )
+  const runtime = systemRuntime(pino({ level: 'silent' }))
+  const transport = kafkaTransport({ brokers: [kafka.address], clientId: 'chaos' }, { runtime })
+  await transport.connect()
+
+  /** The worker that builds indexes; undefined while nobody does. */
+  async function builder(): Promise<number | undefined> {
+    for (const [slot, { url }] of workers.entries()) {
+      const answer = await fetch(`${url}/tasks`).catch(() => undefined)
+      const runners = (await answer?.json().catch(() => undefined)) as unknown
+      if (JSON.stringify(runners ?? '').includes(`"${KEEPER}"`) && ownsJob(runners)) return slot
+    }
+    return undefined
+  }
+
+  return {
+    folder,
+    kafka,
+    search,
+    disk,
+    env,
+    workers,
+    transport,
+    registry: registryClient({ url: registry.address }),
+    client: searchClient(search.address),
+    builder,
+    untilReady: () =>
+      waitUntil(async () => (await Promise.all(workers.map((worker) => worker.isReady()))).every(Boolean), { what: 'workers', ...READY }),
+    async finish() {
+      await transport.close()
+      disk?.close()
+      await folder.finish()
+    },
+  }
+}
+
+/** Looks for the report of the job, wherever it is in the answer. */
+function ownsJob(report: unknown): boolean {
+  if (typeof report !== 'object' || report === null) return false
+  if ((report as { owner?: boolean }).owner === true) return true
+  return Object.values(report).some(ownsJob)
+}
