@@ -4,12 +4,14 @@ import type { WorkerProcess } from './worker-process.ts'
 
 /** Restarts a worker that has ended by itself, for instance because a server was not up yet when it started. */
 export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady' | 'kill' | 'lines' | 'url'> {
-  /** Starts the worker again after `kill`. */
+  /** Starts the worker again after `kill`, as often as necessary: a server that it needs may be away. */
   restart(): Promise<void>
 }
 
 /** How long a typical supervisor waits before it restarts a process. */
 const RESTART_AFTER_MS = 500
+/** Longer than any server of a test is away. After it, the worker's last error is thrown. */
+const RESTART_DEADLINE_MS = 90_000
 
 export async function supervisedWorker(folder: GuardedFolder, start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {
   let worker = await start()
@@ -42,6 +44,18 @@ export async function supervisedWorker(folder: GuardedFolder, start: () => Promi
     }
   }
 
+  async function beginUntilItStarts(): Promise<void> {
+    const deadline = Date.now() + RESTART_DEADLINE_MS
+    for (;;) {
+      try {
+        return await begin()
+      } catch (error) {
+        if (folder.isFinishing || Date.now() > deadline) throw error
+        await delay(RESTART_AFTER_MS)
+      }
+    }
+  }
+
   return {
     get child() {
       return worker.child
@@ -62,7 +76,7 @@ export async function supervisedWorker(folder: GuardedFolder, start: () => Promi
     },
     restart() {
       isWanted = true
-      return inTurn(begin)
+      return inTurn(beginUntilItStarts)
     },
   }
 }
