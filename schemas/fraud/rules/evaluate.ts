@@ -1,5 +1,6 @@
 import type { Facts, Lists } from './facts.ts'
-import { isActive, type Rule } from './rule.ts'
+import type { RulePlan } from './plan.ts'
+import type { Rule } from './rule.ts'
 import type { CompiledRule, RuleSet } from './rule-set.ts'
 import { isSnoozed, type Snoozes } from './snoozes.ts'
 import type { RuleTallies } from './tallies.ts'
@@ -39,7 +40,9 @@ export function evaluateRules(ruleSet: RuleSet, input: RuleInput, tallies: RuleT
   const matched: Rule[] = []
   const shadow: Rule[] = []
   const snoozed: Rule[] = []
-  for (const rule of ruleSet.live) evaluateRule(rule, input, tallies, matched, snoozed)
+  const { live, plan } = ruleSet
+  plan.begin(input.facts, input.lists)
+  for (const rule of live) evaluateRule(rule, plan, input, tallies, matched, snoozed)
   const end = ruleSet.shadow.length === 0 ? 0 : clock() + SHADOW_BUDGET_MS
   for (const [position, rule] of ruleSet.shadow.entries()) {
     const isLate = position > 0 && position % SHADOW_RULES_PER_CLOCK_READ === 0 && clock() > end
@@ -47,18 +50,26 @@ export function evaluateRules(ruleSet: RuleSet, input: RuleInput, tallies: RuleT
       for (const skipped of ruleSet.shadow.slice(position)) tallies.skipped(skipped)
       break
     }
-    evaluateRule(rule, input, tallies, shadow, snoozed)
+    evaluateRule(rule, plan, input, tallies, shadow, snoozed)
   }
   return { winner: matched[0], matched, shadow, snoozed }
 }
 
-function evaluateRule(compiled: CompiledRule, input: RuleInput, tallies: RuleTallies, matched: Rule[], snoozed: Rule[]): void {
+function evaluateRule(
+  compiled: CompiledRule,
+  plan: RulePlan,
+  input: RuleInput,
+  tallies: RuleTallies,
+  matched: Rule[],
+  snoozed: Rule[],
+): void {
+  if (input.at >= compiled.endsAt) return
+  tallies.evaluated(compiled.index)
+  const result = resultOf(compiled, plan, tallies)
+  if (result === false) return
   const { rule } = compiled
-  if (!isActive(rule, input.at)) return
-  tallies.evaluated(compiled)
-  const result = resultOf(compiled, input, tallies)
-  if (result !== true) {
-    if (result === undefined) tallies.missing(compiled, input.facts, input.lists)
+  if (result === undefined) {
+    tallies.missing(compiled, input.facts, input.lists)
   } else if (isSnoozed(input.snoozes, rule.rule_id, input.facts, input.at)) {
     tallies.snoozed(compiled)
     snoozed.push(rule)
@@ -69,9 +80,9 @@ function evaluateRule(compiled: CompiledRule, input: RuleInput, tallies: RuleTal
 }
 
 /** Returns whether a rule matches; undefined if that is missing; false if the evaluation failed. */
-function resultOf(compiled: CompiledRule, { facts, lists }: RuleInput, tallies: RuleTallies): Truth {
+function resultOf(compiled: CompiledRule, plan: RulePlan, tallies: RuleTallies): Truth {
   try {
-    return compiled.condition.evaluate(facts, lists)
+    return plan.evaluate(compiled.index)
   } catch {
     tallies.failed(compiled)
     return false

@@ -1,13 +1,16 @@
 import { type Condition, compileCondition } from './compile.ts'
 import type { Fault } from './faults.ts'
+import { planOf, type RulePlan } from './plan.ts'
 import { byPrecedence, type Rule } from './rule.ts'
 
 /** A rule ready for evaluation. */
 export interface CompiledRule {
   readonly rule: Rule
   readonly condition: Condition
-  /** Position in `RuleSet.rules`, for counters. */
+  /** Position in `RuleSet.rules`, for counters and the plan. */
   readonly index: number
+  /** Epoch ms from which the rule is not evaluated, possibly infinite. */
+  readonly endsAt: number
 }
 
 /** A rule whose condition this version refuses, although an earlier one accepted it. It is never evaluated. */
@@ -20,6 +23,8 @@ export interface BrokenRule {
 export interface RuleSet {
   readonly version: number
   readonly rules: readonly CompiledRule[]
+  /** Evaluates `rules` by their indexes. */
+  readonly plan: RulePlan
   /** In order of precedence. */
   readonly live: readonly CompiledRule[]
   /** In order of precedence. */
@@ -39,12 +44,14 @@ export function compileRuleSet(version: number, given: readonly Rule[], previous
   for (const rule of given.filter(({ enabled }) => enabled).sort(byPrecedence)) {
     const condition = known.get(rule.condition)
     const compiled = condition === undefined ? compileCondition(rule.condition) : { ok: true as const, condition }
-    if (compiled.ok) rules.push({ rule, condition: compiled.condition, index: rules.length })
+    if (compiled.ok)
+      rules.push({ rule, condition: compiled.condition, index: rules.length, endsAt: rule.expires_at ?? Number.POSITIVE_INFINITY })
     else broken.push({ rule, faults: compiled.faults })
   }
   return {
     version,
     rules,
+    plan: planOf(rules.map(({ condition }) => condition.node)),
     live: rules.filter(({ rule }) => rule.mode === 'live'),
     shadow: rules.filter(({ rule }) => rule.mode === 'shadow'),
     broken,
