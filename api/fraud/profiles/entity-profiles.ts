@@ -1,10 +1,16 @@
-import { ENTITY_KINDS, type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
+import { type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
 import { eventsOf } from '../../../schemas/fraud/events.ts'
 import type { Enrichments } from '../../../schemas/fraud/features/features.ts'
-import type { FraudEvent, FraudRequest } from '../../../schemas/fraud/types.ts'
-import { ENRICH, enrichArguments, enrichKeys, type HeldEntity, heldEntity } from '../../../state/views/fraud/enrich.ts'
+import type { FraudRequest } from '../../../schemas/fraud/types.ts'
+import {
+  ENRICH,
+  type EnrichedEntity,
+  enrichArguments,
+  enrichKeys,
+  type HeldEntity,
+  heldEntities,
+} from '../../../state/views/fraud/enrich.ts'
 import { IN_FLIGHT_MS } from '../../../state/views/fraud/in-flight.ts'
-import { profileKeys } from '../../../state/views/fraud/profiles.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
@@ -35,32 +41,64 @@ export interface EntityProfilesDeps {
 }
 
 export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = IN_FLIGHT_MS, now }: EntityProfilesDeps): EntityProfiles {
-  async function look(kind: EntityKind, id: string, event: FraudEvent | undefined): Promise<HeldEntity | 'failed'> {
+  const limit = { timeoutMs: ENRICHMENT_MS, busyTimeoutMs: BUSY_MS }
+
+  /** @param entities those of one partition, which share a script */
+  async function look(partition: number, entities: readonly EnrichedEntity[]): Promise<(HeldEntity | 'failed')[]> {
     try {
-      const entity = entityKey(kind, id)
       const at = now()
-      const keys = enrichKeys(profileKeys(partitionOf(entity), entity))
-      const args = event === undefined ? [] : enrichArguments(event, at, inFlightMs)
-      const answer = await scripts.run(ENRICH, keys, args, { timeoutMs: ENRICHMENT_MS, busyTimeoutMs: BUSY_MS })
-      const held = heldEntity(answer, at)
-      if (held === undefined) onFailure('the view is being built')
-      return held ?? 'failed'
+      const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
+      return heldEntities(answer, at).map((held) => {
+        if (held === undefined) onFailure('the view is being built')
+        return held ?? 'failed'
+      })
     } catch (error) {
       onFailure((error as Error).message)
-      return 'failed'
+      return entities.map(() => 'failed')
     }
   }
 
   return {
     async enrich(request) {
-      const found: Partial<Record<EntityKind, HeldEntity | 'failed'>> = {}
-      // Nothing about merchants is in flight, because most of their transactions would be.
-      const looks = eventsOf(request).map(async ({ kind, entityId, event }) => {
-        found[kind] = await look(kind, entityId, kind === 'merchant' ? undefined : event)
+      const found: Record<EntityKind, HeldEntity | 'failed' | undefined> = { ...NOTHING_FOUND }
+      const byPartition = new Map<number, (EnrichedEntity & { readonly kind: EntityKind })[]>()
+      for (const { kind, entityId, event } of eventsOf(request)) {
+        const entity = entityKey(kind, entityId)
+        const partition = partitionFor(entity)
+        if (partition === undefined) {
+          found[kind] = 'failed'
+          continue
+        }
+        // Nothing about merchants is in flight, because most of their transactions would be.
+        const asked = { kind, entity, event: kind === 'merchant' ? undefined : event }
+        const others = byPartition.get(partition)
+        if (others === undefined) byPartition.set(partition, [asked])
+        else others.push(asked)
+      }
+      const looks = Array.from(byPartition, async ([partition, entities]) => {
+        const held = await look(partition, entities)
+        for (const [index, { kind }] of entities.entries()) found[kind] = held[index]
       })
       await Promise.all(looks)
-      return Object.fromEntries(ENTITY_KINDS.map((kind) => [kind, found[kind]])) as Enrichments
+      return found
     },
-    find: (kind, id) => look(kind, id, undefined),
+    async find(kind, id) {
+      const entity = entityKey(kind, id)
+      const partition = partitionFor(entity)
+      if (partition === undefined) return 'failed'
+      const [held] = await look(partition, [{ entity, event: undefined }])
+      return held
+    },
+  }
+
+  function partitionFor(entity: string): number | undefined {
+    try {
+      return partitionOf(entity)
+    } catch (error) {
+      onFailure((error as Error).message)
+      return undefined
+    }
   }
 }
+
+const NOTHING_FOUND = { user: undefined, device: undefined, ip: undefined, card: undefined, merchant: undefined }

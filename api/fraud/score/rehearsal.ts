@@ -81,7 +81,7 @@ function withHistory({ enrich }: EntityProfiles, now: () => number): EntityProfi
     const found: Partial<Record<EntityKind, unknown>> = {}
     for (const { kind, event } of eventsOf(request)) {
       const flight = [Buffer.from(flightField(event.id + 1)), packFlight(event, now())]
-      found[kind] = heldEntity([Buffer.from('1'), historyOf(kind, request), flight, []], now())
+      found[kind] = heldEntity([historyOf(kind, request), flight, []], now())
     }
     return Object.fromEntries(ENTITY_KINDS.map((kind) => [kind, found[kind]])) as Enrichments
   }

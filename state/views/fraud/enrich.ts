@@ -13,74 +13,102 @@ import {
   unpackCounter,
   unpackFlight,
 } from './in-flight.ts'
-import type { ProfileKeys } from './profiles.ts'
+import { profileKeys } from './profiles.ts'
 
 /**
- * Reads what is known of an entity, then adds a transaction to those in flight, unless it is there already.
+ * Reads what is known of entities of one partition, then adds a transaction to those that each has in flight, unless it
+ * is there already. One script for all entities of a transaction takes a fifth of the requests.
  *
- * KEYS: 1 the view's caught-up flag, 2 the profile, 3 the transactions in flight, 4 their counters. ARGV: none to read
- * only; else 1 field and 2 value of the transaction, 3 most in flight, 4 time to live in ms, 5 second and 6 amount for
- * the counters, 7 number of counters from which seconds are joined into minutes, 8 first minute to keep then,
- * 9 first second in which a transaction must have been added to stay in flight. Returns the flag, the profile, the
- * transactions in flight and the counters, each of the last two as fields and values in turn.
+ * KEYS: 1 the view's caught-up flag, then of each entity the profile, the transactions in flight and their counters.
+ * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters,
+ * 6 number of counters from which seconds are joined into minutes, 7 first minute to keep then, 8 first second in which
+ * a transaction must have been added to stay in flight, then of each entity the value of the transaction, or an empty
+ * text to read only. Returns the flag, and of each entity the profile, the transactions in flight and the counters, the
+ * last two as fields and values in turn.
  */
 export const ENRICH: ViewScript = {
   name: 'enrich',
   returnsBytes: true,
   source: `
-local flag, profile = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
-local flight, counted = redis.call('HGETALL', KEYS[3]), redis.call('HGETALL', KEYS[4])
-local field = ARGV[1]
-if not field then return {flag, profile, flight, counted} end
-if #flight < 2 * tonumber(ARGV[3]) or redis.call('HEXISTS', KEYS[3], field) == 1 then
-  redis.call('HSETNX', KEYS[3], field, ARGV[2])
-  redis.call('PEXPIRE', KEYS[3], ARGV[4])
-  return {flag, profile, flight, counted}
-end
-if #counted == 0 or #counted >= 2 * tonumber(ARGV[7]) then
-  for index = 1, #flight, 2 do
-    if struct.unpack('>I4', flight[index + 1], 2) < tonumber(ARGV[9]) then redis.call('HDEL', KEYS[3], flight[index]) end
+local field, most, ttl, ofSecond, units = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local mostCounters, firstMinute, firstSecond = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local function addTransaction(flightKey, countedKey, flight, counted, value)
+  if #flight < 2 * most or redis.call('HEXISTS', flightKey, field) == 1 then
+    redis.call('HSETNX', flightKey, field, value)
+    redis.call('PEXPIRE', flightKey, ttl)
+    return
   end
-end
-local function add(counter, count, sum)
-  local heldCount, heldSum = string.match(redis.call('HGET', KEYS[4], counter) or '', '^(%d+) (%d+)$')
-  redis.call('HSET', KEYS[4], counter, string.format('%d %.0f', (heldCount or 0) + count, (heldSum or 0) + sum))
-end
-add(ARGV[5], 1, tonumber(ARGV[6]))
-redis.call('PEXPIRE', KEYS[4], ARGV[4])
-if #counted >= 2 * tonumber(ARGV[7]) then
-  for index = 1, #counted, 2 do
-    local second = tonumber(counted[index])
-    local minute = second and math.floor(second / 60) or tonumber(string.sub(counted[index], 2))
-    local isOld = minute < tonumber(ARGV[8])
-    if second or isOld then
-      local count, sum = string.match(redis.call('HGET', KEYS[4], counted[index]), '^(%d+) (%d+)$')
-      redis.call('HDEL', KEYS[4], counted[index])
-      if not isOld then add('m' .. string.format('%d', minute), tonumber(count), tonumber(sum)) end
+  if #counted == 0 or #counted >= 2 * mostCounters then
+    for index = 1, #flight, 2 do
+      if struct.unpack('>I4', flight[index + 1], 2) < firstSecond then redis.call('HDEL', flightKey, flight[index]) end
+    end
+  end
+  local function add(counter, count, sum)
+    local heldCount, heldSum = string.match(redis.call('HGET', countedKey, counter) or '', '^(%d+) (%d+)$')
+    redis.call('HSET', countedKey, counter, string.format('%d %.0f', (heldCount or 0) + count, (heldSum or 0) + sum))
+  end
+  add(ofSecond, 1, tonumber(units))
+  redis.call('PEXPIRE', countedKey, ttl)
+  if #counted >= 2 * mostCounters then
+    for index = 1, #counted, 2 do
+      local second = tonumber(counted[index])
+      local minute = second and math.floor(second / 60) or tonumber(string.sub(counted[index], 2))
+      local isOld = minute < firstMinute
+      if second or isOld then
+        local count, sum = string.match(redis.call('HGET', countedKey, counted[index]), '^(%d+) (%d+)$')
+        redis.call('HDEL', countedKey, counted[index])
+        if not isOld then add('m' .. string.format('%d', minute), tonumber(count), tonumber(sum)) end
+      end
     end
   end
 end
-return {flag, profile, flight, counted}
+local found = {redis.call('GET', KEYS[1])}
+for at = 2, #KEYS, 3 do
+  local flight, counted = redis.call('HGETALL', KEYS[at + 1]), redis.call('HGETALL', KEYS[at + 2])
+  found[at], found[at + 1], found[at + 2] = redis.call('GET', KEYS[at]), flight, counted
+  local value = ARGV[9 + (at - 2) / 3]
+  if value ~= '' then addTransaction(KEYS[at + 1], KEYS[at + 2], flight, counted, value) end
+end
+return found
 `,
 }
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
-export function enrichKeys({ caughtUp, profile, flight, counted }: ProfileKeys): string[] {
-  return [caughtUp, profile, flight, counted]
+/** An entity to look up. Without an event, nothing is added. */
+export interface EnrichedEntity {
+  /** The key of its profile: `<kind>:<id>` */
+  readonly entity: string
+  readonly event: FraudEvent | undefined
 }
 
+/** @param entities at least one, all of the partition */
+export function enrichKeys(partition: number, entities: readonly EnrichedEntity[]): string[] {
+  const keys = [profileKeys(partition, entities[0].entity).caughtUp]
+  for (const { entity } of entities) {
+    const { profile, flight, counted } = profileKeys(partition, entity)
+    keys.push(profile, flight, counted)
+  }
+  return keys
+}
+
+const READ_ONLY = ''
+
 /**
+ * @param entities their events are of one transaction
  * @param now epoch ms
  * @param inFlightMs how long the transaction stays in flight if no profile includes it
  */
-export function enrichArguments(event: FraudEvent, now: number, inFlightMs = IN_FLIGHT_MS): (string | number | Buffer)[] {
-  const { id, at, units } = event
+export function enrichArguments(entities: readonly EnrichedEntity[], now: number, inFlightMs = IN_FLIGHT_MS): (string | number | Buffer)[] {
+  const { id, at, units } = entities.find(({ event }) => event !== undefined)?.event ?? NO_EVENT
   const firstMinute = Math.floor((now - COUNTED_FOR_MS) / MINUTE_MS)
-  const limits = [firstMinute, Math.floor((now - IN_FLIGHT_MS) / SECOND_MS)]
-  return [flightField(id), packFlight(event, now), MOST_IN_FLIGHT, inFlightMs, secondField(at), units, MOST_COUNTERS, ...limits]
+  const firstSecond = Math.floor((now - IN_FLIGHT_MS) / SECOND_MS)
+  const common = [flightField(id), MOST_IN_FLIGHT, inFlightMs, secondField(at), units, MOST_COUNTERS, firstMinute, firstSecond]
+  return [...common, ...entities.map(({ event }) => (event === undefined ? READ_ONLY : packFlight(event, now)))]
 }
+
+const NO_EVENT = { id: 0, at: 0, units: 0 }
 
 /** What Redis holds of an entity. */
 export interface HeldEntity {
@@ -90,10 +118,26 @@ export interface HeldEntity {
   readonly inFlightSeconds: readonly CountedSecond[]
 }
 
-/** @returns undefined if nothing can be said, because the view is being built or another version has written it */
-export function heldEntity(answer: unknown, now: number): HeldEntity | undefined {
-  const [flag, bytes, flight, counted] = answer as [Buffer | null, Buffer | null, Buffer[], Buffer[]]
-  if (flag === null) return undefined
+const VALUES_PER_ENTITY = 3
+
+/**
+ * Reads the answer to `ENRICH`.
+ * @returns for each entity undefined if nothing can be said, because the view is being built or another version has
+ *   written it
+ */
+export function heldEntities(answer: unknown, now: number): (HeldEntity | undefined)[] {
+  const [flag, ...values] = answer as [Buffer | null, ...HeldValues]
+  return Array.from({ length: values.length / VALUES_PER_ENTITY }, (_, index) => {
+    const at = index * VALUES_PER_ENTITY
+    return flag === null ? undefined : heldEntity(values.slice(at, at + VALUES_PER_ENTITY) as HeldValues, now)
+  })
+}
+
+/** The profile, the transactions in flight and the counters of an entity. */
+export type HeldValues = [profile: Buffer | null, flight: Buffer[], counted: Buffer[]]
+
+/** @returns undefined if another version has written the profile */
+export function heldEntity([bytes, flight, counted]: HeldValues, now: number): HeldEntity | undefined {
   const profile = bytes === null ? undefined : profileFromBytes(bytes)
   if (bytes !== null && profile === undefined) return undefined
   const inFlight: FraudEvent[] = []

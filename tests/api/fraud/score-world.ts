@@ -25,7 +25,9 @@ const NOTHING_TO_CLOSE = { probes: [], close: async () => undefined }
 const DAY_MS = 86_400_000
 const NEVER = new Promise<never>(() => undefined)
 /** What Redis answers about an entity without history. */
-const NO_HISTORY = [Buffer.from('1'), null, [], []]
+const NO_HISTORY = [null, [], []]
+/** Keys of an entity. */
+const ENTITY_KEYS = 3
 
 type Presence = 'works' | 'fails' | 'hangs'
 
@@ -52,9 +54,9 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const ruleSet = compileRuleSet(7, rules)
 
   const scripts: ViewScripts = {
-    run(script, [key], args, options) {
+    run(script, keys, args, options) {
       state.calls.push(script.name)
-      if (script === ENRICH && args.length > 0) keptMs.push(args[3])
+      if (script === ENRICH) keptMs.push(args[2])
       if (script === CLAIM_ANSWER || script === KEEP_ANSWER) keptMs.push(args[1])
       if (state.redis === 'fails') return Promise.reject(new Error('Redis is away'))
       if (state.redis === 'hangs') {
@@ -62,15 +64,18 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
         runtime.setTimer(options?.timeoutMs ?? Number.POSITIVE_INFINITY, () => reject(new Error('late')))
         return promise
       }
-      return Promise.resolve(answerOf(script, key, args as Buffer[]))
+      return Promise.resolve(answerOf(script, keys, args as Buffer[]))
     },
   }
 
-  function answerOf(script: unknown, key: string, [value, , replaced]: readonly Buffer[]): unknown {
+  function answerOf(script: unknown, [key, ...others]: readonly string[], [value, , replaced]: readonly Buffer[]): unknown {
     const now = held.get(key) ?? null
     switch (script) {
       case ENRICH:
-        return state.view === 'cleared' ? [null, ...NO_HISTORY.slice(1)] : NO_HISTORY
+        return [
+          state.view === 'cleared' ? null : Buffer.from('1'),
+          ...Array.from({ length: others.length / ENTITY_KEYS }, () => NO_HISTORY).flat(),
+        ]
       case READ_ANSWER:
         return now
       case CLAIM_ANSWER:
