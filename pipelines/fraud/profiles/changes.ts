@@ -20,7 +20,7 @@ export interface EntityChanges {
 const MOST_PARTS = 8_000
 
 export function entityChanges(topic: Topic<string, FraudEntityChanges>): EntityChanges {
-  const pending = new Map<string, FraudEntityChanges>()
+  let pending = new Map<string, FraudEntityChanges>()
 
   function changesOf(kind: EntityKind, id: string, ctx: Context): FraudEntityChanges {
     const key = entityKey(kind, id)
@@ -41,8 +41,9 @@ export function entityChanges(topic: Topic<string, FraudEntityChanges>): EntityC
     addRepeat: (kind, id, event, ctx) => void changesOf(kind, id, ctx).repeats.push(event),
     addVerdict: (kind, id, verdict, ctx) => void changesOf(kind, id, ctx).verdicts.push(verdict),
     emitAll(ctx) {
-      for (const [key, changes] of pending) emit(key, changes, ctx)
-      pending.clear()
+      const due = pending
+      pending = new Map()
+      for (const [key, changes] of due) emit(key, changes, ctx)
     },
   }
 }
