@@ -5,11 +5,11 @@ export interface FraudBlocklistCommand {
   action: FraudBlocklistAction
   /** the subject of the caller's token */
   actor: string
-  /** block */
+  /** block, change */
   request: null | FraudBlocklistRequest
 }
 
-export type FraudBlocklistAction = 'block' | 'unblock'
+export type FraudBlocklistAction = 'block' | 'unblock' | 'change'
 
 export interface FraudBlocklistRequest {
   entity_type: FraudBlocklistType

@@ -259,12 +259,17 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
     await page.getByText('It can be promoted from').waitFor()
     expect(await page.getByRole('button', { name: 'Promote the challenger' }).count()).toBe(0)
+    await press('Promote early', 'Let the challenger decide before its trial is over? Only administrators may.')
+    await page.getByText('There is no challenger.').waitFor()
+    await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
     await press('End the trial', 'Really end the trial?')
     await page.getByText('There is no challenger.').waitFor()
     await press('Roll back', 'Restore the champion before this one?')
     await page.getByRole('alert').filter({ hasText: 'There are no earlier models that could be restored.' }).waitFor()
     expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
       ['POST models/promote', {}],
+      ['POST models/challenger', { versions: { payment_fraud: '2026-03' } }],
+      ['POST models/promote', { force: true }],
       ['POST models/challenger', { versions: { payment_fraud: '2026-03' } }],
       ['POST models/challenger', { versions: null }],
       ['POST models/rollback', {}],

@@ -23,6 +23,21 @@ function text(maximum: number) {
 
 const entityType = z.enum(BLOCKLIST_TYPES)
 
+const attributes = {
+  reason: text(MAX_REASON).openapi({ example: 'chargebacks' }),
+  blocked_by: text(MAX_NAME).optional().openapi({ description: "Default: the token's subject." }),
+  ttl_hours: z
+    .int()
+    .min(1)
+    .max(MAX_TTL_HOURS)
+    .nullable()
+    .default(null)
+    .openapi({ description: 'Hours after which the entry expires; null for a permanent one.', example: 24 }),
+}
+
+/** The entity of an entry never changes, so it is no part of it. */
+export const ChangedEntryBody = z.strictObject(attributes).openapi('ChangedBlocklistEntry')
+
 export const NewEntryBody = z
   .strictObject({
     entity_type: entityType.openapi({ example: 'DEVICE' }),
@@ -30,15 +45,7 @@ export const NewEntryBody = z
       description: 'The value as scoring requests have it. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
       example: 'd1',
     }),
-    reason: text(MAX_REASON).openapi({ example: 'chargebacks' }),
-    blocked_by: text(MAX_NAME).optional().openapi({ description: "Default: the token's subject." }),
-    ttl_hours: z
-      .int()
-      .min(1)
-      .max(MAX_TTL_HOURS)
-      .nullable()
-      .default(null)
-      .openapi({ description: 'Hours after which the entry expires; null for a permanent one.', example: 24 }),
+    ...attributes,
   })
   .openapi('NewBlocklistEntry')
 export type NewEntry = z.output<typeof NewEntryBody>

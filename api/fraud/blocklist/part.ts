@@ -19,7 +19,7 @@ import type { FraudPart } from '../part.ts'
 import { type CheckedEntry, checkedEntry } from './checked-entry.ts'
 import type { OpenBlocklist } from './in-force.ts'
 import { entryJson, type NewEntry, NewEntryBody } from './model.ts'
-import { blockAllRoute, blockRoute, listBlocklistRoute, readEntryRoute, unblockRoute } from './routes.ts'
+import { blockAllRoute, blockRoute, changeEntryRoute, listBlocklistRoute, readEntryRoute, unblockRoute } from './routes.ts'
 
 export interface BlocklistDeps extends Pick<ServiceKit, 'views' | 'commands' | 'now' | 'monotonic'> {
   readonly facts: Facts
@@ -89,11 +89,18 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
         return jsonAnswer(200, { entries: entries.filter(isActive).map(entryJson), next: next ?? null }, PRIVATE)
       }),
       bind(readEntryRoute, async ({ params: { entry_id } }) => {
-        if (!isEntryId(entry_id)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
-        const partition = facts.partitionOf(fraudBlocklistDecisions, entry_id)
-        const entry = caughtUp(await readBlocklistEntry(views, partition, entry_id))
-        if (entry === undefined || !isActive(entry)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
-        return jsonAnswer(200, entryJson(entry), PRIVATE)
+        return jsonAnswer(200, entryJson(await activeEntry(entry_id)), PRIVATE)
+      }),
+      bind(changeEntryRoute, async (input) => {
+        const { entry_id } = input.params
+        const { reason, ttl_hours, blocked_by = input.caller!.subject } = input.body
+        const { entity_type, entity_value, masked_value } = await activeEntry(entry_id)
+        const open = await commands.open(input, ['changeBlocklistEntry', entry_id, input.body])
+        const request = { entity_type, entity_value, masked_value, reason, blocked_by, ttl_hours }
+        const command: FraudBlocklistCommand = { action: 'change', actor: input.caller!.subject, request }
+        const answer = await open.run(blocklistFlow, entry_id, command)
+        if (answer.outcome === 'not_found') throw new ApiError(fraudErrors.blocklist_entry_not_found)
+        return jsonAnswer(200, entryJson(answer.entry), PRIVATE)
       }),
       bind(unblockRoute, async (input) => {
         const { entry_id } = input.params
@@ -107,6 +114,14 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
       }),
       bind(blockAllRoute, async (input) => jsonAnswer(200, { results: await blockAll(input, input.body.entries) }, PRIVATE)),
     ],
+  }
+
+  /** @throws ApiError `blocklist_entry_not_found`, `not_ready` */
+  async function activeEntry(entryId: string): Promise<FraudBlocklistEntry> {
+    const partition = isEntryId(entryId) ? facts.partitionOf(fraudBlocklistDecisions, entryId) : undefined
+    const entry = partition === undefined ? undefined : caughtUp(await readBlocklistEntry(views, partition, entryId))
+    if (entry === undefined || !isActive(entry)) throw new ApiError(fraudErrors.blocklist_entry_not_found)
+    return entry
   }
 
   function isActive({ expires_at }: FraudBlocklistEntry): boolean {

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
 import { fraudErrors } from '../errors.ts'
-import { BulkBody, BulkSchema, EntryListSchema, EntrySchema, listQuery, MAX_BULK_ENTRIES, NewEntryBody } from './model.ts'
+import { BulkBody, BulkSchema, ChangedEntryBody, EntryListSchema, EntrySchema, listQuery, MAX_BULK_ENTRIES, NewEntryBody } from './model.ts'
 
 const ANALYST = { kind: 'scope', scope: ['fraud:analyst', 'admin'] } as const
 const params = z.object({ entry_id: z.string().openapi({ example: '3d5f0f1c6b8e4a2f9c7d1e0b5a493827' }) })
@@ -48,6 +48,21 @@ export const readEntryRoute = defineRoute({
   auth: ANALYST,
   params,
   answers: { 200: { description: 'The entry.', schema: EntrySchema } },
+  errors: [fraudErrors.blocklist_entry_not_found, errors.not_ready],
+})
+
+export const changeEntryRoute = defineRoute({
+  method: 'put',
+  path: '/api/v1/blocklist/{entry_id}',
+  operationId: 'changeBlocklistEntry',
+  summary: 'Change an entry of the blocklist',
+  description: 'Replaces reason, analyst and lifetime, which begins anew. The entity stays blocked throughout.',
+  auth: ANALYST,
+  params,
+  idempotent: true,
+  body: ChangedEntryBody,
+  bodyExample: { reason: 'more chargebacks', ttl_hours: 48 },
+  answers: { 200: { description: 'The entry as it is now.', schema: EntrySchema } },
   errors: [fraudErrors.blocklist_entry_not_found, errors.not_ready],
 })
 

@@ -29,7 +29,7 @@ const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of all partitions. Lists of closed cases also have those that were closed long ago, unless
+ * Merges the lists of all partitions. Lists with closed cases also have those that were closed long ago, unless
  * ClickHouse does not respond.
  * Throws ApiError: `invalid_request` beyond the greatest list, `not_ready`.
  */
@@ -40,7 +40,11 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   if (count > MAX_LISTED) throw invalidRequest('query.page', `only the newest ${MAX_LISTED} cases can be listed`)
   const wanted = { statuses: status === undefined ? CASE_STATUSES : [status], assignedTo, count }
 
-  const archive = status !== undefined && isFinal(status) ? fromTable(deps, (tables) => listArchivedCases(tables, wanted)) : NOTHING
+  const archivedStatuses = wanted.statuses.filter(isFinal)
+  const archive =
+    archivedStatuses.length === 0
+      ? NOTHING
+      : fromTable(deps, (tables) => listArchivedCases(tables, { ...wanted, statuses: archivedStatuses }))
   const shown = caughtUp(await listCases(views, facts.partitionsOf(fraudCases), wanted))
   const archived = await archive
 

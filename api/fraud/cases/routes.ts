@@ -25,8 +25,7 @@ export const listCasesRoute = defineRoute({
   path: '/api/v1/cases',
   operationId: 'listCases',
   summary: 'List cases, newest first',
-  description:
-    'Only the newest 10,000 cases of a list can be read. Cases that were closed more than 30 days ago are only in the lists of their status.',
+  description: 'Only the newest 10,000 cases of a list can be read.',
   auth: ANALYST,
   query: z.object({
     status: caseStatus.optional().openapi({ description: 'Only cases with this status.' }),

@@ -17,9 +17,15 @@ export function decideBlocklist(
     case 'block': {
       const request = command.request!
       if (active !== undefined) return { answer: { outcome: isEqual(active, request) ? 'exists' : 'conflict', entry: active } }
-      const expires_at = request.ttl_hours === null ? null : now + request.ttl_hours * HOUR_MS
-      const entry = { entry_id: key, ...request, created_at: now, expires_at }
+      const entry = { entry_id: key, ...request, created_at: now, expires_at: endOf(request, now) }
       return { answer: { outcome: 'created', entry }, state: entry }
+    }
+    case 'change': {
+      if (active === undefined) return { answer: { outcome: 'not_found' } }
+      const request = command.request!
+      const { reason, blocked_by, ttl_hours } = request
+      const entry = { ...active, reason, blocked_by, ttl_hours, expires_at: endOf(request, now) }
+      return { answer: { outcome: 'changed', entry }, state: entry }
     }
     case 'unblock':
       return active === undefined ? { answer: { outcome: 'not_found' } } : { answer: { outcome: 'removed', entry: active }, state: null }
@@ -28,6 +34,10 @@ export function decideBlocklist(
 
 export function hasExpired({ expires_at }: FraudBlocklistEntry, now: number): boolean {
   return expires_at !== null && expires_at <= now
+}
+
+function endOf({ ttl_hours }: FraudBlocklistRequest, now: number): number | null {
+  return ttl_hours === null ? null : now + ttl_hours * HOUR_MS
 }
 
 /** Both are about the same entity, because their keys are equal. */

@@ -7,7 +7,7 @@ import { fraudBlocklistCommands, fraudBlocklistDecisions } from './topics.ts'
  * one. `not_found`: it has none.
  */
 export type BlocklistAnswer =
-  | { readonly outcome: 'created' | 'exists' | 'conflict' | 'removed'; readonly entry: FraudBlocklistEntry }
+  | { readonly outcome: 'created' | 'exists' | 'conflict' | 'changed' | 'removed'; readonly entry: FraudBlocklistEntry }
   | { readonly outcome: 'not_found' }
 
 export const blocklistFlow: CommandFlow<FraudBlocklistCommand, FraudBlocklistEntry, BlocklistAnswer> = {

@@ -66,6 +66,32 @@ test('an equal entry exists, one with another attribute is a conflict, and neith
   expect([published(), audited()]).toEqual([[], []])
 })
 
+test('a change replaces the attributes, begins the lifetime anew, and is audited', () => {
+  const { ask, view, driver, published, audited } = world()
+  const { id, block } = entry('USER', 'u1', { ttl_hours: 2 })
+  const change = (attributes: Attributes): FraudBlocklistCommand => ({
+    ...entry('USER', 'u1', attributes).block,
+    action: 'change',
+    actor: 'bob',
+  })
+  expect(ask(id, change({}))).toEqual({ outcome: 'not_found' })
+  const created = driver.now
+  ask(id, block)
+  published()
+  audited()
+  driver.advanceWallClock(HOUR_MS)
+  const changed = { reason: 'more', blocked_by: 'bob', ttl_hours: 3, created_at: created, expires_at: driver.now + 3 * HOUR_MS }
+  expect(ask(id, change({ reason: 'more', blocked_by: 'bob', ttl_hours: 3 }))).toMatchObject({ outcome: 'changed', entry: changed })
+  expect(view(id)).toMatchObject(changed)
+  expect(published()).toEqual([['USER:u1', changed.expires_at]])
+  expect(audited()).toEqual([[`blocklist:${id}`, 'change', 'bob', driver.now, 'chargebacks', 'more']])
+  driver.advanceWallClock(2 * HOUR_MS)
+  expect(view(id)).toMatchObject(changed)
+  expect(ask(id, change({}))).toMatchObject({ entry: { ttl_hours: null, expires_at: null } })
+  driver.advanceWallClock(2 * HOUR_MS)
+  expect(view(id)).toMatchObject({ expires_at: null })
+})
+
 test('an entry expires to the millisecond, and the timer then removes and audits it', () => {
   const { ask, view, driver, published, audited } = world()
   const { id, block } = entry('IP', '::ffff:192.0.2.1', { ttl_hours: 1 })

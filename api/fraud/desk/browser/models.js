@@ -99,7 +99,10 @@ function trialOf({ since, days }) {
  */
 function trialButtons({ days }, change) {
   const end = askAgain('End the trial', 'Really end the trial?', () => change('challenger', { versions: null }))
-  if (days < TRIAL_DAYS) return [end]
+  if (days < TRIAL_DAYS) {
+    const question = 'Let the challenger decide before its trial is over? Only administrators may.'
+    return [askAgain('Promote early', question, () => change('promote', { force: true })), end]
+  }
   return [askAgain('Promote the challenger', 'Let the challenger decide from now on?', () => change('promote', {})), end]
 }
 

@@ -48,6 +48,22 @@ test('an equal entry is 200, another one for the same entity 409 that names the 
   expect((await send('GET', `/${first.entry_id}`)).body).toEqual(first)
 })
 
+test('PUT changes an entry, which stays in force', async () => {
+  const { send, blocklist, advance } = await blocklistApi()
+  const { body: first } = await send('POST', '', { body: DEVICE })
+  advance(1_000)
+  const changed = { ...first, reason: 'other', blocked_by: 'bob', ttl_hours: null, expires_at: null }
+  const body = { reason: 'other', blocked_by: 'bob', ttl_hours: null }
+  expect(await send('PUT', `/${first.entry_id}`, { body })).toEqual({ status: 200, body: changed })
+  expect((await send('GET', `/${first.entry_id}`)).body).toEqual(changed)
+  expect(await send('PUT', `/${first.entry_id}`, { body: { ...body, entity_value: 'd2' } })).toMatchObject({ status: 400 })
+  for (const id of ['0'.repeat(32), 'no-id']) {
+    expect(await send('PUT', `/${id}`, { body })).toMatchObject({ status: 404, body: { error: 'blocklist_entry_not_found' } })
+  }
+  advance(2 * 3_600_000)
+  expect(blocklist.find(requestOf({ device: 'd1' }))).toBe('DEVICE')
+})
+
 test('each type is found by its canonical value, in the order of the types', async () => {
   const { send, blocklist, hashes } = await blocklistApi()
   const block = async (entity_type: string, entity_value: string) =>
