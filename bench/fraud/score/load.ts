@@ -20,6 +20,8 @@ export interface LoadResult {
   readonly failures: ReadonlyMap<string, number>
   /** Answers that lack something, as a share of all. */
   readonly degraded: number
+  /** Answers that make a case, as a share of all. Each costs the services behind the API much more than the others. */
+  readonly reviewed: number
 }
 
 const MS_PER_SECOND = 1_000
@@ -27,6 +29,7 @@ const MS_PER_SECOND = 1_000
 const LAST_ANSWERS_MS = 5_000
 const POLL_MS = 20
 const WHOLE = '"degraded":[]'
+const REVIEW = '"decision":"REVIEW"'
 const CODE = /"error":"(\w+)"/
 
 /** Sends requests at a fixed rate, however long the answers take. */
@@ -35,6 +38,7 @@ export async function openLoad({ pool, perSecond, seconds, body }: LoadOptions):
   const failures = new Map<string, number>()
   let open = 0
   let degraded = 0
+  let reviewed = 0
   let lastAt = performance.now()
 
   function failed(what: string, count = 1): void {
@@ -49,6 +53,7 @@ export async function openLoad({ pool, perSecond, seconds, body }: LoadOptions):
     else {
       latencies.push(lastAt - plannedAt)
       if (!answer.body.includes(WHOLE)) degraded++
+      if (answer.body.includes(REVIEW)) reviewed++
     }
   }
 
@@ -75,5 +80,6 @@ export async function openLoad({ pool, perSecond, seconds, body }: LoadOptions):
     most: sorted.at(-1) ?? Number.NaN,
     failures,
     degraded: degraded / Math.max(1, sorted.length),
+    reviewed: reviewed / Math.max(1, sorted.length),
   }
 }

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { EntityKind } from '../../../schemas/fraud/entity.ts'
+import { hash32 } from '../../../schemas/fraud/hash.ts'
 import { profileBytes } from '../../../schemas/fraud/profile/bytes.ts'
 import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
 import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
@@ -12,6 +14,9 @@ const CENTS = 100
 const MOST_AMOUNT = 20_000
 const UNITS_PER_CENT = 100
 const USERS_PER_ADDRESS = 3
+
+/** Usual for the models. */
+const SINCE_LOGIN_SECONDS = 1_800
 
 /** Where the payments of a round come from. */
 export type Spread = 'spread' | 'hot IP' | 'hot merchant'
@@ -36,41 +41,54 @@ function benchPayment(user: number, spread: Spread, random: Random): string {
     amount: Math.round(random() * MOST_AMOUNT) / CENTS,
     currency: 'USD',
     transaction_type: 'PURCHASE',
-    payer: { user_id: `u${user}`, email: `u${user}@example.com`, account_age_days: user % 1_000 },
+    payer: { user_id: ownId('user', user), email: `u${user}@example.com`, account_age_days: user % 1_000 },
     payee: {
       merchant_id: spread === 'hot merchant' ? 'm0' : `m${Math.floor(random() * MERCHANTS)}`,
       merchant_category: 'books',
       merchant_country: 'US',
     },
-    payment_instrument: { type: 'CREDIT_CARD', card_hash: `card-${user}`, issuer_bank: 'Bank', bin_country: 'US' },
+    payment_instrument: { type: 'CREDIT_CARD', card_hash: ownId('card', user), issuer_bank: 'Bank', bin_country: 'US' },
     device: {
-      fingerprint_id: `device-${user}`,
+      fingerprint_id: ownId('device', user),
       ip_address: spread === 'hot IP' ? '192.0.2.1' : `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
       user_agent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
       geo_location: { lat: 40.7, lng: -74 },
     },
-    session: { session_id: `s${user}`, login_method: 'password', time_since_login_sec: 90 },
+    session: { session_id: `s${user}`, login_method: 'password', time_since_login_sec: SINCE_LOGIN_SECONDS },
   })
 }
 
-/** Returns the profile of a user with a week of payments, as Redis holds it. */
-export function benchProfile(payments: number, now: number, random: Random): Buffer {
+/** Entities of a user that only this user has. */
+export const OWN_KINDS = ['user', 'device', 'card'] as const satisfies readonly EntityKind[]
+
+/** Returns the id of an entity that only this user has. */
+export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
+  return { user: `u${user}`, device: `device-${user}`, card: `card-${user}` }[kind]
+}
+
+/** The payments of a user's week. Without history, device and card would be new, and most payments would be reviewed. */
+export function benchWeek(user: number, payments: number, now: number, random: Random): FraudEvent[] {
   const hash = () => Math.floor(random() * HASH_SPACE)
-  const device = hash()
-  const events = Array.from(
+  return Array.from(
     { length: payments },
     (): FraudEvent => ({
       id: hash() * 2 ** 16,
       at: Math.floor(now - random() * WEEK_MS),
       units: Math.round(random() * MOST_AMOUNT) * UNITS_PER_CENT,
       place: { lat: 40.7, lng: -74 },
-      user: null,
-      device,
+      user: hash32(ownId('user', user)),
+      device: hash32(ownId('device', user)),
       ip: hash(),
-      card: device,
+      card: hash32(ownId('card', user)),
       merchant: hash(),
       user_id: null,
     }),
   )
-  return profileBytes(foldEvents(NEW_PROFILE, PROFILE_SHAPES.user, events))
+}
+
+/** Returns the profile of an entity with these payments, as Redis holds it. */
+export function benchProfile(kind: EntityKind, events: readonly FraudEvent[]): Buffer {
+  const { seen } = PROFILE_SHAPES[kind]
+  const own = events.map((event) => ({ ...event, [kind]: null, ...(seen.merchant === undefined && { merchant: null }) }))
+  return profileBytes(foldEvents(NEW_PROFILE, PROFILE_SHAPES[kind], own))
 }

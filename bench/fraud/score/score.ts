@@ -73,8 +73,21 @@ async function measureAll({ measure, pid, operations }: System, { perSecond, sec
     for (const spread of SPREADS) found.get(spread)!.push(await measure(spread, perSecond, seconds))
   }
   const after = await readStages(operations)
-  say(row(['payments', 'answers/s', 'P50, ms', 'P99, ms', 'longest, ms', 'degraded', 'failures', 'CPU of the API', 'load before']))
-  say(row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '--:', '--:']))
+  say(
+    row([
+      'payments',
+      'answers/s',
+      'P50, ms',
+      'P99, ms',
+      'longest, ms',
+      'degraded',
+      'reviewed',
+      'failures',
+      'CPU of the API',
+      'load before',
+    ]),
+  )
+  say(row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '--:', '--:', '--:']))
   for (const [spread, results] of found) say(resultRow(`${spread}, ${perSecond}/s`, results))
   for (let rate = perSecond + STEP; ; rate += STEP) {
     const results: Measured[] = []
@@ -111,6 +124,7 @@ function resultRow(what: string, results: readonly Measured[]): string {
     middle(({ p99 }) => p99, 1),
     Math.max(...results.map(({ most }) => most)).toFixed(0),
     `${middle(({ degraded }) => 100 * degraded, 2)} %`,
+    `${middle(({ reviewed }) => 100 * reviewed, 1)} %`,
     failures.join('; ') || 0,
     `${middle(({ cpu }) => 100 * cpu.API, 0)} %`,
     middle(({ load }) => load, 1),

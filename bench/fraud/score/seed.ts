@@ -3,6 +3,7 @@ import { registryClient } from '../../../kafka/registry.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import { blocklistKey, entryIdOf } from '../../../schemas/fraud/blocklist/entity.ts'
 import { fraudBlocklist } from '../../../schemas/fraud/blocklist/topics.ts'
+import { entityKey } from '../../../schemas/fraud/entity.ts'
 import { MAX_ACTIVE_RULES } from '../../../schemas/fraud/rules/rule.ts'
 import { RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
 import { fraudRulesets } from '../../../schemas/fraud/topics.ts'
@@ -10,7 +11,7 @@ import { profileKeys } from '../../../state/views/fraud/profiles.ts'
 import { type Random, seededRandom } from '../../../tools/random/random.ts'
 import { topicProducer } from '../../../tools/topic-producer.ts'
 import { benchRules } from '../rule-load.ts'
-import { benchProfile } from './payments.ts'
+import { benchProfile, benchWeek, OWN_KINDS, ownId } from './payments.ts'
 
 const PAYMENTS_A_WEEK = 35
 const SEEDED_AT_ONCE = 1_000
@@ -43,7 +44,10 @@ export async function seedBlocklist(transport: Transport, registry: string, entr
   await producer.close()
 }
 
-/** Writes the profiles of users with a week of payments, as the sink does. Returns the bytes of a profile. */
+/**
+ * Writes the profiles of users with a week of payments, of their devices and cards, as the sink does. Returns the bytes
+ * of a user's profile.
+ */
 export async function seedProfiles(url: string, users: number): Promise<number> {
   const redis = new Redis(url)
   const random = seededRandom(SEED)
@@ -52,9 +56,12 @@ export async function seedProfiles(url: string, users: number): Promise<number> 
   for (let from = 0; from < users; from += SEEDED_AT_ONCE) {
     const pipeline = redis.pipeline()
     for (let user = from; user < Math.min(users, from + SEEDED_AT_ONCE); user++) {
-      const profile = benchProfile(PAYMENTS_A_WEEK, now, random)
-      bytes += profile.length
-      pipeline.set(profileKeys(PARTITION, `user:u${user}`).profile, profile)
+      const week = benchWeek(user, PAYMENTS_A_WEEK, now, random)
+      for (const kind of OWN_KINDS) {
+        const profile = benchProfile(kind, week)
+        if (kind === 'user') bytes += profile.length
+        pipeline.set(profileKeys(PARTITION, entityKey(kind, ownId(kind, user))).profile, profile)
+      }
     }
     await pipeline.exec()
   }
