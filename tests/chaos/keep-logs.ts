@@ -3,6 +3,9 @@ import { dirname, join } from 'node:path'
 import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
+/** A process that hangs must not keep the others' evidence from being saved. */
+const PAGE_TIMEOUT_MS = 5_000
+
 /**
  * Copies the evidence of a failed run before its folder is deleted: all logs, and each worker's report of its tasks.
  * @returns the target
@@ -35,7 +38,7 @@ export async function keepLines(
   for (const [name, { lines, url, operationsUrl = url }] of Object.entries(processes)) {
     writeFileSync(join(target, `${name}.log`), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     for (const page of ['tasks', 'readyz', 'metrics']) {
-      const asked = fetch(`${operationsUrl}/${page}`).then((answer) => answer.text())
+      const asked = fetch(`${operationsUrl}/${page}`, { signal: AbortSignal.timeout(PAGE_TIMEOUT_MS) }).then((answer) => answer.text())
       writeFileSync(join(target, `${name}-${page}.txt`), await asked.catch(String))
     }
   }

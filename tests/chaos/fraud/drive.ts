@@ -37,7 +37,7 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }
     const begun: Promise<void>[] = []
     for (const { atMs, work } of planned.toSorted((one, other) => one.atMs - other.atMs)) {
       const leftMs = () => startedAt + atMs - Date.now()
-      while (leftMs() > 0 && !isOver()) await delay(Math.min(leftMs(), LOOK_EVERY_MS))
+      for (let left = leftMs(); left > 0 && !isOver(); left = leftMs()) await delay(Math.min(left, LOOK_EVERY_MS))
       if (isOver()) break
       begun.push(work())
     }
