@@ -37,8 +37,6 @@ export const fraudProfilesView: View<string, FraudProfile> = {
   },
 }
 
-export type ProfileKeys = ReturnType<typeof profileKeys>
-
 /** @param entity the key of its profile: `<kind>:<id>` */
 export function profileKeys(partition: number, entity: string) {
   const tag = viewTag(FRAUD_PROFILES_VIEW, partition)
