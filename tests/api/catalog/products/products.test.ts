@@ -231,6 +231,7 @@ test('others cannot change a product, and do not learn of hidden ones', async ()
     (await send('GET', `products/${product_id}`, { as: OTHER })).status,
   ]
   expect(await attempts()).toEqual([403, 403, 403, 403, 403])
+  expect((await send('GET', `products/${product_id}`, { as: OTHER })).body.error).toBe('forbidden')
   await send('PATCH', `products/${product_id}/status`, { body: { status: 'INACTIVE' }, as: ADMIN })
   expect(await attempts()).toEqual([404, 404, 404, 404, 404])
 })
