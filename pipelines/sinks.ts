@@ -54,7 +54,7 @@ export interface SinkDeclaration<Resources = unknown> {
   /** Topics of the sink itself, which nobody else reads or writes. */
   readonly ownTopics?: readonly AnyTopic[]
   /** Sinks of one store share a group member, so that a store that hangs delays only its own partitions. */
-  readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http'
+  readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http' | 'blobs'
   open(context: OwnSinkContext<Resources>, seat: SinkSeat): Runner
 }
 

@@ -20,6 +20,7 @@ import { catalogSkusView } from '../../state/views/catalog/skus.ts'
 import { stockView } from '../../state/views/catalog/stock.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { indexKeeper, indexSink, type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
+import { smallerImages } from './images/smaller.ts'
 import { productsRebuilds } from './rebuilds.ts'
 
 /** Sinks with the results of commands about products and skus, and with sellers' lists, for the API. */
@@ -47,6 +48,7 @@ export const catalogSinks: readonly SinkDeclaration[] = [
   tableSink('price-history-table', priceHistoryTable, priceChanged),
   tableSink('stock-movements-table', stockMovementsTable, inventoryChanged),
   viewSink('catalog-images-view', catalogImagesView, [catalogImages]),
+  smallerImages,
   tableSink('product-searches-table', productSearchesTable, productSearches),
   viewSink('catalog-details-view', catalogDetailsView, [catalogDocuments]),
   viewSink('category-leaders-view', categoryLeadersView, [categoryLeaders]),

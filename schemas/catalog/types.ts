@@ -169,11 +169,11 @@ export interface CatalogProductCommand {
   status: null | CatalogProductStatus
   /** create, replace */
   content: null | CatalogProductContent
-  /** set_price */
+  /** set_price; cancel_period: the period of this variant that begins at starts_at */
   price: null | CatalogPriceRequest
 }
 
-export type CatalogProductAction = 'create' | 'replace' | 'set_status' | 'set_price'
+export type CatalogProductAction = 'create' | 'replace' | 'set_status' | 'set_price' | 'cancel_period'
 
 /** What sellers say about a product. */
 export interface CatalogProductContent {

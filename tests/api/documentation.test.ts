@@ -26,7 +26,13 @@ async function documented() {
 
 /** Formats the error catalogue as a Markdown table, aligned as the formatter aligns it. */
 function errorTable(definitions: readonly ErrorDefinition[]): string {
-  const rows = definitions.map(({ code, status, retryable, when }) => [`\`${code}\``, String(status), retryable ? 'yes' : 'no', when])
+  // Services may share a code. It has one row, with what each of them means by it.
+  const byCode = Map.groupBy(definitions, ({ code }) => code)
+  const rows = [...byCode].map(([code, [{ status, retryable }, ...others]]) => {
+    for (const other of others) expect(other, `${code} means the same status everywhere`).toMatchObject({ status, retryable })
+    const meanings = new Set(byCode.get(code)!.map(({ when }) => when))
+    return [`\`${code}\``, String(status), retryable ? 'yes' : 'no', [...meanings].join(', or: ')]
+  })
   rows.sort(([one], [other]) => (one < other ? -1 : 1))
   const header = ['error', 'status', 'retry', 'when']
   const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column].length)))

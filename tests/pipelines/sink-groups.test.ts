@@ -45,8 +45,15 @@ test('a topic that two services copy into the same store is read in a separate g
   })
 })
 
-test('the existing services need five groups', () => {
+test('the existing services need six groups', () => {
   expect(new Set(sinkGroupIds(pipelineServices).values())).toEqual(
-    new Set(['sinks-bulk-redis', 'sinks-bulk-clickhouse', 'sinks-bulk-opensearch', 'sinks-deciding-redis', 'sinks-deciding-http']),
+    new Set([
+      'sinks-bulk-blobs',
+      'sinks-bulk-redis',
+      'sinks-bulk-clickhouse',
+      'sinks-bulk-opensearch',
+      'sinks-deciding-redis',
+      'sinks-deciding-http',
+    ]),
   )
 })

@@ -1,4 +1,5 @@
-import sharp, { type Sharp } from 'sharp'
+import type { Sharp } from 'sharp'
+import { sharp } from '../../../state/blobs/sharp.ts'
 import { ApiError } from '../../kit/errors.ts'
 import { catalogErrors } from '../errors.ts'
 
@@ -21,13 +22,6 @@ const QUALITY = 92
 const AVIF_EFFORT = 2
 
 type Format = 'jpeg' | 'png' | 'webp' | 'avif'
-
-/** Loaders of other formats, some of which have a history of faults, never see the bytes of strangers. */
-sharp.block({ operation: ['VipsForeignLoad'] })
-sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsForeignLoadWebp', 'VipsForeignLoadHeif'] })
-// The gate of images lets few of them run at once, each on one thread, so that requests keep a core.
-sharp.concurrency(1)
-sharp.cache(false)
 
 /**
  * Checks an image by decoding all of it, turns it upright and removes its metadata, which may say where and by whom a

@@ -2,10 +2,10 @@ import { type ImageWidth, imageForm } from '../../../schemas/catalog/products/im
 import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
 import type { ImageStore } from '../../../state/blobs/images.ts'
 import { BlobCorruptError } from '../../../state/blobs/read.ts'
+import { makeSmaller } from '../../../state/blobs/resize.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { checkImage } from './check.ts'
 import { gate } from './gate.ts'
-import { resized } from './resize.ts'
 
 /** An image that is stored. */
 export interface StoredImage {
@@ -22,7 +22,7 @@ export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>
   /**
-   * Returns a WebP file of an image, which is made if it is the first to be asked for.
+   * Returns a WebP file of an image, which is made now if no worker has made it yet.
    * @returns undefined if there is no such image. Throws ApiError `unavailable`.
    */
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>
@@ -31,7 +31,8 @@ export interface Images {
 /** Images that are worked on at once. Each takes a core, and up to 200 MB. */
 const AT_ONCE = 2
 
-export function images({ originals, smaller }: ImageStore): Images {
+export function images(store: ImageStore): Images {
+  const { originals, smaller } = store
   const working = gate(AT_ONCE)
 
   async function keep(bytes: Buffer): Promise<StoredImage> {
@@ -46,21 +47,12 @@ export function images({ originals, smaller }: ImageStore): Images {
     }
   }
 
-  async function make(hash: string, width: ImageWidth): Promise<Buffer | undefined> {
-    const blob = await originals.open(hash)
-    if (blob === undefined) return undefined
-    const pieces: Buffer[] = []
-    for await (const piece of blob.content()) pieces.push(piece)
-    const made = await resized(Buffer.concat(pieces), width)
-    await smaller.put(hash, imageForm(width), made)
-    return made
-  }
-
   return {
     keep: (bytes) => answering(() => keep(bytes)),
     smaller: (hash, width) =>
       answering(
-        async () => (await smaller.get(hash, imageForm(width))) ?? (await working.run(`${hash} ${width}`, () => make(hash, width))),
+        async () =>
+          (await smaller.get(hash, imageForm(width))) ?? (await working.run(`${hash} ${width}`, () => makeSmaller(store, hash, width))),
       ),
   }
 }

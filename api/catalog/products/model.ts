@@ -144,6 +144,9 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
+/** The begin of a period, as answers show it. */
+export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
+
 export const PriceBody = z
   .strictObject({
     price_cents: cents,

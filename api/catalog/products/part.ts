@@ -28,6 +28,7 @@ import { listedJson, productJson } from './product-json.ts'
 import { decided } from './refusals.ts'
 import {
   bulkProductsRoute,
+  cancelPeriodRoute,
   createProductRoute,
   deleteProductRoute,
   listProductsRoute,
@@ -51,6 +52,9 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'facts' | 'comm
 
 /** What a new product has before its creation. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
+
+/** The fields of a price that its cancellation does not use. */
+const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
 /** A request of a seller, with what its handler needs of it. */
 interface Asked extends CommandRequest {
@@ -182,13 +186,16 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
       }),
       bind(setPriceRoute, async (input) => {
         const { price_cents, compare_price_cents, starts_at = null, ends_at = null, force } = input.body
-        const variant_id = parseVariantId(input.params.variant_id)
-        const place = variant_id === undefined ? undefined : placeOfVariant(variant_id)
-        if (variant_id === undefined || place === undefined) throw new ApiError(catalogErrors.variant_not_found)
+        const { variant_id, productId } = variantOf(input.params.variant_id)
         const may_force = mayForce(whoIs(input.caller!), force)
         const compare = { sets_compare_price: compare_price_cents !== undefined, compare_price: compare_price_cents ?? null }
         const price = { variant_id, price_cents, ...compare, starts_at, ends_at }
-        return await shown(200, await change(input, 'setPrice', place.productId, { action: 'set_price', may_force, price }))
+        return await shown(200, await change(input, 'setPrice', productId, { action: 'set_price', may_force, price }))
+      }),
+      bind(cancelPeriodRoute, async (input) => {
+        const { variant_id, productId } = variantOf(input.params.variant_id)
+        const price = { ...NO_PRICE, variant_id, starts_at: input.params.starts_at }
+        return await shown(200, await change(input, 'cancelPricePeriod', productId, { action: 'cancel_period', price }))
       }),
     ],
   }
@@ -213,6 +220,14 @@ function productOf(text: string): number {
   const id = parseProductId(text)
   if (id === undefined) throw new ApiError(catalogErrors.product_not_found)
   return id
+}
+
+/** Returns the variant with its product. Throws ApiError `variant_not_found` for an id that no variant can have. */
+function variantOf(text: string): { readonly variant_id: number; readonly productId: number } {
+  const variant_id = parseVariantId(text)
+  const place = variant_id === undefined ? undefined : placeOfVariant(variant_id)
+  if (variant_id === undefined || place === undefined) throw new ApiError(catalogErrors.variant_not_found)
+  return { variant_id, productId: place.productId }
 }
 
 function failed(reason: unknown, requestId: string) {

@@ -13,6 +13,7 @@ import {
   NewProductBody,
   PriceBody,
   ProductSchema,
+  periodParameter,
   ReplacementBody,
   StatusBody,
   sellerParameter,
@@ -160,4 +161,17 @@ export const setPriceRoute = defineRoute({
   bodyExample: { price_cents: 4_990, starts_at: '2026-11-27T00:00:00Z', ends_at: '2026-11-30T00:00:00Z' },
   answers: { 200: product },
   errors: [product_not_found, catalogErrors.variant_not_found, catalogErrors.price_period_overlaps, price_out_of_range],
+})
+
+export const cancelPeriodRoute = defineRoute({
+  method: 'delete',
+  path: '/api/v1/seller/variants/{variant_id}/price-periods/{starts_at}',
+  operationId: 'cancelPricePeriod',
+  summary: 'Cancel a price for a period',
+  description: 'Takes a period out of the plan. If it has begun, the regular price returns at once.',
+  auth: SELLER,
+  idempotent: true,
+  params: z.object({ variant_id: idParameter, starts_at: periodParameter }),
+  answers: { 200: product },
+  errors: [errors.not_found, product_not_found, catalogErrors.variant_not_found],
 })

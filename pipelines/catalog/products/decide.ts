@@ -2,7 +2,7 @@ import { CLAIM_USABLE_MS } from '../../../schemas/catalog/products/limits.ts'
 import type { CatalogProductCommand, CatalogProductState } from '../../../schemas/catalog/types.ts'
 import { applyContent, isApplied } from './content.ts'
 import { done, type ProductDecision, type ProductFacts, revised, whenAllowed } from './decision.ts'
-import { setPrice } from './set-price.ts'
+import { cancelPeriod, setPrice } from './set-price.ts'
 import { mayFollow, setStatus } from './status.ts'
 
 /** Decides every command about one product. */
@@ -20,6 +20,8 @@ export function decideProduct(
       return whenAllowed(state, command, (found) => setStatus(found, command, facts))
     case 'set_price':
       return whenAllowed(state, command, (found) => setPrice(found, command, facts))
+    case 'cancel_period':
+      return whenAllowed(state, command, (found) => cancelPeriod(found, command, facts))
   }
 }
 

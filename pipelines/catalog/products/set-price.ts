@@ -54,6 +54,21 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   return done(state, begun.state, begun.causes.length > 0 ? { ...cause, reason: 'PERIOD_BEGAN' } : cause)
 }
 
+/** Takes a period out of the plan. If it runs, the regular price returns at once. */
+export function cancelPeriod(state: CatalogProductState, command: CatalogProductCommand, { now }: ProductFacts): ProductDecision {
+  const { variant_id, starts_at } = command.price!
+  const index = indexOf(state, variant_id)
+  if (index === undefined) return { answer: { outcome: 'variant_not_found' } }
+  const { regular, periods } = state.pricing[index]
+  const place = periods.findIndex((period) => period.starts_at === starts_at)
+  if (place < 0) return { answer: { outcome: 'no_such_period' } }
+  const isRunning = place === 0 && regular !== null
+  const variant = isRunning ? { ...state.product.variants[index], ...regular } : state.product.variants[index]
+  const pricing = { ...state.pricing[index], regular: isRunning ? null : regular, periods: periods.toSpliced(place, 1) }
+  const cause = { actor: command.actor, at: now, isForced: false, reason: isRunning ? 'PERIOD_ENDED' : 'CHANGED' } as const
+  return done(state, replacing(revised(state, now, {}), index, { variant, pricing }), cause)
+}
+
 /** The new price of a variant, which ends a period that runs. */
 export function atOnce({ variant, pricing }: Priced, price_cents: number, compare_price: number | null): Priced {
   const periods = pricing.regular === null ? pricing.periods : pricing.periods.slice(1)

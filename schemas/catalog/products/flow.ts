@@ -20,6 +20,8 @@ export type ProductAnswer =
   | PriceOutOfRange
   /** Epoch ms of the other period. */
   | { readonly outcome: 'period_overlaps'; readonly starts_at: number; readonly ends_at: number }
+  /** The variant has no period that begins then. */
+  | { readonly outcome: 'no_such_period' }
   /** The product has too many periods. */
   | { readonly outcome: 'too_many_periods' }
   /** The period has ended, or it ends before it begins. */

@@ -87,6 +87,17 @@ test('what is not for sale cannot be reserved, but its stock goes on', async () 
   expect((await change('DEDUCT', 1, { reservation_id })).status).toBe(200)
 })
 
+// The view of products has nothing about a deleted one, so its variants are UNKNOWN.
+test.each(['DEDUCT', 'RELEASE'] as const)('%s ends a reservation whose product was deleted', async (operation) => {
+  const { change, send, offers } = await stockApi()
+  await change('RECEIVE', 3)
+  const { reservation_id } = (await change('RESERVE', 2)).body
+  offers.set(VARIANT, 'UNKNOWN')
+  const available = operation === 'RELEASE' ? 3 : 1
+  expect(await change(operation, 2, { reservation_id })).toMatchObject({ status: 200, body: { available, reserved: 0 } })
+  expect((await send('GET', `inventory/${VARIANT}`)).body.warehouses).toMatchObject([{ available, reserved: 0 }])
+})
+
 test('a variant that does not exist has no stock', async () => {
   const { change, send } = await stockApi()
   const unknown = 99 * 256 + 1

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { FUZZ_TIMEOUT_MS, fuzz } from '../../../stack/fuzzer.ts'
 import { type Asked, type CatalogStack, catalogStack, SOON } from '../stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
 const CATEGORY = 12
+const FUZZ_EXAMPLES = 15
 
 let stack: CatalogStack
 let seller: Record<string, string>
@@ -111,3 +113,13 @@ test('a seller creates at most 100 products per minute, however they are sent', 
   expect(await bulk(100, 60)).toMatchObject({ status: 429, body: { error: 'rate_limit_exceeded' } })
   expect((await stack.send('GET', 'seller/products', { headers: many })).body.total).toBe(60)
 })
+
+test(
+  'every route of sellers answers any request as documented',
+  async () => {
+    const { authorization } = await stack.bearer('9', 'seller admin')
+    const routes = ['--include-path-regex', '^/api/v1/seller/']
+    await fuzz({ url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, routes, folder: stack.folder.path })
+  },
+  FUZZ_TIMEOUT_MS,
+)

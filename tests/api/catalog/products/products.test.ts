@@ -193,6 +193,33 @@ test('a price for a period returns to the regular one', async () => {
   expect(await priceNow()).toBe(10)
 })
 
+test('a period is cancelled before it begins, or ended while it runs', async () => {
+  const { create, send, advance } = await productsApi()
+  const { product_id, variants, created_at } = (await create()).body
+  const path = `variants/${variants[0].variant_id}`
+  const at = (minutes: number) => new Date(Date.parse(created_at) + minutes * MINUTE_MS).toISOString()
+  const plan = (from: number, price_cents: number) =>
+    send('PATCH', `${path}/price`, { body: { price_cents, starts_at: at(from), ends_at: at(from + 10) } })
+  const cancel = (from: string, options = {}) => send('DELETE', `${path}/price-periods/${from}`, options)
+  for (const [from, price] of [
+    [10, 800],
+    [20, 700],
+  ])
+    expect((await plan(from, price)).status).toBe(200)
+  expect(await cancel(at(15))).toMatchObject({ status: 404, body: { error: 'not_found' } })
+  expect((await cancel('tomorrow')).status).toBe(400)
+  expect((await cancel(at(10), { as: OTHER })).status).toBe(403)
+  expect((await send('DELETE', `variants/1/price-periods/${at(10)}`)).body.error).toBe('variant_not_found')
+  expect((await cancel(at(10))).body.variants[0]).toMatchObject({ price: 10, periods: [{ starts_at: at(20) }] })
+  const priceNow = async () => (await send('GET', `products/${product_id}`)).body.variants[0].price
+  advance(10 * MINUTE_MS + 1_000)
+  expect(await priceNow()).toBe(10)
+  advance(10 * MINUTE_MS)
+  expect(await priceNow()).toBe(7)
+  expect((await cancel(at(20))).body.variants[0]).toMatchObject({ price: 10, periods: [] })
+  expect(await priceNow()).toBe(10)
+})
+
 test('others cannot change a product, and do not learn of hidden ones', async () => {
   const { create, replace, send } = await productsApi()
   const { product_id, variants } = (await create()).body
@@ -204,6 +231,7 @@ test('others cannot change a product, and do not learn of hidden ones', async ()
     (await send('GET', `products/${product_id}`, { as: OTHER })).status,
   ]
   expect(await attempts()).toEqual([403, 403, 403, 403, 403])
+  expect((await send('GET', `products/${product_id}`, { as: OTHER })).body.error).toBe('forbidden')
   await send('PATCH', `products/${product_id}/status`, { body: { status: 'INACTIVE' }, as: ADMIN })
   expect(await attempts()).toEqual([404, 404, 404, 404, 404])
 })

@@ -1,0 +1,73 @@
+import { catalogImages } from '../../../schemas/catalog/documents/topics.ts'
+import { IMAGE_WIDTHS, imageForm } from '../../../schemas/catalog/products/image-forms.ts'
+import type { ImageReferences } from '../../../schemas/catalog/types.ts'
+import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
+import { connectImages, type ImageStore } from '../../../state/blobs/images.ts'
+import { createSink, type Runtime, type SinkTarget, sinkRunner, TargetUnavailableError } from '../../engine/index.ts'
+import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
+
+const NAME = 'catalog-images-smaller'
+/**
+ * Images between two commits of the position. After a restart, those that are done already cost a look into the store
+ * each.
+ */
+const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
+/** Nobody waits for these files: the API makes one that is asked for earlier. */
+const COLLECT_MS = 500
+
+/**
+ * Makes the WebP files of every image that a product gains, one after the other, so that the first reader need not wait
+ * for them. The position is that of the group: repeating an image finds its files in the store.
+ */
+export const smallerImages: SinkDeclaration = {
+  name: NAME,
+  topics: [catalogImages],
+  store: 'blobs',
+  open({ config, transport, registry, runtime }: SinkContext, seat) {
+    async function create() {
+      const target = smallerImagesTarget(await connectImages(config.images), runtime)
+      return createSink({ name: NAME, topics: [catalogImages] }, { transport, registry, target, seat, runtime })
+    }
+    return sinkRunner({ name: NAME, create, close: async () => undefined }, runtime)
+  },
+}
+
+export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'log'>): SinkTarget {
+  async function makeMissing(hash: string): Promise<void> {
+    for (const width of IMAGE_WIDTHS) {
+      if ((await store.smaller.get(hash, imageForm(width))) !== undefined) continue
+      // The library takes 20 MB, which workers without new images do not need.
+      const { makeSmaller } = await import('../../../state/blobs/resize.ts')
+      // The original may be gone: it is removed days after the last product has dropped it.
+      if ((await makeSmaller(store, hash, width)) === undefined) return
+    }
+  }
+
+  async function make(hash: string): Promise<void> {
+    try {
+      await makeMissing(hash)
+    } catch (error) {
+      if (error instanceof BlobsUnavailableError) throw new TargetUnavailableError(error.message, { cause: error })
+      // A damaged file must not keep the others waiting. A request for it reports the same.
+      log.warn({ sink: NAME, content_hash: hash, reason: (error as Error).message }, 'image_not_resized')
+    }
+  }
+
+  return {
+    name: 'smaller images',
+    limits: LIMITS,
+    collectMs: COLLECT_MS,
+    // A topic that was created anew ends before the position in its predecessor.
+    open: async (_partition, { committed, end }) => (committed !== undefined && committed.offset <= end ? committed.offset : undefined),
+    prepare({ records }) {
+      const hashes = (records as readonly { readonly key: unknown; readonly value: unknown }[]).flatMap(({ key, value }) =>
+        (value as ImageReferences | null) === null ? [] : [key as string],
+      )
+      let done = 0
+      return async function makeAll() {
+        for (; done < hashes.length; done++) await make(hashes[done])
+        return { outcome: 'applied' }
+      }
+    },
+  }
+}

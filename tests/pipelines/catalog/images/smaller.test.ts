@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import sharp from 'sharp'
+import { expect, onTestFinished, test } from 'vitest'
+import { smallerImagesTarget } from '../../../../pipelines/catalog/images/smaller.ts'
+import { TargetUnavailableError } from '../../../../pipelines/engine/index.ts'
+import { IMAGE_FORMS, IMAGE_WIDTHS, imageForm } from '../../../../schemas/catalog/products/image-forms.ts'
+import { BlobsUnavailableError } from '../../../../state/blobs/blob-store.ts'
+import { connectImages, type ImageStore } from '../../../../state/blobs/images.ts'
+import { picture } from '../../../api/catalog/images/pictures.ts'
+
+const PLACE = { topic: 'catalog-images', partition: 0 }
+const FACTS = { start: 0, end: 9, topicId: 'a', committed: undefined }
+
+async function opened() {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-smaller-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const store = await connectImages({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
+  const warnings: string[] = []
+  const log = { warn: (_fields: unknown, event: string) => warnings.push(event) }
+
+  async function keep(bytes: Buffer): Promise<string> {
+    const draft = store.originals.draft()
+    await draft.write(bytes)
+    return (await store.originals.keep(draft)).hash
+  }
+
+  /** Applies records, of which a key without a value stands for an image that no product has any more. */
+  function applying(records: readonly (readonly [string, { products: number } | null])[], images: ImageStore = store) {
+    const target = smallerImagesTarget(images, { log } as unknown as Parameters<typeof smallerImagesTarget>[1])
+    const batch = records.map(([key, value], offset) => ({ offset, timestamp: 0, key, value }))
+    return target.prepare({ partition: PLACE, records: batch, expected: 0, next: records.length, caughtUp: false })
+  }
+
+  async function widths(hash: string): Promise<(number | undefined)[]> {
+    const files = await Promise.all(IMAGE_FORMS.map((form) => store.smaller.get(hash, form)))
+    return await Promise.all(files.map(async (file) => (file === undefined ? undefined : (await sharp(file).metadata()).width)))
+  }
+
+  return { store, keep, applying, widths, warnings }
+}
+
+test('every image of a product gets its four files before anybody asks for one, and none is enlarged', async () => {
+  const { keep, applying, widths } = await opened()
+  const [large, small, dropped] = await Promise.all(
+    [1_500, 400, 900].map(async (width) => await keep(await picture({ width, height: 300 }))),
+  )
+  const apply = applying([
+    [large, { products: 1 }],
+    [dropped, null],
+    [small, { products: 2 }],
+  ])
+  expect(await apply()).toEqual({ outcome: 'applied' })
+  expect(await widths(large)).toEqual([...IMAGE_WIDTHS])
+  expect(await widths(small)).toEqual([150, 300, 400, 400])
+  expect(await widths(dropped)).toEqual([undefined, undefined, undefined, undefined])
+})
+
+test('a repetition makes only what is missing', async () => {
+  const { store, keep, applying, widths } = await opened()
+  const hash = await keep(await picture({ width: 1_300, height: 200 }))
+  for (const width of [150, 600] as const) await store.smaller.put(hash, imageForm(width), await picture({ width: 10, height: 10 }))
+  await applying([[hash, { products: 1 }]])()
+  expect(await widths(hash)).toEqual([10, 300, 10, 1200])
+})
+
+test('a damaged image and one that is gone do not keep the others waiting', async () => {
+  const { keep, applying, widths, warnings } = await opened()
+  const damaged = await keep(Buffer.from('not an image'))
+  const good = await keep(await picture({ width: 200, height: 100 }))
+  await applying([
+    [damaged, { products: 1 }],
+    ['0'.repeat(64), { products: 1 }],
+    [good, { products: 1 }],
+  ])()
+  expect(warnings).toEqual(['image_not_resized'])
+  expect(await widths(good)).toEqual([150, 200, 200, 200])
+})
+
+test('while the store of images is away the same image is tried again, and those before it are not', async () => {
+  const { store, keep, applying, widths } = await opened()
+  const hashes = await Promise.all([200, 210].map(async (width) => await keep(await picture({ width, height: 100 }))))
+  const asked: string[] = []
+  let isAway = true
+  const smaller: ImageStore['smaller'] = {
+    ...store.smaller,
+    async get(hash, form) {
+      asked.push(hash)
+      if (hash === hashes[1] && isAway) throw new BlobsUnavailableError('away')
+      return await store.smaller.get(hash, form)
+    },
+  }
+  const apply = applying(
+    hashes.map((hash) => [hash, { products: 1 }] as const),
+    { ...store, smaller },
+  )
+  await expect(apply()).rejects.toThrow(TargetUnavailableError)
+  isAway = false
+  asked.length = 0
+  expect(await apply()).toEqual({ outcome: 'applied' })
+  expect(new Set(asked)).toEqual(new Set([hashes[1]]))
+  expect(await widths(hashes[1])).toEqual([150, 210, 210, 210])
+})
+
+test('reading goes on at the position of the group, unless the topic was created anew', async () => {
+  const { store } = await opened()
+  const target = smallerImagesTarget(store, { log: {} } as unknown as Parameters<typeof smallerImagesTarget>[1])
+  const committed = (offset: number) => ({ ...FACTS, committed: { offset, metadata: '' } })
+  expect(await target.open(PLACE, FACTS)).toBeUndefined()
+  expect(await target.open(PLACE, committed(7))).toBe(7)
+  expect(await target.open(PLACE, committed(10))).toBeUndefined()
+})
