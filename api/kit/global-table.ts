@@ -49,7 +49,7 @@ export interface GlobalTableOptions<K, V> {
 /** Initial buffer size for one key. Longer keys grow the buffer. */
 const KEY_BYTES = 64
 /** The longest wait for records. Arriving records end it. */
-const POLL_MS = 5_000
+const POLL_MS = 15_000
 /** A table whose reading fails for longer is not ready, so that other processes serve the callers. */
 const STALE_AFTER_MS = 60_000
 /** Time limit of the check whether Kafka answers. Shorter than the time limit of probes. */

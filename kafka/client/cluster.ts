@@ -18,6 +18,12 @@ interface KnownTopic {
   readonly leaders: readonly (Leader | undefined)[]
 }
 
+/** A request for metadata, and the topics that it names. */
+interface Refresh {
+  readonly done: Promise<void>
+  readonly covers: Set<string>
+}
+
 export type CoordinatorKind = 'group' | 'transaction'
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
@@ -28,7 +34,8 @@ const METADATA_MAX_AGE_MS = 300_000
 
 /**
  * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and refreshes
- * them together.
+ * all of them every five minutes, but otherwise only those that a caller names: a look at one topic must not make the
+ * broker describe hundreds.
  */
 export interface Cluster {
   connect(): Promise<void>
@@ -43,8 +50,8 @@ export interface Cluster {
   topicName(id: string): string | undefined
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
-  /** Refreshes the known topics and `topics`; concurrent calls share one request. */
-  refresh(topics?: readonly string[]): Promise<void>
+  /** Refreshes these topics. Calls that wait for another request share the next one. */
+  refresh(topics: readonly string[]): Promise<void>
   /** Waits while a coordinator is being elected. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
   close(): Promise<void>
@@ -59,7 +66,9 @@ export function openCluster(context: Context): Cluster {
   const topics = new Map<string, KnownTopic>()
   const namesById = new Map<string, string>()
   let brokers: readonly Broker[] = []
-  let refreshing: { readonly done: Promise<void>; readonly covers: ReadonlySet<string> } | undefined
+  let refreshing: Refresh | undefined
+  /** The next request, which collects topics while another one is in flight. */
+  let waiting: Refresh | undefined
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY
 
@@ -79,7 +88,7 @@ export function openCluster(context: Context): Cluster {
   async function connect(): Promise<void> {
     try {
       await checkBrokerVersion(await anyBroker())
-      await load()
+      await load([])
     } catch (error) {
       if (error instanceof Disconnected) {
         throw new TransportError('BROKERS_UNREACHABLE', `${error.message}; is Kafka running, and are the addresses right?`, {
@@ -91,8 +100,8 @@ export function openCluster(context: Context): Cluster {
     }
   }
 
-  async function load(): Promise<void> {
-    const wanted = [...known]
+  async function load(wanted: string[]): Promise<void> {
+    const isWhole = wanted.length === known.size
     const connection = await anyBroker()
     const answer = await ask(connection, metadataV12.api, wanted, false, false)
     const byNode = new Map<number, Broker>()
@@ -114,27 +123,34 @@ export function openCluster(context: Context): Cluster {
       topics.set(name, { id: topic.topicId, leaders })
       namesById.set(topic.topicId, name)
     }
-    refreshedAt = runtime.monotonic()
+    if (isWhole) refreshedAt = runtime.monotonic()
   }
 
-  async function refresh(wanted: readonly string[] = []): Promise<void> {
+  async function refresh(wanted: readonly string[]): Promise<void> {
     for (const topic of wanted) known.add(topic)
-    // A running refresh covers only the topics that were known when it was sent.
-    while (refreshing !== undefined) {
-      const { done, covers } = refreshing
-      if (wanted.every((topic) => covers.has(topic))) return done
-      await done.catch(() => {})
+    // A running request covers only the topics that it names.
+    if (refreshing !== undefined && wanted.every((topic) => refreshing?.covers.has(topic))) return refreshing.done
+    if (waiting === undefined) {
+      const begun = (refreshing?.done ?? Promise.resolve()).catch(() => {}).then(refreshWaiting)
+      waiting = { done: begun, covers: new Set() }
     }
-    const done = loadGently().finally(() => {
+    for (const topic of wanted) waiting.covers.add(topic)
+    return waiting.done
+  }
+
+  function refreshWaiting(): Promise<void> {
+    const { covers } = waiting as Refresh
+    waiting = undefined
+    const done = loadGently([...covers]).finally(() => {
       refreshing = undefined
     })
-    refreshing = { done, covers: new Set(known) }
+    refreshing = { done, covers }
     return done
   }
 
-  async function loadGently(): Promise<void> {
+  async function loadGently(wanted: string[]): Promise<void> {
     try {
-      await load()
+      await load(wanted)
     } catch (error) {
       if (runtime.monotonic() - refreshFailedAt > METADATA_MAX_AGE_MS / 10) log.warn({ err: error }, 'kafka_metadata_failed')
       refreshFailedAt = runtime.monotonic()
@@ -158,7 +174,8 @@ export function openCluster(context: Context): Cluster {
   }
 
   function leader(topic: string, partition: number): Leader | undefined {
-    if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined) refresh().catch(() => {})
+    if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined && waiting === undefined)
+      refresh([...known]).catch(() => {})
     return topics.get(topic)?.leaders[partition]
   }
 

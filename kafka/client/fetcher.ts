@@ -31,21 +31,29 @@ const DEFAULTS = {
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
 /**
- * How long the broker may hold a fetch of idle partitions. New data ends the wait at once. A short wait would be most
- * of the work of an idle process.
+ * How long the broker may hold a fetch of idle partitions, unless the reader says otherwise. New data ends the wait at
+ * once. A short wait would be most of the work of an idle process.
  */
 const IDLE_WAIT_MS = 5_000
+/** The longest wait that a reader may ask for. A request that waits longer would look lost to many proxies. */
+const LONGEST_IDLE_WAIT_MS = 15_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */
 export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
   const { idleWaitMs = () => given.maxWaitMs ?? IDLE_WAIT_MS } = given
   // A request that waits longer than the request timeout would be treated as lost.
-  const longestWaitMs = Math.min(IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
+  const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
+  const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
    * Aligns the answers of all fetchers in a process, so that the process and the broker wake up once for all of them.
    */
-  const untilTogether = () => Math.ceil(longestWaitMs - (context.runtime.monotonic() % longestWaitMs))
-  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: () => Math.min(untilTogether(), idleWaitMs()) }
+  function alignedWaitMs(): number {
+    const wantedMs = Math.min(longestWaitMs, idleWaitMs())
+    const now = context.runtime.monotonic()
+    const untilTogether = Math.floor((now + Math.max(periodMs, wantedMs)) / periodMs) * periodMs - now
+    return wantedMs < periodMs ? Math.min(Math.ceil(untilTogether), wantedMs) : Math.ceil(untilTogether)
+  }
+  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: alignedWaitMs }
   const positions = new Map<string, FetchPosition>()
   const failures: Error[] = []
   let wakeUp: (() => void) | undefined

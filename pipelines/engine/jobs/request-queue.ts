@@ -30,6 +30,8 @@ export interface RequestQueueDeps<K, V> {
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }
 
+/** How long the broker may hold a fetch without data. Requests are rare. */
+const IDLE_WAIT_MS = 15_000
 const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }
 
 /** Reads the requests of a job. */
@@ -37,7 +39,7 @@ export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K
   const { place, from, requests, serdes, transport, signal, runtime } = deps
   const missing = new Set<number>()
   const queue = partitionQueue({ key: requests.key, value: serdes.codecFor(requests), isMissing: (id) => missing.has(id) })
-  const fetcher = transport.fetcher({ unreadableBatches: 'stand-in' })
+  const fetcher = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => IDLE_WAIT_MS })
   const waiting: JobRequest<K, V>[] = []
   fetcher.assign(place, from, 'earliest')
   signal.addEventListener('abort', fetcher.wake, { once: true })

@@ -67,6 +67,8 @@ export interface Sink {
 
 /** Maximum time that the loop sleeps when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
+/** How long the broker may hold a fetch without data. A sink learns nothing from empty answers. */
+const IDLE_WAIT_MS = 15_000
 /**
  * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
  * second again.
@@ -105,7 +107,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       await kind.prepareTopics()
       const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
       deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
-      const fetching = transport.fetcher({ unreadableBatches: 'stand-in', collectMs: kind.collectMs })
+      const fetching = transport.fetcher({ unreadableBatches: 'stand-in', collectMs: kind.collectMs, idleWaitMs: () => IDLE_WAIT_MS })
       const group = transport.memberlessGroup(name)
       fetcher = fetching
       offsets = group

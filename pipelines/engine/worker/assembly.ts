@@ -25,6 +25,8 @@ const DEFAULT_COMMIT_INTERVAL_MS = 100
 /** Part of the commit interval during which records collect. They wait for the commit in any case. */
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
+/** Answers of queries state their age, which is that of the last fetch if nothing was appended since. */
+const OLDEST_NEWS_MS = 5_000
 const DEFAULT_CACHED_OBJECTS = 10_000
 /**
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
@@ -80,7 +82,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const fetcher = transport.fetcher({
     unreadableBatches: 'stand-in',
     collectMs: topology.options.collectMs ?? collectMs,
-    idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now(),
+    idleWaitMs: () => Math.min(OLDEST_NEWS_MS, Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now()),
   })
   const topics = declaration.streams.map((stream) => stream.topic.name)
   const group = transport.groupMember({

@@ -1,9 +1,10 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
+import { brokerProxy } from './broker-proxy.ts'
 import { append, commit, connected, newProducer, newTopic, silent } from './harness.ts'
 
 let brokers: string
@@ -82,4 +83,30 @@ test("maxBatchBytes returns the topic's own limit, or else the broker's", async 
       [large, 4_194_304],
     ]),
   )
+})
+
+test('a look at one topic does not ask the broker about every other topic that was read before', async () => {
+  const direct = await connected(brokers)
+  const [first, second] = [await newTopic(direct), await newTopic(direct)]
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  await transport.partitionCounts([first])
+  const before = proxy.requests('metadata').length
+  expect((await transport.topicIds([second])).has(second)).toBe(true)
+  const names = proxy.requests('metadata').slice(before).join()
+  expect(names).toContain(second)
+  expect(names).not.toContain(first)
+})
+
+test('looks that wait for another one share a request', async () => {
+  const direct = await connected(brokers)
+  const topics = [await newTopic(direct), await newTopic(direct), await newTopic(direct, 2)]
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const before = proxy.requests('metadata').length
+  const counts = await Promise.all(topics.map((topic) => transport.partitionCounts([topic])))
+  expect(counts.map((count, index) => count.get(topics[index]))).toEqual([1, 1, 2])
+  expect(proxy.requests('metadata').length - before).toBeLessThanOrEqual(2)
 })
