@@ -1,4 +1,5 @@
 import { TargetUnavailableError } from '../unavailable.ts'
+import { isUnavailable } from './unavailable.ts'
 
 /** One request to the search server. */
 export interface SearchCall {
@@ -32,8 +33,6 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
-const TOO_MANY_REQUESTS = 429
-const FIRST_SERVER_ERROR = 500
 /** How much of an error's text reaches the log. */
 const REASON_CHARACTERS = 300
 
@@ -72,7 +71,7 @@ export function searchClient(url: string, fetching: Fetch = fetch): SearchClient
       const { cause } = error as { cause?: { message?: string } }
       throw new TargetUnavailableError(`the search server did not answer ${what}: ${cause?.message ?? error.message}`, { cause: error })
     })
-    if (status === TOO_MANY_REQUESTS || status >= FIRST_SERVER_ERROR) {
+    if (isUnavailable(status)) {
       throw new TargetUnavailableError(`the search server answered ${what} with ${status}: ${text.slice(0, REASON_CHARACTERS)}`)
     }
     return { status, body: parsed(text) }

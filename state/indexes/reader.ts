@@ -1,6 +1,7 @@
 import { TargetUnavailableError } from '../unavailable.ts'
-import { NOT_FOUND, requireSuccess } from './answers.ts'
-import { pathPart, type SearchClient } from './client.ts'
+import { NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
+import { pathPart, type SearchAnswer, type SearchClient } from './client.ts'
+import { isUnavailable } from './unavailable.ts'
 
 /** The index has not been filled yet, or was wiped. */
 export const NOT_COMPLETE = Symbol('index not complete')
@@ -21,28 +22,69 @@ export interface IndexReader {
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(index: string, body: object, options?: SearchOptions): Promise<any | typeof NOT_COMPLETE>
+  /**
+   * Searches several times in one request, which costs the server and the caller less than a request for each.
+   * @returns the answers in the order of the bodies
+   * @throws as `search`, if any of the searches fails
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the form of the answers depends on the searches
+  searchAll(index: string, bodies: readonly object[], options?: SearchOptions): Promise<any[] | typeof NOT_COMPLETE>
 }
 
 const TIMEOUT_MS = 2_000
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+
+/** A part of the shards must never pass for the whole. */
+const WHOLE_ONLY = { allow_partial_search_results: false }
 
 export function indexReader(client: SearchClient): IndexReader {
   return {
     async search(index, body, { timeoutMs = TIMEOUT_MS, signal } = {}) {
       const answer = await client.call({
         method: 'POST',
-        // A part of the shards must never pass for the whole.
         path: `/${pathPart(index)}/_search?allow_partial_search_results=false`,
         body,
         timeoutMs,
         maxBytes: MAX_ANSWER_BYTES,
         signal,
       })
+      return whole(index, answer)
+    },
+    async searchAll(index, bodies, { timeoutMs = TIMEOUT_MS, signal } = {}) {
+      const header = JSON.stringify(WHOLE_ONLY)
+      const answer = await client.call({
+        method: 'POST',
+        path: `/${pathPart(index)}/_msearch`,
+        body: bodies.map((body) => `${header}\n${JSON.stringify(body)}\n`).join(''),
+        timeoutMs,
+        maxBytes: MAX_ANSWER_BYTES,
+        signal,
+      })
       if (answer.status === NOT_FOUND) return NOT_COMPLETE
       requireSuccess(answer, `searching ${index}`)
-      const { timed_out: timedOut, _shards: shards } = answer.body
-      if (timedOut || shards?.failed > 0) throw new TargetUnavailableError(`only a part of ${index} was searched`)
-      return answer.body
+      const answers = (answer.body.responses as readonly SingleAnswer[]).map((body) => whole(index, requireAvailable(index, body)))
+      return answers.includes(NOT_COMPLETE) ? NOT_COMPLETE : answers
     },
   }
+}
+
+/** One of the answers to several searches. */
+interface SingleAnswer {
+  readonly status: number
+  readonly error?: unknown
+}
+
+/** @throws TargetUnavailableError for what the client throws if it is the answer to a single request */
+function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {
+  if (isUnavailable(body.status)) throw new TargetUnavailableError(`searching ${index}: ${body.status}: ${reasonOf(body.error)}`)
+  return { status: body.status, body }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
+function whole(index: string, answer: SearchAnswer): any | typeof NOT_COMPLETE {
+  if (answer.status === NOT_FOUND) return NOT_COMPLETE
+  requireSuccess(answer, `searching ${index}`)
+  const { timed_out: timedOut, _shards: shards } = answer.body
+  if (timedOut || shards?.failed > 0) throw new TargetUnavailableError(`only a part of ${index} was searched`)
+  return answer.body
 }

@@ -1,4 +1,13 @@
-import { type FacetAnswer, type Facets, facetSearches, facetsOf, isApproximate, MOST_SHARD_VALUES, SHARD_VALUES } from './engine/facets.ts'
+import {
+  type FacetAnswer,
+  type FacetSearch,
+  type Facets,
+  facetSearches,
+  facetsOf,
+  isApproximate,
+  MOST_SHARD_VALUES,
+  SHARD_VALUES,
+} from './engine/facets.ts'
 import { filterClauses, otherClauses } from './engine/filters.ts'
 import { type After, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
 import type { ProductIndex } from './engine/product-index.ts'
@@ -54,29 +63,47 @@ interface SearchHit {
   readonly sort: After
 }
 
+interface Counted {
+  readonly plan: TextPlan
+  /** At most ENOUGH. */
+  readonly found: number
+}
+
+/** Counts without the filters, because a narrow filter is no reason to look for other words. */
+function countSearch(plan: TextPlan): Query {
+  return { size: 0, track_total_hits: ENOUGH, query: selecting(textQuery(plan), [], false) }
+}
+
+function countOf(answer: { readonly hits: { readonly total: { readonly value: number } } }): number {
+  return answer.hits.total.value
+}
+
 /** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
 export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Searcher {
-  async function facetAnswer(search: ReturnType<typeof facetSearches>[number]): Promise<FacetAnswer> {
-    const answer: FacetAnswer = await index.search(search.body(SHARD_VALUES))
+  /** Counts again with more values of each shard if some may be missing. */
+  async function exactly(search: FacetSearch, answer: FacetAnswer): Promise<FacetAnswer> {
     return isApproximate(answer) ? index.search(search.body(MOST_SHARD_VALUES)) : answer
   }
 
-  async function facets(plan: TextPlan | undefined, { filters, category }: SearchRequest): Promise<Facets> {
-    const searches = facetSearches(plan, filters)
-    return facetsOf(searches, await Promise.all(searches.map(facetAnswer)), filters, category)
-  }
-
-  async function hits(plan: TextPlan | undefined, request: SearchRequest, moment: RelevanceMoment, from: number | After): Promise<Hit[]> {
-    const { sort, pageSize, explain } = request
-    const filters = otherClauses(filterClauses(request.filters))
+  /** Asks for the hits of a page and all facets at once. */
+  async function page(plan: TextPlan | undefined, request: SearchRequest, moment: RelevanceMoment, from: number | After): Promise<Found> {
+    const { sort, pageSize, explain, filters, category } = request
+    const clauses = otherClauses(filterClauses(filters))
     // One more than the page shows whether another page follows.
-    const answer = await index.search(hitsSearch({ plan, filters, sort, moment, size: pageSize + 1, from }))
+    const hits = hitsSearch({ plan, filters: clauses, sort, moment, size: pageSize + 1, from })
+    const searches = facetSearches(plan, filters)
+    const [answer, ...counted] = await index.searchAll([hits, ...searches.map((search) => search.body(SHARD_VALUES))])
     const found = (answer.hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
       source: _source,
       score: _score,
       after: sort,
     }))
-    return explain && plan !== undefined ? withTextScores(plan, found) : found
+    return {
+      hits: explain && plan !== undefined ? await withTextScores(plan, found) : found,
+      facets: facetsOf(searches, await Promise.all(searches.map((search, at) => exactly(search, counted[at]))), filters, category),
+      plan,
+      moment,
+    }
   }
 
   async function withTextScores(plan: TextPlan, found: readonly Hit[]): Promise<Hit[]> {
@@ -87,50 +114,42 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     return found.map((hit) => ({ ...hit, textScore: scores.get(String(hit.source.product_id)) ?? 0 }))
   }
 
-  /** Counts without the filters, because a narrow filter is no reason to look for other words. At most ENOUGH. */
-  async function matches(plan: TextPlan): Promise<number> {
-    const answer = await index.search({ size: 0, track_total_hits: ENOUGH, query: selecting(textQuery(plan), [], false) })
-    return answer.hits.total.value
-  }
-
-  async function correctionsFor(plan: TextPlan): Promise<ReadonlyMap<string, readonly string[]>> {
-    const words = doubtfulWords(plan)
-    if (words.length === 0) return NO_CORRECTIONS
-    return correctionsOf(wordReports(words, await index.search(spellingSearch(words) as Query)))
-  }
-
   /** Returns the narrowest plan that finds enough, or else the widest. */
-  async function widened(plan: TextPlan): Promise<{ readonly plan: TextPlan; readonly found: number }> {
-    const corrections = await correctionsFor(plan)
+  async function widened(plan: TextPlan, corrections: ReadonlyMap<string, readonly string[]>): Promise<Counted> {
     // Half of one word would be the word itself.
     const breadths = plan.parts.length === 1 ? WIDER.slice(0, 1) : WIDER
     const plans = breadths.map((breadth) => corrected(plan, breadth, corrections))
-    const counts = await Promise.all(plans.map(matches))
+    const counts = (await index.searchAll(plans.map(countSearch))).map(countOf)
     const enough = counts.findIndex((count) => count >= ENOUGH)
     const chosen = enough < 0 ? plans.length - 1 : enough
     return { plan: plans[chosen], found: counts[chosen] }
   }
 
-  async function firstPages(request: SearchRequest, page: number, moment: RelevanceMoment): Promise<Found> {
-    const search = async (plan: TextPlan | undefined): Promise<Found> => {
-      const [found, counted] = await Promise.all([hits(plan, request, moment, (page - 1) * request.pageSize), facets(plan, request)])
-      return { hits: found, facets: counted, plan, moment }
+  /** Counts what the exact words find, and looks for corrections of those that may be misspelt. */
+  async function looked(plan: TextPlan): Promise<{ readonly found: number; readonly corrections: ReadonlyMap<string, readonly string[]> }> {
+    const words = doubtfulWords(plan)
+    const [counted, spelt] = await index.searchAll([countSearch(plan), ...(words.length > 0 ? [spellingSearch(words)] : [])])
+    return {
+      found: countOf(counted),
+      corrections: spelt === undefined ? NO_CORRECTIONS : correctionsOf(wordReports(words, spelt)),
     }
+  }
+
+  async function firstPages(request: SearchRequest, number: number, moment: RelevanceMoment): Promise<Found> {
+    const from = (number - 1) * request.pageSize
     const exact = request.q === undefined ? undefined : planOf(request.q, synonyms())
-    const found = await search(exact)
+    const found = await page(exact, request, moment, from)
     if (exact === undefined || found.facets.total >= ENOUGH) return found
-    const isFiltered = filterClauses(request.filters).size > 0
-    const exactly = isFiltered ? await matches(exact) : found.facets.total
-    if (exactly >= ENOUGH) return found
-    const wider = await widened(exact)
-    return wider.found > exactly ? search(wider.plan) : found
+    const exactly = await looked(exact)
+    if (exactly.found >= ENOUGH) return found
+    const wider = await widened(exact, exactly.corrections)
+    return wider.found > exactly.found ? page(wider.plan, request, moment, from) : found
   }
 
   async function nextPages(request: SearchRequest, { after, moment, breadth, corrections }: Cursor): Promise<Found> {
     const exact = request.q === undefined ? undefined : planOf(request.q, synonyms())
     const plan = exact && corrected(exact, breadth, new Map(Object.entries(corrections)))
-    const [found, counted] = await Promise.all([hits(plan, request, moment, after), facets(plan, request)])
-    return { hits: found, facets: counted, plan, moment }
+    return page(plan, request, moment, after)
   }
 
   return async function searchProducts(request) {

@@ -1,4 +1,4 @@
-import type { ProductIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import { type ProductIndex, productIndex } from '../../../api/catalog/search/engine/product-index.ts'
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../state/indexes/answers.ts'
 import { productSourceOf, productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
@@ -23,8 +23,7 @@ export async function filledIndex(
   // One segment, so that frequencies of words do not depend on how the index was filled.
   await call('POST', `/${name}/_forcemerge?max_num_segments=1`)
   await call('POST', `/${name}/_refresh`)
-  const reader = indexReader(client)
-  return { search: (body) => reader.search(name, body, { timeoutMs: TIMEOUT_MS }) }
+  return productIndex(indexReader(client), name, { timeoutMs: TIMEOUT_MS })
 }
 
 /** What a new index makes of a title. */

@@ -58,3 +58,19 @@ test('a search sees a whole index or nothing', async () => {
     /parsing_exception: unknown query/,
   )
 })
+
+test('several searches in one request see a whole index each, or nothing', async () => {
+  const searchAll = (...responses: readonly unknown[]) => {
+    const { fetching } = answering(200, { responses })
+    return indexReader(searchClient('http://search', fetching)).searchAll('i', [{ size: 1 }, { size: 2 }])
+  }
+  const whole = { status: 200, timed_out: false, _shards: { failed: 0 }, hits: {} }
+  const failed = (status: number) => ({ status, error: { type: 'some_exception', reason: 'some reason' } })
+  expect(await searchAll(whole, { ...whole, hits: { total: 1 } })).toEqual([whole, { ...whole, hits: { total: 1 } }])
+  expect(await searchAll(whole, failed(404))).toBe(NOT_COMPLETE)
+  await expect(searchAll(whole, { ...whole, timed_out: true })).rejects.toThrow(TargetUnavailableError)
+  await expect(searchAll({ ...whole, _shards: { failed: 1 } }, whole)).rejects.toThrow(TargetUnavailableError)
+  await expect(searchAll(whole, failed(503))).rejects.toThrow(TargetUnavailableError)
+  await expect(searchAll(whole, failed(429))).rejects.toThrow(TargetUnavailableError)
+  await expect(searchAll(whole, failed(400))).rejects.toThrow(/some_exception: some reason/)
+})

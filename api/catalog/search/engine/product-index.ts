@@ -1,5 +1,5 @@
 import { PRODUCTS_INDEX } from '../../../../state/indexes/catalog/products.ts'
-import type { IndexReader } from '../../../../state/indexes/reader.ts'
+import type { IndexReader, SearchOptions } from '../../../../state/indexes/reader.ts'
 import { NOT_COMPLETE } from '../../../../state/indexes/reader.ts'
 import { TargetUnavailableError } from '../../../../state/unavailable.ts'
 import { ApiError, errors } from '../../../kit/errors.ts'
@@ -13,17 +13,22 @@ export interface ProductIndex {
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(body: Query): Promise<any>
+  /** Sends several searches in one request. @returns their answers in the same order. @throws as `search` */
+  // biome-ignore lint/suspicious/noExplicitAny: the form of the answers depends on the searches
+  searchAll(bodies: readonly Query[]): Promise<any[]>
 }
 
-export function productIndex(reader: IndexReader): ProductIndex {
+/** @param name of an index in the form of the products' */
+export function productIndex(reader: IndexReader, name = PRODUCTS_INDEX, options: SearchOptions = {}): ProductIndex {
   return {
-    async search(body) {
-      const answer = await reader.search(PRODUCTS_INDEX, body).catch(asApiError)
-      if (answer === NOT_COMPLETE)
-        throw new ApiError(errors.not_ready, { message: 'The index of products is being built. Try again shortly.' })
-      return answer
-    },
+    search: async (body) => complete(await reader.search(name, body, options).catch(asApiError)),
+    searchAll: async (bodies) => complete(await reader.searchAll(name, bodies, options).catch(asApiError)),
   }
+}
+
+function complete<T>(answer: T | typeof NOT_COMPLETE): T {
+  if (answer === NOT_COMPLETE) throw new ApiError(errors.not_ready, { message: 'The index of products is being built. Try again shortly.' })
+  return answer
 }
 
 function asApiError(error: unknown): never {

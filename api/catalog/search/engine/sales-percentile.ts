@@ -8,7 +8,7 @@ const PERCENT = 99
 export type SalesPercentile = () => Promise<number | null>
 
 /** @param now epoch ms */
-export function salesPercentile(index: ProductIndex, now: () => number): SalesPercentile {
+export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => number): SalesPercentile {
   let known: Promise<number | null> | undefined
   let renewedAt = Number.NEGATIVE_INFINITY
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ProductIndex } from '../../../../api/catalog/search/engine/product-index.ts'
+import { type ProductIndex, productIndex } from '../../../../api/catalog/search/engine/product-index.ts'
 import { cursorText } from '../../../../api/catalog/search/request/cursor.ts'
 import type { Filters, SearchRequest } from '../../../../api/catalog/search/request/search-request.ts'
 import { factorsOf, relevanceOf } from '../../../../api/catalog/search/results/explanation.ts'
@@ -79,8 +79,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
       (product) => `{"index":{"_id":"${product.product_id}"}}\n${JSON.stringify(productSourceOf(product))}\n`,
     )
     await call('POST', `/${name}/_bulk?refresh=true`, lines.join(''))
-    const reader = indexReader(client)
-    index = { search: (body) => reader.search(name, body, { timeoutMs: 20_000 }) }
+    index = productIndex(indexReader(client), name, { timeoutMs: 20_000 })
     const synonyms = synonymsOf([{ terms: ['luminaire', 'lamp'], one_way: false }])
     search = searcher({ index, percentile: async () => PERCENTILE, synonyms: () => synonyms, now: () => NOW })
   }, 120_000)

@@ -6,18 +6,27 @@ import { TargetUnavailableError } from '../../../../../state/unavailable.ts'
 
 const code = (expected: string) => expect.objectContaining({ definition: expect.objectContaining({ code: expected }) })
 
+/** A server that gives every search the same answer. */
+const answering = (answer: () => Promise<never> | typeof NOT_COMPLETE) =>
+  productIndex({ search: async () => answer(), searchAll: async () => answer() })
+
 it('a search server that is away is 503 unavailable', async () => {
-  const index = productIndex({ search: () => Promise.reject(new TargetUnavailableError('refused')) })
+  const index = answering(() => Promise.reject(new TargetUnavailableError('refused')))
   await expect(index.search({})).rejects.toEqual(code('unavailable'))
+  await expect(index.searchAll([{}])).rejects.toEqual(code('unavailable'))
 })
 
 it('an index that is not complete is 503 not_ready', async () => {
-  await expect(productIndex({ search: async () => NOT_COMPLETE }).search({})).rejects.toEqual(code('not_ready'))
+  const index = answering(() => NOT_COMPLETE)
+  await expect(index.search({})).rejects.toEqual(code('not_ready'))
+  await expect(index.searchAll([{}])).rejects.toEqual(code('not_ready'))
 })
 
 it('a search that the server refuses is a bug', async () => {
   const bug = new Error('searching: the search server answered 400')
-  await expect(productIndex({ search: () => Promise.reject(bug) }).search({})).rejects.toBe(bug)
+  const index = answering(() => Promise.reject(bug))
+  await expect(index.search({})).rejects.toBe(bug)
+  await expect(index.searchAll([{}])).rejects.toBe(bug)
 })
 
 it('the percentile of sales is renewed every ten minutes, and an old one counts until the new one is known', async () => {
