@@ -23,6 +23,7 @@ import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
 import { smallTableOpener } from './kit/small-table/open.ts'
+import { topicFeedOpener } from './kit/topic-feed.ts'
 import { diskFiles } from './kit/spool/files.ts'
 import { measureSpool, spoolProbe } from './kit/spool/observe.ts'
 import { Spool } from './kit/spool/spool.ts'
@@ -84,6 +85,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     commands,
     packedTables: packedTableOpener(tableOptions),
     smallTables: smallTableOpener(tableOptions),
+    topicFeeds: topicFeedOpener(tableOptions),
     publicUrl,
     surroundings,
     metrics,

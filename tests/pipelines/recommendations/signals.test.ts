@@ -120,10 +120,12 @@ test('trending items are ranked by what happened lately, and published every 30 
   const events = randomEvents(5, 120)
   const { signals } = run(events, 10)
   signals.advanceWallClock(40_000)
+  signals.settle()
   const { key, value } = signals.read(trendingItems).at(-1)!
   expect(key).toBe('all')
   expect(value!.item_ids).toEqual(modelTrending(events, START))
   // Nothing has changed, so nothing is published.
   signals.advanceWallClock(60_000)
+  signals.settle()
   expect(signals.read(trendingItems)).toEqual([])
 })
