@@ -27,8 +27,11 @@ export interface ItemTable {
   /** @returns 0 for a genre that no item has */
   genreNumber(name: string): number
   createdAt(row: number): number
-  /** How often the item entered the last ten views of a user, with a half-life of 30 days. */
-  enteredAt(row: number, now: number): number
+  /**
+   * How often the item entered the last ten views of a user, with a half-life of 30 days, as of its last events, as the
+   * weights of its neighbours are. 0 for the row -1.
+   */
+  enteredAt(row: number): number
   /** Times shown and times chosen afterwards, with a half-life of 7 days. */
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
@@ -152,7 +155,7 @@ export function itemTable(): ItemTable {
     genreName: (genre) => genreNames[genre],
     genreNumber: (name) => genres.get(name) ?? 0,
     createdAt: (row) => columns.created[row] * MS_PER_SECOND,
-    enteredAt: (row, now) => columns.entered[row] * fadeOf(row, now, HALF_LIFE_MS.neighbours),
+    enteredAt: (row) => (row < 0 ? 0 : columns.entered[row]),
     shownAt: (row, now) => weekly(columns.shown, row, now),
     chosenAt: (row, now) => weekly(columns.chosen, row, now),
     rankedAt(row, now) {
