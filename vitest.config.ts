@@ -6,7 +6,7 @@ const UNIT_TIMEOUT_MS = 120_000
 /** A real broker answers in milliseconds, but starting one takes seconds, and many seconds on a busy machine. */
 const STACK_TEST_TIMEOUT_MS = 120_000
 const END_TO_END_TIMEOUT_MS = 300_000
-/** A poll ends as soon as its condition holds, so a long limit costs nothing. The default of 1 s fails on a busy machine. */
+/** A poll ends when its condition holds, so a long limit costs nothing. The default of 1 s fails on a busy machine. */
 const POLL_TIMEOUT_MS = 30_000
 /**
  * Real servers occasionally miss a deadline on a busy machine. `npm test` lists every test that needed a second try.

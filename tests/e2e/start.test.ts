@@ -206,7 +206,13 @@ test(
     const { short_url } = (await made!.json()) as { short_url: string }
     expect(short_url).toMatch(new RegExp(`^http://localhost:${env.SHORT_PORT}/`))
     expect((await fetch(short_url, { redirect: 'manual' })).headers.get('location')).toBe('https://example.com/')
-    const status = await finished('status.ts', where)
+    // A worker can be without a lane for a moment, when a busy machine lets a member of a group time out.
+    let status = { code: null as number | null, output: '' }
+    const isWell = async () => {
+      status = await finished('status.ts', where)
+      return status.code === 0
+    }
+    await waitUntil(isWell, { what: 'all parts', timeoutMs: FIRST_TRENDS_TIMEOUT_MS, intervalMs: 1_000 }).catch(() => undefined)
     expect(status.output).toMatch(/worker-0 +\d+ +ok/)
     expect(status.output).toMatch(/decider-0 +\d+ +ok/)
     expect(status.output).toMatch(/api-0 +\d+ +ok/)
