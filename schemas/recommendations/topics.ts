@@ -59,7 +59,7 @@ export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
   config: eventsKept,
 }
 
-/** Features of users and pages of their watched items, for Redis; keys: see events/user-keys.ts, partitioned by user. */
+/** Features of users and pages of their watched items, for Redis; keys: events/user-keys.ts, partitioned by user. */
 export const userFeatures: Topic<string, UserFeatures> = {
   name: 'user-features',
   key: utf8,

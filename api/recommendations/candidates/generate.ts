@@ -7,7 +7,7 @@ import type { RequestUser } from '../users/request-user.ts'
 import { type CandidateSet, candidateSet, type Channel } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
 
-/** What a list is about: docs/services/recommendations.md#kinds */
+/** What a list is about: docs/services/recommendations.md#lists */
 export const REC_TYPES = ['personalized', 'similar', 'trending', 'because_you_watched'] as const
 export type RecType = (typeof REC_TYPES)[number]
 
