@@ -1,5 +1,5 @@
-import type { Caller } from '../kit/auth/verify.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
+import type { Caller } from '../kit/auth/verify.ts'
 import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
 
 /**

@@ -4,7 +4,7 @@ const MAX_INT64 = 2n ** 63n - 1n
 const ID_MESSAGE = 'must be a whole number from 1 to 2^63-1'
 
 /** An id as text. */
-export const idText = z
+const idText = z
   .string(ID_MESSAGE)
   .regex(/^[1-9]\d{0,18}$/, ID_MESSAGE)
   .transform(BigInt)

@@ -1,6 +1,6 @@
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
 import type { Neighbour } from '../../schemas/recommendations/signals/packed-neighbours.ts'
-import { candidateSet, type Candidate } from './candidates/candidate.ts'
+import { type Candidate, candidateSet } from './candidates/candidate.ts'
 import { type CandidateSources, generateCandidates, type RecType } from './candidates/generate.ts'
 import type { RecommendationModel } from './model/model.ts'
 import { type ArrangedList, arrange, type NewReleaseBoost } from './rank/arrange.ts'

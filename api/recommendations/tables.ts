@@ -1,6 +1,6 @@
-import { ageGroup, ALL_USERS, countryGroup } from '../../schemas/recommendations/signals/trend-groups.ts'
-import { editorialLists, items as itemsTopic, itemStats, trendingItems } from '../../schemas/recommendations/topics.ts'
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
+import { ALL_USERS, ageGroup, countryGroup } from '../../schemas/recommendations/signals/trend-groups.ts'
+import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
 import type { EditorialList, TrendingItems } from '../../schemas/recommendations/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
@@ -23,7 +23,7 @@ export interface RecommendationTables extends RecommendSources {
 /** A group with fewer events says too little: docs/services/recommendations.md#trending */
 const MIN_GROUP_EVENTS = 100
 /** Counts unless editors have set another rule of this name. */
-export const NEW_RELEASES = 'new-releases'
+const NEW_RELEASES = 'new-releases'
 const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
 export async function openTables({ topicFeeds, now }: Pick<ServiceKit, 'topicFeeds' | 'now'>): Promise<RecommendationTables> {

@@ -19,6 +19,9 @@ export function relatedReader({ views, sharedViews, facts }: Pick<ServiceKit, 'v
     const neighbours = await readNeighbours(views, facts.partitionOf(itemNeighbours, id), String(id))
     const nearest = neighbours.slice(0, LOOKED_AT)
     const active = await Promise.all(nearest.map(({ itemId }) => isActive(itemId)))
-    return nearest.filter((_, index) => active[index]).slice(0, MAX_RELATED).map(({ itemId }) => Number(itemId))
+    return nearest
+      .filter((_, index) => active[index])
+      .slice(0, MAX_RELATED)
+      .map(({ itemId }) => Number(itemId))
   }
 }

@@ -25,7 +25,11 @@ const period = { starts_at: z.iso.datetime().nullable().optional(), ends_at: z.i
 const listBody = z.strictObject({
   kind: z.literal('LIST'),
   item_ids: z.array(idField('An item.')).min(1).max(MAX_LISTED),
-  contexts: z.array(z.enum(CONTEXTS)).max(CONTEXTS.length).optional().openapi({ description: 'Where it is shown; everywhere if left out.' }),
+  contexts: z
+    .array(z.enum(CONTEXTS))
+    .max(CONTEXTS.length)
+    .optional()
+    .openapi({ description: 'Where it is shown; everywhere if left out.' }),
   ...period,
 })
 const boostBody = z.strictObject({
@@ -107,7 +111,11 @@ export const putItemRoute = defineRoute({
         .optional()
         .openapi({ description: '`genres` may list several, separated by | or commas.', example: { genres: 'Comedy|Drama' } }),
       popularity: z.number().min(0).max(1).optional(),
-      thumbnail_url: z.url({ protocol: /^https?$/ }).max(URL_CHARACTERS).nullable().optional(),
+      thumbnail_url: z
+        .url({ protocol: /^https?$/ })
+        .max(URL_CHARACTERS)
+        .nullable()
+        .optional(),
       status: z.enum(['ACTIVE', 'INACTIVE']).optional(),
       created_at: z.iso.datetime().optional(),
       updated_at: z.iso.datetime().optional(),

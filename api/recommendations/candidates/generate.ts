@@ -1,10 +1,10 @@
-import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type { RecommendationContext } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type { ItemTable } from '../items/item-table.ts'
 import type { Leaders } from '../items/leaders.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
-import { type CandidateSet, candidateSet, type Channel } from './candidate.ts'
+import { type CandidateSet, type Channel, candidateSet } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
 
 /** What a list is about: docs/services/recommendations.md#lists */

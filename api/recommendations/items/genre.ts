@@ -3,7 +3,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 type Described = Pick<RecommendationItem, 'attributes' | 'category_path'>
 
 /** Splits a list of genres, `Action|Comedy` or `Action, Comedy`. */
-export function genresOf(text: string): string[] {
+function genresOf(text: string): string[] {
   return text
     .split(/[|,]/)
     .map((genre) => genre.trim())

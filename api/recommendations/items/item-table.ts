@@ -1,5 +1,5 @@
-import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { RankedItem } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemStats, RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 import { genreOf } from './genre.ts'

@@ -33,7 +33,7 @@ export interface ArrangedList {
 }
 
 /** docs/services/recommendations.md#order */
-export const LIST_SIZE = 50
+const LIST_SIZE = 50
 const DIVERSIFIED = 100
 const SCORE_SHARE = 0.7
 const SIMILARITY_SHARE = 0.3

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import { ApiError } from '../../kit/errors.ts'
 import { CHANNELS } from '../candidates/candidate.ts'
 import { REC_TYPES } from '../candidates/generate.ts'
-import { ApiError } from '../../kit/errors.ts'
 import { recommendationErrors } from '../errors.ts'
 import type { Reason } from './explanation.ts'
 
@@ -36,7 +36,21 @@ const form = z.strictObject({
   c: z.string().max(50),
   p: z.int().min(0),
   i: z
-    .array(z.tuple([id, z.number(), z.int().min(0).max(REC_TYPES.length - 1), id.nullable(), z.int().min(0).max(CHANNELS.length - 1)]))
+    .array(
+      z.tuple([
+        id,
+        z.number(),
+        z
+          .int()
+          .min(0)
+          .max(REC_TYPES.length - 1),
+        id.nullable(),
+        z
+          .int()
+          .min(0)
+          .max(CHANNELS.length - 1),
+      ]),
+    )
     .max(MAX_ITEMS),
 })
 

@@ -7,8 +7,8 @@ import { factBuffer } from '../../kit/fact-buffer.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
-import type { RecType } from '../candidates/generate.ts'
 import { userOf } from '../caller.ts'
+import type { RecType } from '../candidates/generate.ts'
 import { genreOf } from '../items/genre.ts'
 import type { RecommendationsPart } from '../part.ts'
 import { explanationOf } from './explanation.ts'
@@ -108,7 +108,14 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
     const { requestId, context, position, limit } = page
     const items = list.items.slice(0, limit)
     const rest = list.items.slice(limit)
-    const next = { userId: list.user.id, requestId, modelVersion: list.modelVersion, context, position: position + items.length, items: rest }
+    const next = {
+      userId: list.user.id,
+      requestId,
+      modelVersion: list.modelVersion,
+      context,
+      position: position + items.length,
+      items: rest,
+    }
     if (items.length > 0) record(list, items, page)
     return jsonAnswer(
       200,

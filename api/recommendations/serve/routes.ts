@@ -45,7 +45,9 @@ export const recommendationsRoute = defineRoute({
   query: z.object({
     user_id: idParameter('The subject of the token if it is left out; services may name anybody.', '42').optional(),
     context: z.enum(CONTEXTS).optional().openapi({ description: 'Default homepage.' }),
-    item_id: idParameter('What the list is about, for `similar` and `because_you_watched`; the last viewed item if it is left out.').optional(),
+    item_id: idParameter(
+      'What the list is about, for `similar` and `because_you_watched`; the last viewed item if it is left out.',
+    ).optional(),
     rec_type: z
       .enum(REC_TYPES)
       .optional()

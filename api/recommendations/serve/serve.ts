@@ -2,9 +2,10 @@ import type { RecommendationContext } from '../../../schemas/recommendations/ran
 import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { interactions, itemNeighbours } from '../../../schemas/recommendations/topics.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
+import type { ShownItem } from '../../../state/views/recommendations/items.ts'
 import { readNeighbours } from '../../../state/views/recommendations/neighbours.ts'
 import { readUser } from '../../../state/views/recommendations/users.ts'
-import type { ShownItem } from '../../../state/views/recommendations/items.ts'
+import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { RecType } from '../candidates/generate.ts'
 import type { ModelSource, RecommendationModel } from '../model/model.ts'
@@ -65,7 +66,7 @@ export function listServer(deps: ServeDeps) {
   async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
     const read = async () => readUser(views, facts.partitionOf(interactions, userId), String(userId))
     const stored = await inTime(read(), readMs)
-    return stored === undefined ? undefined : requestUser(userId, stored, now())
+    return stored === undefined || stored === NOT_CAUGHT_UP ? undefined : requestUser(userId, stored, now())
   }
 
   async function neighboursOf(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, readonly Neighbour[]> | undefined> {
@@ -127,7 +128,15 @@ export function listServer(deps: ServeDeps) {
   }
 
   function compute(request: ListRequest, { user, anchor, neighbours, model, degraded }: Computing) {
-    const wanted = { user, recType: request.recType, context: request.context, anchor, neighbours, diversity: request.diversity, now: now() }
+    const wanted = {
+      user,
+      recType: request.recType,
+      context: request.context,
+      anchor,
+      neighbours,
+      diversity: request.diversity,
+      now: now(),
+    }
     const isAbout = request.recType === 'similar' && anchor !== undefined
     let used = model
     let made: ReturnType<typeof recommend>
@@ -157,7 +166,10 @@ export function listServer(deps: ServeDeps) {
       return table.isActive(table.rowOf(itemId)) && !user.hidden.has(itemId) && !user.hasWatched(itemId)
     })
     const titles = await titlesOf(fresh)
-    const degraded: Degradation[] = [...(found === undefined ? ['features' as const] : []), ...(titles.isComplete ? [] : ['titles' as const])]
+    const degraded: Degradation[] = [
+      ...(found === undefined ? ['features' as const] : []),
+      ...(titles.isComplete ? [] : ['titles' as const]),
+    ]
     const details = { details: undefined }
     return { items: fresh.map((item) => ({ ...item, ...details })), shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user }
   }

@@ -19,7 +19,7 @@ const preference = z
   })
   .openapi('Preference')
 
-export const preferences = z.strictObject({ preferences: z.array(preference).max(MAX_PREFERENCES) }).openapi('Preferences')
+const preferences = z.strictObject({ preferences: z.array(preference).max(MAX_PREFERENCES) }).openapi('Preferences')
 
 export const putPreferencesRoute = defineRoute({
   method: 'put',

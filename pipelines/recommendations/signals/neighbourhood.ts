@@ -13,7 +13,7 @@ const ENTRY_BYTES = 20
 const MS_PER_SECOND = 1_000
 const HALF_LIFE = HALF_LIFE_MS.neighbours
 
-export const MAX_NEIGHBOURS = 100
+const MAX_NEIGHBOURS = 100
 /**
  * Among more than the maximum, so many of the newest stay regardless of their weights. Otherwise no new neighbour could
  * ever gain weight beside a hundred old ones.

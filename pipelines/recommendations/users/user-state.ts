@@ -12,7 +12,7 @@ import type {
 import { DAY_MS } from '../../../schemas/retention.ts'
 
 /** Views between which pairs are counted. The API uses the first five. */
-export const MAX_VIEWED = 10
+const MAX_VIEWED = 10
 const MAX_SESSION_ITEMS = 200
 const MAX_HIDDEN = 1_000
 /** Items of the last five answers of 20. */

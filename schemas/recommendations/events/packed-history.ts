@@ -12,7 +12,7 @@ const ENTRY_BYTES = 17
 const MS_PER_SECOND = 1_000
 
 /** How many interactions are kept per user. */
-export const MAX_HISTORY = 100
+const MAX_HISTORY = 100
 
 /** The numbers of the types in the bytes. Never change their order. */
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']

@@ -8,24 +8,13 @@ const ENTRY_BYTES = 12
 const MS_PER_SECOND = 1_000
 const NOTHING = Buffer.alloc(0)
 
-export interface PackedItem {
-  readonly itemId: bigint
-  /** Epoch ms in whole seconds. */
-  readonly at: number
-}
-
 export const NO_ITEMS: Buffer = NOTHING
 
-export function packedCount(packed: Uint8Array): number {
+function packedCount(packed: Uint8Array): number {
   return packed.length / ENTRY_BYTES
 }
 
-export function unpackItems(packed: Uint8Array): PackedItem[] {
-  const bytes = asBuffer(packed)
-  return Array.from({ length: packedCount(bytes) }, (_, index) => ({ itemId: idAt(bytes, index), at: timeAt(bytes, index) }))
-}
-
-/** Returns the ids only. */
+/** Returns the ids. */
 export function unpackIds(packed: Uint8Array): bigint[] {
   const bytes = asBuffer(packed)
   return Array.from({ length: packedCount(bytes) }, (_, index) => idAt(bytes, index))

@@ -8,7 +8,7 @@ import { type View, viewTag } from '../view.ts'
  * |---|---|
  * | `{recommendation-items:<p>}:item:<item>` | JSON of a ShownItem |
  */
-export const RECOMMENDATION_ITEMS_VIEW = 'recommendation-items'
+const RECOMMENDATION_ITEMS_VIEW = 'recommendation-items'
 
 export interface ShownItem {
   readonly title: string

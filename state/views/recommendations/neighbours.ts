@@ -9,7 +9,7 @@ import { type BinaryReader, type View, viewTag } from '../view.ts'
  * |---|---|
  * | `{item-neighbours:<p>}:of:<item>` | bytes: see schemas/recommendations/signals/packed-neighbours.ts |
  */
-export const ITEM_NEIGHBOURS_VIEW = 'item-neighbours'
+const ITEM_NEIGHBOURS_VIEW = 'item-neighbours'
 
 export const itemNeighboursView: View<bigint, ItemNeighbours> = {
   name: ITEM_NEIGHBOURS_VIEW,

@@ -1,6 +1,6 @@
 import { parseUserFeaturesKey } from '../../../schemas/recommendations/events/user-keys.ts'
 import type { UserFeatures, UserSelf } from '../../../schemas/recommendations/types.ts'
-import { type BinaryReader, type View, type ViewOperation, viewTag } from '../view.ts'
+import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * Features of users. Fed by `user-features`, partitioned as it is.
@@ -10,7 +10,7 @@ import { type BinaryReader, type View, type ViewOperation, viewTag } from '../vi
  * | `{user-features:<p>}:self:<user>` | hash: JSON of small fields at `facts`, bytes at `viewed`, `session`, `history`, `hidden`, `shown` |
  * | `{user-features:<p>}:seen:<user>` | hash: bytes of a page of the watched items by its number |
  */
-export const USER_FEATURES_VIEW = 'user-features'
+const USER_FEATURES_VIEW = 'user-features'
 
 const LISTS = ['viewed', 'session', 'history', 'hidden', 'shown'] as const
 const FACTS = 'facts'
@@ -45,10 +45,18 @@ export interface StoredUser {
   readonly pages: Readonly<Record<string, Buffer>>
 }
 
-/** Reads a user in one turn. */
-export async function readUser(reader: BinaryReader, partition: number, userId: string): Promise<StoredUser> {
+/** Reads a user in one turn. An emptied Redis must not make everybody a new user who has watched nothing. */
+export async function readUser(
+  reader: BinaryReader & ViewReader,
+  partition: number,
+  userId: string,
+): Promise<StoredUser | typeof NOT_CAUGHT_UP> {
   const keys = userFeaturesKeys(partition, userId)
-  const [[facts, ...lists], pages] = await Promise.all([reader.hmgetBuffer(keys.self, [FACTS, ...LISTS]), reader.hgetallBuffer(keys.seen)])
+  return await withCaughtUp(reader, USER_FEATURES_VIEW, partition, readKeys(reader, keys))
+}
+
+async function readKeys(reader: BinaryReader, { self, seen }: ReturnType<typeof userFeaturesKeys>): Promise<StoredUser> {
+  const [[facts, ...lists], pages] = await Promise.all([reader.hmgetBuffer(self, [FACTS, ...LISTS]), reader.hgetallBuffer(seen)])
   return { self: facts === null ? undefined : selfFrom(facts, lists), pages }
 }
 

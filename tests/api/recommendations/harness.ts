@@ -3,14 +3,14 @@ import type { HttpMetrics } from '../../../api/kit/metrics.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { recommendationsHandlers } from '../../../api/recommendations/handlers.ts'
 import type { ServiceKit } from '../../../api/service.ts'
+import { type Neighbour, packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import { editorialLists, itemStats, items, trendingItems } from '../../../schemas/recommendations/topics.ts'
 import type { RecommendationItem, UserFeatures } from '../../../schemas/recommendations/types.ts'
-import { editorialLists, items, itemStats, trendingItems } from '../../../schemas/recommendations/topics.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import { recommendationItemsView } from '../../../state/views/recommendations/items.ts'
 import { itemNeighboursView } from '../../../state/views/recommendations/neighbours.ts'
 import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
 import type { ViewOperation } from '../../../state/views/view.ts'
-import { packNeighbours, type Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { START, testApp } from '../kit/harness.ts'
 
 interface Published {
@@ -26,7 +26,7 @@ export async function recommendationsApi() {
   const hashes = new Map<string, Map<string, string | Buffer>>()
   const feeds = new Map<string, (key: never, value: never) => void>()
   const published: Published[] = []
-  const state = { isRedisAway: false, isKafkaAway: false, now: START }
+  const state = { isRedisAway: false, isRedisEmptied: false, isKafkaAway: false, now: START }
   const metrics: HttpMetrics = httpMetrics({ process: false })
 
   async function read<T>(value: () => T): Promise<T> {
@@ -35,6 +35,7 @@ export async function recommendationsApi() {
   }
   const bytes = (value: string | Buffer | undefined) => (value === undefined ? null : Buffer.from(value as string))
   const views = {
+    get: (key: string) => read(() => (key.endsWith(':caught-up') && !state.isRedisEmptied ? '1' : null)),
     getBuffer: (key: string) => read(() => bytes(strings.get(key))),
     hmgetBuffer: (key: string, fields: readonly string[]) => read(() => fields.map((field) => bytes(hashes.get(key)?.get(field)))),
     hgetallBuffer: (key: string) => read(() => Object.fromEntries(hashes.get(key) ?? [])),
@@ -120,13 +121,15 @@ export async function recommendationsApi() {
         rating_sum: 0,
         interactions: 1_000,
       }),
-    putTrending: (group: string, item_ids: readonly bigint[], events = 1_000) => feed(trendingItems, group, { at: START, events, item_ids }),
+    putTrending: (group: string, item_ids: readonly bigint[], events = 1_000) =>
+      feed(trendingItems, group, { at: START, events, item_ids }),
     putEditorial: (name: string, list: unknown) => feed(editorialLists, name, list),
     putNeighbours: (itemId: bigint, neighbours: readonly Neighbour[]) =>
       apply(itemNeighboursView.operationsFor(0, itemId, { at: START, neighbours: packNeighbours(neighbours) })),
     putUser: (key: string, features: UserFeatures) => apply(userFeaturesView.operationsFor(0, key, features)),
     async send(method: string, path: string, options: { user?: string; scope?: string; body?: unknown } = {}) {
-      const headers: Record<string, string> = options.user === undefined ? {} : await app.bearer({ sub: options.user, scope: options.scope })
+      const headers: Record<string, string> =
+        options.user === undefined ? {} : await app.bearer({ sub: options.user, scope: options.scope })
       if (options.body !== undefined) headers['content-type'] = 'application/json'
       const body = options.body === undefined ? undefined : JSON.stringify(options.body)
       const response = await app.app.request(path, { method, headers, body })

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
-import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
+import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { UserSelf } from '../../../schemas/recommendations/types.ts'
 import { START } from '../kit/harness.ts'
@@ -99,6 +99,14 @@ test('without Redis a known user gets the last list, a new one what trends, and 
   expect(body.degraded).toContain('features')
   expect(idsOf(body)).toContain('90')
   api.state.isRedisAway = false
+  expect((await list()).degraded).toEqual([])
+})
+
+test('while the view is built anew, a user is not taken for a new one who has watched nothing', async () => {
+  api.state.isRedisEmptied = true
+  expect((await list()).degraded).toEqual(['features'])
+  expect((await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })).status).toBe(503)
+  api.state.isRedisEmptied = false
   expect((await list()).degraded).toEqual([])
 })
 

@@ -85,6 +85,8 @@ test(
       const { recommendations } = (await list('22')).body
       return recommendations.find(({ rec_type }: { rec_type: string }) => rec_type === 'because_you_watched')
     }
+    const lastItems = async () => (await features('22')).real_time_features.last_5_items.join()
+    await waitUntil(async () => (await lastItems()) === views.toReversed().join(), { what: 'the views', ...SOON })
     await waitUntil(async () => views.includes((await because())?.source_item_id), { what: 'the reason', ...SOON })
     const { recommendations } = (await list('22', 'limit=50')).body
     const ids = recommendations.map(({ item_id }: { item_id: string }) => item_id)

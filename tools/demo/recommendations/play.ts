@@ -40,7 +40,7 @@ async function shelvesOf(client: DemoClient): Promise<string[][]> {
 }
 
 /** Does what the event says. Refusals are counted and not repeated. */
-export async function perform({ user, kind, itemId }: VisitEvent, client: DemoClient, count: Count): Promise<void> {
+async function perform({ user, kind, itemId }: VisitEvent, client: DemoClient, count: Count): Promise<void> {
   const caller = { subject: user }
   if (kind === 'list') {
     const { code } = await client.ask(caller, 'GET', '/api/v1/recommendations')

@@ -19,7 +19,10 @@ function parts(fields: Partial<DetailParts> = {}): DetailParts {
 }
 
 test('the answer has the documented form', () => {
-  const answer = detailAnswer(parts({ available: new Map([[stored().variants[0].variant_id, 3]]), leaders: [9, 5, 8], related: [8, 7] }), OPTIONS)
+  const answer = detailAnswer(
+    parts({ available: new Map([[stored().variants[0].variant_id, 3]]), leaders: [9, 5, 8], related: [8, 7] }),
+    OPTIONS,
+  )
   expect(productDetail.strict().parse(JSON.parse(JSON.stringify(answer)))).toEqual(JSON.parse(JSON.stringify(answer)))
   expect(answer).toMatchObject({
     product_id: 5,
