@@ -19,6 +19,7 @@ import type { FrontHandler } from './kit/server.ts'
 import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { ValueReader } from './kit/shared-reads.ts'
 import type { OpenSmallTable } from './kit/small-table/open.ts'
+import type { OpenTopicFeed } from './kit/topic-feed.ts'
 
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
@@ -34,6 +35,8 @@ export interface ServiceKit {
   readonly packedTables: OpenPackedTable
   /** Opens tables in memory for a few objects, which also keep a snapshot. The service closes them. */
   readonly smallTables: OpenSmallTable
+  /** Reads topics into structures of the service itself, such as columns. The service closes them. */
+  readonly topicFeeds: OpenTopicFeed
   readonly trusted: TrustedProxies
   /** Base of absolute URLs. */
   readonly publicUrl: string

@@ -3,6 +3,7 @@ import { fraudService } from './fraud/service.ts'
 import { limitsService } from './limits/service.ts'
 import { linksService } from './links/service.ts'
 import { matchesService } from './matches/service.ts'
+import { recommendationsService } from './recommendations/service.ts'
 import type { ApiService } from './service.ts'
 import { snippetsService } from './snippets/service.ts'
 import { trendsService } from './trends/service.ts'
@@ -16,5 +17,6 @@ export const apiServices: readonly ApiService[] = [
   matchesService,
   fraudService,
   catalogService,
+  recommendationsService,
   limitsService,
 ]

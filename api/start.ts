@@ -29,6 +29,7 @@ import { Spool } from './kit/spool/spool.ts'
 import { clientCertificates } from './kit/tls/client-certificates.ts'
 import type { TlsSettings } from './kit/tls/settings.ts'
 import { watchMaterial } from './kit/tls/watched-material.ts'
+import { topicFeedOpener } from './kit/topic-feed.ts'
 import type { GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
@@ -84,6 +85,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     commands,
     packedTables: packedTableOpener(tableOptions),
     smallTables: smallTableOpener(tableOptions),
+    topicFeeds: topicFeedOpener(tableOptions),
     publicUrl,
     surroundings,
     metrics,

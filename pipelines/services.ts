@@ -3,6 +3,7 @@ import { fraudServices } from './fraud/service.ts'
 import { limitsServices } from './limits/service.ts'
 import { linksServices } from './links/service.ts'
 import { matchesServices } from './matches/service.ts'
+import { recommendationsServices } from './recommendations/service.ts'
 import type { PipelineService } from './service.ts'
 import { snippetsServices } from './snippets/service.ts'
 import { trendsServices } from './trends/service.ts'
@@ -17,4 +18,5 @@ export const pipelineServices: readonly PipelineService[] = [
   ...matchesServices,
   ...fraudServices,
   ...catalogServices,
+  ...recommendationsServices,
 ]

@@ -3,6 +3,7 @@ import { fraudSchemas } from './fraud/topics.ts'
 import { limitsSchemas } from './limits/topics.ts'
 import { linksSchemas } from './links/topics.ts'
 import { matchesSchemas } from './matches/topics.ts'
+import { recommendationsSchemas } from './recommendations/topics.ts'
 import type { ServiceSchemas } from './service.ts'
 import { snippetsSchemas } from './snippets/topics.ts'
 import { trendsSchemas } from './trends/topics.ts'
@@ -17,4 +18,5 @@ export const serviceSchemas: readonly ServiceSchemas[] = [
   snippetsSchemas,
   fraudSchemas,
   catalogSchemas,
+  recommendationsSchemas,
 ]

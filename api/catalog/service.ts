@@ -1,4 +1,5 @@
 import { catalogSchemas } from '../../schemas/catalog/topics.ts'
+import { itemNeighbours, items } from '../../schemas/recommendations/topics.ts'
 import type { ApiService } from '../service.ts'
 import { type CatalogSettings, catalogSettings } from './settings.ts'
 
@@ -6,7 +7,7 @@ import { type CatalogSettings, catalogSettings } from './settings.ts'
 export const catalogService: ApiService<CatalogSettings> = {
   name: 'catalog',
   settings: catalogSettings,
-  topics: catalogSchemas.topics,
+  topics: [...catalogSchemas.topics, itemNeighbours, items],
   optionalServers: ['search'],
   limitedPaths: ['/api/v1/*'],
   examples: (api) => [

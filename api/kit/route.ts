@@ -12,14 +12,14 @@ import type { ShownSession } from './session/shown.ts'
  * - `open`: everyone. Tokens are ignored.
  * - `optional`: everyone. Without a token, the caller is anonymous. A bad token is still a 401, and a subject that is
  *   not a user id a 403, unless the token has the scope `anySubjectOf`.
- * - `user`: callers with a token whose subject is a user id.
+ * - `user`: callers with a token whose subject is a user id, or that has the scope `anySubjectOf`.
  * - `scope`: callers with a token that has the scope, or one of several. Its subject may be anything. With
  *   `orCertificate`, a client certificate that the API verified is enough as well.
  */
 export type AuthRule =
   | { readonly kind: 'open' }
   | { readonly kind: 'optional'; readonly anySubjectOf?: string }
-  | { readonly kind: 'user' }
+  | { readonly kind: 'user'; readonly anySubjectOf?: string }
   | { readonly kind: 'scope'; readonly scope: string | readonly string[]; readonly orCertificate?: boolean }
 
 type AnyObject = z.ZodObject<z.ZodRawShape>

@@ -31,6 +31,8 @@ const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topi
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
 /** Services whose names are ordinary words. Such a word alone does not show that a module depends on the service. */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
+/** Names of topics that are ordinary words as well, such as a property of Avro's arrays. */
+const ORDINARY_NAMES = new Set(['items'])
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
 
 /** Returns every TypeScript file of the checkout that runs in production, with its text. */
@@ -104,7 +106,7 @@ function dependencesOf(file: string, text: string, services: ReadonlyMap<string,
     return service !== undefined && services.has(service) ? [{ file, service, what: path }] : []
   })
   const named = [...services.values()].flatMap(({ service, own }) => {
-    const names = own.filter((name) => isNamed(name, text))
+    const names = own.filter((name) => !ORDINARY_NAMES.has(name) && isNamed(name, text))
     if (!ORDINARY_WORDS.has(service) && text.toLowerCase().includes(service.replace(/s$/, ''))) names.push(service)
     return names.map((what) => ({ file, service, what }))
   })

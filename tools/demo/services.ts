@@ -1,6 +1,7 @@
 import { catalogDemo } from './catalog/play.ts'
 import { fraudDemo } from './fraud/play.ts'
 import { matchesDemo } from './matches/play.ts'
+import { recommendationsDemo } from './recommendations/play.ts'
 import type { DemoService } from './service.ts'
 import { trendsDemo } from './trends/play.ts'
 
@@ -11,6 +12,7 @@ export const demoServices: readonly DemoService[] = [
   matchesDemo,
   fraudDemo,
   catalogDemo,
+  recommendationsDemo,
 ]
 
 /**

@@ -7,6 +7,7 @@ import type { SellerRecord } from '../../../state/views/catalog/sellers.ts'
 import { imageUrl } from '../images/address.ts'
 import { inDisplayOrder, shownImages } from '../images/shown.ts'
 import { majorUnits } from '../money.ts'
+import { MAX_RELATED } from './related.ts'
 
 /** Everything that the page of a product shows. */
 export interface DetailParts {
@@ -17,6 +18,8 @@ export interface DetailParts {
   readonly seller: SellerRecord
   /** The best sellers of the category. */
   readonly leaders: readonly number[]
+  /** Products that buyers look at together with this one, nearest first. */
+  readonly related: readonly number[]
   /** Names from the root. */
   readonly categoryPath: readonly string[]
 }
@@ -34,7 +37,7 @@ const VARIANT_IMAGE_WIDTH = 600
 
 /** Returns the body of the detail answer. */
 export function detailAnswer(parts: DetailParts, options: DetailOptions) {
-  const { product, details, seller, leaders, categoryPath } = parts
+  const { product, details, seller, categoryPath } = parts
   const { publicUrl, currency, now } = options
   const images = inDisplayOrder(product.images)
   return {
@@ -56,8 +59,13 @@ export function detailAnswer(parts: DetailParts, options: DetailOptions) {
     images: shownImages(images, publicUrl),
     seller: { id: jsonInteger(product.seller_id), name: seller.name, rating: seller.rating },
     reviews_summary: reviewsSummary(details.stars),
-    related_products: leaders.filter((id) => id !== product.product_id),
+    related_products: relatedProducts(parts),
   }
+}
+
+/** Products that are viewed together, and then best sellers of the category. */
+function relatedProducts({ product, related, leaders }: DetailParts): number[] {
+  return [...new Set([...related, ...leaders])].filter((id) => id !== product.product_id).slice(0, MAX_RELATED)
 }
 
 function shownVariant(variant: CatalogVariant, images: readonly CatalogImage[], { available }: DetailParts, publicUrl: string) {

@@ -40,6 +40,6 @@ export const productDetail = z
       count: z.int(),
       distribution: z.record(z.string(), z.int()).openapi({ description: 'How many reviews have 1 to 5 stars.' }),
     }),
-    related_products: z.array(z.int()).openapi({ description: 'The best sellers of the category.' }),
+    related_products: z.array(z.int()).openapi({ description: 'What buyers look at together with it, then best sellers of the category.' }),
   })
   .openapi('ProductDetail')

@@ -11,6 +11,7 @@ import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type Companions, knownCompanions } from './companions.ts'
+import { relatedReader } from './related.ts'
 
 export type DetailReadDeps = Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>
 
@@ -20,6 +21,8 @@ export interface DetailReads {
   readonly details: ProductDetails
   readonly seller: SellerRecord
   readonly leaders: readonly number[]
+  /** Products that buyers look at together with this one, nearest first. */
+  readonly related: readonly number[]
   /** Units by variant_id. */
   readonly available: ReadonlyMap<number, number>
 }
@@ -31,6 +34,7 @@ export interface DetailReads {
  */
 export function detailReader({ views, sharedViews, facts }: DetailReadDeps) {
   const known = knownCompanions()
+  const readRelated = relatedReader({ views, sharedViews, facts })
   const reader = { get: sharedViews.get, hget: views.hget, hgetall: views.hgetall }
 
   /** @returns undefined if there is no such product. Throws ApiError `not_ready`, `unavailable`. */
@@ -40,15 +44,16 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps) {
     // A failure of the product's own read must not leave this one without a handler.
     guessed?.catch(() => undefined)
     const key = String(productId)
-    const [product, details] = await Promise.all([
+    const [product, details, related] = await Promise.all([
       readProduct(reader, facts.partitionOf(productDecisions, key), key),
       sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
+      readRelated(productId),
     ])
     if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     if (product === undefined) return undefined
     const actual = known.remember(product)
     const others = await (actual === guess ? guessed! : companions(productId, actual))
-    return { product, details: productDetails(details), ...others }
+    return { product, details: productDetails(details), related, ...others }
   }
 
   async function companions(productId: number, { sellerId, categoryId, variantIds }: Companions) {

@@ -1,9 +1,6 @@
-import { IMAGE_WIDTHS, type ImageWidth } from '../../../schemas/catalog/products/image-forms.ts'
+import { IMAGE_WIDTHS, type ImageWidth, imageFile, imagePath, THUMBNAIL_WIDTH } from '../../../schemas/catalog/products/image-forms.ts'
 
-export { IMAGE_WIDTHS, type ImageWidth }
-
-/** The width for lists. */
-export const THUMBNAIL_WIDTH: ImageWidth = 300
+export { IMAGE_WIDTHS, type ImageWidth, imageFile, THUMBNAIL_WIDTH }
 
 /**
  * Returns the address of an image, which never shows anything else.
@@ -11,11 +8,7 @@ export const THUMBNAIL_WIDTH: ImageWidth = 300
  * @param hash of the original's content
  */
 export function imageUrl(publicUrl: string, hash: string, width: ImageWidth): string {
-  return `${publicUrl}/api/v1/images/${hash}/${imageFile(width)}`
-}
-
-export function imageFile(width: ImageWidth): string {
-  return `${width}.webp`
+  return `${publicUrl}${imagePath(hash, width)}`
 }
 
 /** @param file a name that `imageFile` returns */

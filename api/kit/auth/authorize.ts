@@ -107,7 +107,7 @@ function withoutCertificate(refusal: Extract<ShownCertificate, { refused: string
 }
 
 function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
-  return rule.kind === 'optional' && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
+  return (rule.kind === 'optional' || rule.kind === 'user') && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
 function unauthorized(message?: string, headers: Record<string, string> = {}): ApiError {

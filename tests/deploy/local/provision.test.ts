@@ -53,6 +53,7 @@ test('every topology has its repartition topics and changelogs', () => {
     'fraud-profiles',
     'fraud-settings',
     'inventory',
+    'item-signals',
     'limits',
     'links',
     'match-pairs',
@@ -64,6 +65,7 @@ test('every topology has its repartition topics and changelogs', () => {
     'snippet-views',
     'snippets',
     'trends',
+    'user-features',
   ]
   expect(topologies.map(({ name }) => name).sort()).toEqual(known)
   const names = new Set(topicSpecs('production').map(({ name }) => name))

@@ -12,19 +12,23 @@ function parts(fields: Partial<DetailParts> = {}): DetailParts {
     details: { stars: [], badges: [] },
     seller: { name: 'Shop', rating: 4.6 },
     leaders: [],
+    related: [],
     categoryPath: ['Tools', 'Saws'],
     ...fields,
   }
 }
 
 test('the answer has the documented form', () => {
-  const answer = detailAnswer(parts({ available: new Map([[stored().variants[0].variant_id, 3]]), leaders: [9, 5, 8] }), OPTIONS)
+  const answer = detailAnswer(
+    parts({ available: new Map([[stored().variants[0].variant_id, 3]]), leaders: [9, 5, 8], related: [8, 7] }),
+    OPTIONS,
+  )
   expect(productDetail.strict().parse(JSON.parse(JSON.stringify(answer)))).toEqual(JSON.parse(JSON.stringify(answer)))
   expect(answer).toMatchObject({
     product_id: 5,
     category_path: ['Tools', 'Saws'],
     seller: { id: 7, name: 'Shop', rating: 4.6 },
-    related_products: [9, 8],
+    related_products: [8, 7, 9],
     badges: ['new'],
     variants: [
       { variant_id: 1_281, Colour: 'red', price: 19.99, was: 25, inventory: { status: 'low_stock', quantity_hint: 'only 3 left' } },

@@ -4,6 +4,7 @@ import { detailPart } from '../../../../api/catalog/detail/part.ts'
 import { catalogErrors } from '../../../../api/catalog/errors.ts'
 import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
 import type { StoredProduct } from '../../../../schemas/catalog/products/stored.ts'
+import { packNeighbours } from '../../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { testApp } from '../../kit/harness.ts'
 import { stored } from './stored.ts'
 
@@ -11,6 +12,7 @@ import { stored } from './stored.ts'
 async function opened() {
   const values = new Map<string, string>()
   const hashes = new Map<string, Record<string, string>>()
+  const buffers = new Map<string, Buffer>()
   let turns = 0
   let isAsked = false
   function asked(): void {
@@ -30,6 +32,7 @@ async function opened() {
     get: (key: string) => reply(values.get(key) ?? null),
     hget: (key: string, field: string) => reply(hashes.get(key)?.[field] ?? null),
     hgetall: (key: string) => reply(hashes.get(key) ?? {}),
+    getBuffer: (key: string) => reply(buffers.get(key) ?? null),
   }
   const facts = { partitionOf: () => 0, partitionsOf: () => 1 }
   const categories = {
@@ -60,7 +63,7 @@ async function opened() {
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text), turns }
   }
 
-  return { get, put, values, hashes, bearer: test.bearer }
+  return { get, put, values, hashes, buffers, bearer: test.bearer }
 }
 
 test('a product is shown with its seller, stock, reviews and best sellers', async () => {
@@ -157,4 +160,15 @@ test('readers without a token share an answer for a second, and sellers see thei
   expect(await get(5, {}, true)).toMatchObject({ turns: 0, body: { title: 'Saw' } })
   expect((await get(5, await bearer({ sub: '7', scope: 'seller' }), true)).body.title).toBe('Better saw')
   expect((await get(5)).body.title).toBe('Better saw')
+})
+
+test('what buyers view together comes before best sellers, and only what is public', async () => {
+  const { get, put, values, buffers } = await opened()
+  put(stored())
+  values.set('{category-leaders:0}:2', '[5,6]')
+  const near = [8n, 9n, 6n].map((itemId, place) => ({ itemId, weight: 3 - place }))
+  buffers.set('{item-neighbours:0}:of:5', packNeighbours(near))
+  values.set('{recommendation-items:0}:item:8', JSON.stringify({ status: 'ACTIVE' }))
+  values.set('{recommendation-items:0}:item:9', JSON.stringify({ status: 'INACTIVE' }))
+  expect((await get(5)).body.related_products).toEqual([8, 6])
 })

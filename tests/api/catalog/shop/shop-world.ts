@@ -62,7 +62,12 @@ export async function shopWorld() {
   ])
   const asked: SearchParameters[] = []
   const world = { answer: async (): Promise<SearchAnswerBody> => found(), now: 0 }
-  const views = { get: async (key: string) => values.get(key) ?? null, hget: async () => null, hgetall: async () => ({}) }
+  const views = {
+    get: async (key: string) => values.get(key) ?? null,
+    hget: async () => null,
+    hgetall: async () => ({}),
+    getBuffer: async () => null,
+  }
   const categories = {
     tree: categoryTree([
       { category_id: 1, parent_id: null, name: 'Tools', slug: 'tools' },

@@ -1,0 +1,27 @@
+import { itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
+import { shownItem, shownItemKey } from '../../../state/views/recommendations/items.ts'
+import { readNeighbours } from '../../../state/views/recommendations/neighbours.ts'
+import type { ServiceKit } from '../../service.ts'
+
+/** How many related products a page shows, and how many are looked at because some may be hidden by now. */
+export const MAX_RELATED = 12
+const LOOKED_AT = 20
+
+/** Creates the reader of the public products that users view together with a product, nearest first. */
+export function relatedReader({ views, sharedViews, facts }: Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>) {
+  async function isActive(itemId: bigint): Promise<boolean> {
+    const text = await sharedViews.get(shownItemKey(facts.partitionOf(items, itemId), String(itemId)))
+    return shownItem(text)?.status === 'ACTIVE'
+  }
+
+  return async function readRelated(productId: number): Promise<readonly number[]> {
+    const id = BigInt(productId)
+    const neighbours = await readNeighbours(views, facts.partitionOf(itemNeighbours, id), String(id))
+    const nearest = neighbours.slice(0, LOOKED_AT)
+    const active = await Promise.all(nearest.map(({ itemId }) => isActive(itemId)))
+    return nearest
+      .filter((_, index) => active[index])
+      .slice(0, MAX_RELATED)
+      .map(({ itemId }) => Number(itemId))
+  }
+}

@@ -1,0 +1,70 @@
+import type { z } from 'zod'
+import { editorialLists, items as itemsTopic } from '../../../schemas/recommendations/topics.ts'
+import type { EditorialList } from '../../../schemas/recommendations/types.ts'
+import { jsonAnswer, noContent } from '../../kit/answer.ts'
+import { ApiError } from '../../kit/errors.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { recommendationErrors } from '../errors.ts'
+import type { RecommendationsPart } from '../part.ts'
+import { isRunning, type RecommendationTables } from '../tables.ts'
+import { deleteEditorialRoute, type editorialBody, listEditorialRoute, putEditorialRoute, putItemRoute } from './routes.ts'
+
+export interface AdminDeps extends Pick<ServiceKit, 'facts' | 'now'> {
+  readonly tables: RecommendationTables
+}
+
+export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPart {
+  return {
+    routes: [
+      bind(putEditorialRoute, async ({ params: { name }, body }) => {
+        const list = editorialOf(body, now())
+        await facts.publish(editorialLists, name, list)
+        return jsonAnswer(200, shown(name, list, now()))
+      }),
+      bind(listEditorialRoute, () => jsonAnswer(200, { lists: [...tables.editorial].map(([name, list]) => shown(name, list, now())) })),
+      bind(deleteEditorialRoute, async ({ params: { name } }) => {
+        if (!tables.editorial.has(name)) throw new ApiError(recommendationErrors.editorial_list_not_found)
+        await facts.publish(editorialLists, name, null)
+        return noContent()
+      }),
+      bind(putItemRoute, async ({ params: { item_id }, body }) => {
+        const at = now()
+        const updated_at = timeOf(body.updated_at) ?? at
+        await facts.publish(itemsTopic, item_id, {
+          title: body.title.normalize('NFC'),
+          description: body.description ?? '',
+          category_path: body.category_path ?? '',
+          attributes: body.attributes ?? {},
+          popularity: body.popularity ?? 0,
+          thumbnail_url: body.thumbnail_url ?? null,
+          status: body.status ?? 'ACTIVE',
+          created_at: timeOf(body.created_at) ?? at,
+          updated_at,
+        })
+        return noContent()
+      }),
+    ],
+  }
+}
+
+function editorialOf(body: z.output<typeof editorialBody>, updated_at: number): EditorialList {
+  const period = { starts_at: timeOf(body.starts_at), ends_at: timeOf(body.ends_at), updated_at }
+  if (body.kind === 'NEW_RELEASE_BOOST') {
+    return { kind: body.kind, item_ids: [], contexts: [], factor: body.factor, max_age_days: body.max_age_days, ...period }
+  }
+  return { kind: body.kind, item_ids: body.item_ids, contexts: body.contexts ?? [], factor: null, max_age_days: null, ...period }
+}
+
+function shown(name: string, { kind, item_ids, contexts, factor, max_age_days, starts_at, ends_at }: EditorialList, now: number) {
+  const times = { starts_at: isoOf(starts_at), ends_at: isoOf(ends_at), is_running: isRunning({ starts_at, ends_at }, now) }
+  return { name, kind, item_ids: item_ids.map(String), contexts, factor, max_age_days, ...times }
+}
+
+function timeOf(text: string | null | undefined): number | null {
+  return text === null || text === undefined ? null : Date.parse(text)
+}
+
+function isoOf(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}

@@ -1,0 +1,127 @@
+import { z } from '@hono/zod-openapi'
+import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { recommendationErrors } from '../errors.ts'
+import { idField, idParameter } from '../parameters.ts'
+
+const ADMIN = { kind: 'scope', scope: 'admin' } as const
+const MAX_LISTED = 500
+const MAX_FACTOR = 10
+const MAX_AGE_DAYS = 3_650
+const TITLE_CHARACTERS = 500
+const DESCRIPTION_CHARACTERS = 20_000
+const URL_CHARACTERS = 2_048
+const ATTRIBUTE_NAME_CHARACTERS = 50
+const ATTRIBUTE_CHARACTERS = 500
+const MAX_ATTRIBUTES = 50
+
+const name = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,49}$/, 'must have 1 to 50 of a-z, 0-9 and -')
+  .openapi({ example: 'new-releases' })
+const period = { starts_at: z.iso.datetime().nullable().optional(), ends_at: z.iso.datetime().nullable().optional() }
+
+const listBody = z.strictObject({
+  kind: z.literal('LIST'),
+  item_ids: z.array(idField('An item.')).min(1).max(MAX_LISTED),
+  contexts: z
+    .array(z.enum(CONTEXTS))
+    .max(CONTEXTS.length)
+    .optional()
+    .openapi({ description: 'Where it is shown; everywhere if left out.' }),
+  ...period,
+})
+const boostBody = z.strictObject({
+  kind: z.literal('NEW_RELEASE_BOOST'),
+  factor: z.number().min(1).max(MAX_FACTOR),
+  max_age_days: z.number().min(0).max(MAX_AGE_DAYS),
+  ...period,
+})
+export const editorialBody = z.discriminatedUnion('kind', [listBody, boostBody]).openapi('EditorialList')
+
+const shown = z
+  .object({
+    name: z.string(),
+    kind: z.enum(['LIST', 'NEW_RELEASE_BOOST']),
+    item_ids: z.array(z.string()),
+    contexts: z.array(z.string()),
+    factor: z.number().nullable(),
+    max_age_days: z.number().nullable(),
+    starts_at: z.iso.datetime().nullable(),
+    ends_at: z.iso.datetime().nullable(),
+    is_running: z.boolean(),
+  })
+  .openapi('ShownEditorialList')
+
+export const putEditorialRoute = defineRoute({
+  method: 'put',
+  path: '/api/v1/editorial-lists/{name}',
+  operationId: 'putEditorialList',
+  summary: 'Place items, or boost new ones',
+  description:
+    'A LIST makes items candidates. The rule `new-releases` multiplies the scores of new items; without one of this name it is 1.1 below 30 days. Both count within a second, from start to end.',
+  auth: ADMIN,
+  params: z.object({ name }),
+  body: editorialBody,
+  bodyExample: { kind: 'LIST', item_ids: ['318', '50'], contexts: ['homepage'] },
+  answers: { 200: { description: 'the list', schema: shown } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})
+
+export const listEditorialRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/editorial-lists',
+  operationId: 'editorialLists',
+  summary: 'All editorial lists and rules',
+  description: 'As this process knows them; a change takes less than a second.',
+  auth: ADMIN,
+  answers: { 200: { description: 'the lists', schema: z.object({ lists: z.array(shown) }).openapi('EditorialLists') } },
+  errors: [errors.not_ready],
+})
+
+export const deleteEditorialRoute = defineRoute({
+  method: 'delete',
+  path: '/api/v1/editorial-lists/{name}',
+  operationId: 'deleteEditorialList',
+  summary: 'Remove an editorial list or rule',
+  description: 'It no longer counts within a second.',
+  auth: ADMIN,
+  params: z.object({ name }),
+  answers: { 204: { description: 'removed' } },
+  errors: [errors.invalid_request, recommendationErrors.editorial_list_not_found, errors.not_ready, errors.unavailable],
+})
+
+export const putItemRoute = defineRoute({
+  method: 'put',
+  path: '/internal/items/{item_id}',
+  operationId: 'putItem',
+  summary: 'Store an item that can be recommended',
+  description: 'Replaces it. The newer `updated_at` counts. An INACTIVE item leaves answers within a second and keeps its statistics.',
+  auth: { kind: 'scope', scope: 'internal' },
+  params: z.object({ item_id: idParameter('The item.') }),
+  body: z
+    .strictObject({
+      title: z.string().min(1).max(TITLE_CHARACTERS),
+      description: z.string().max(DESCRIPTION_CHARACTERS).optional(),
+      category_path: z.string().max(TITLE_CHARACTERS).optional().openapi({ example: 'Movies/Comedy' }),
+      attributes: z
+        .record(z.string().min(1).max(ATTRIBUTE_NAME_CHARACTERS), z.string().max(ATTRIBUTE_CHARACTERS))
+        .refine((attributes) => Object.keys(attributes).length <= MAX_ATTRIBUTES, `has more than ${MAX_ATTRIBUTES} attributes`)
+        .optional()
+        .openapi({ description: '`genres` may list several, separated by | or commas.', example: { genres: 'Comedy|Drama' } }),
+      popularity: z.number().min(0).max(1).optional(),
+      thumbnail_url: z
+        .url({ protocol: /^https?$/ })
+        .max(URL_CHARACTERS)
+        .nullable()
+        .optional(),
+      status: z.enum(['ACTIVE', 'INACTIVE']).optional(),
+      created_at: z.iso.datetime().optional(),
+      updated_at: z.iso.datetime().optional(),
+    })
+    .openapi('PutItem'),
+  bodyExample: { title: 'Heat', category_path: 'Movies', attributes: { genres: 'Crime|Drama' } },
+  answers: { 204: { description: 'stored' } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})

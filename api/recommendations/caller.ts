@@ -1,0 +1,16 @@
+import { isDecimalUserId } from '../kit/auth/authorize.ts'
+import type { Caller } from '../kit/auth/verify.ts'
+import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
+
+/**
+ * Returns the user that a request is about: the subject of its token, or the one that a service names.
+ * Throws ApiError `forbidden` for another's user, `invalid_request` if a service names nobody.
+ */
+export function userOf(caller: Caller, named: bigint | undefined, place: string): bigint {
+  const isService = caller.scopes.has('internal')
+  const own = isDecimalUserId(caller.subject) ? BigInt(caller.subject) : undefined
+  const userId = named ?? own
+  if (userId === undefined) throw invalidRequest(place, 'is missing; a service must name the user')
+  if (userId !== own && !isService) throw new ApiError(errors.forbidden, { message: 'The token belongs to another user.' })
+  return userId
+}

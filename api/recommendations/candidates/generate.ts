@@ -1,0 +1,128 @@
+import type { RecommendationContext } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import type { ItemTable } from '../items/item-table.ts'
+import type { Leaders } from '../items/leaders.ts'
+import type { RecommendationModel } from '../model/model.ts'
+import type { RequestUser } from '../users/request-user.ts'
+import { type CandidateSet, type Channel, candidateSet } from './candidate.ts'
+import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
+
+/** What a list is about: docs/services/recommendations.md#lists */
+export const REC_TYPES = ['personalized', 'similar', 'trending', 'because_you_watched'] as const
+export type RecType = (typeof REC_TYPES)[number]
+
+/** Everything that candidates come from. */
+export interface CandidateSources {
+  readonly items: ItemTable
+  readonly leaders: Leaders
+  /** Ids of the trending items for a user, best first. */
+  trendingFor(user: RequestUser): readonly bigint[]
+  /** Ids that editors have chosen for a context, best first. */
+  editorialFor(context: RecommendationContext): readonly bigint[]
+}
+
+export interface CandidateRequest {
+  readonly user: RequestUser
+  readonly recType: RecType
+  readonly context: RecommendationContext
+  /** The item that the list is about. */
+  readonly anchor: bigint | undefined
+  /** Neighbours by item: of the anchor, else of the last five items. */
+  readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
+  readonly model: RecommendationModel | undefined
+  /** The user's vector, if there is a model that knows some of the user's items. */
+  readonly vector: Float32Array | undefined
+}
+
+const BY_VECTOR = 200
+const BY_ITEMS = 200
+const TRENDING = 50
+const EDITORIAL = 50
+const PER_PREFERENCE = 30
+/** How much each further one of the last five items counts. */
+const OLDER_ITEM = 0.8
+
+/** Collects the candidates of a request from all channels, without items that are seen, hidden or inactive. */
+export function generateCandidates(sources: CandidateSources, request: CandidateRequest): CandidateSet {
+  const { items, leaders } = sources
+  const { user, recType, anchor, model, vector } = request
+  const set = candidateSet(
+    (row) => items.idAt(row),
+    (row, itemId) => !items.isActive(row) || itemId === anchor || user.hidden.has(itemId) || user.hasWatched(itemId),
+  )
+
+  function similarTo(itemId: bigint): readonly SimilarItem[] {
+    const near = byNeighbours(items, itemId, request.neighbours.get(itemId) ?? [])
+    if (near.length > 0) return near
+    const byContent = byVector(items, model, itemId, BY_ITEMS)
+    return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, Math.max(0, items.rowOf(itemId)), BY_ITEMS)
+  }
+
+  function addNeighbours(): void {
+    if (anchor !== undefined) {
+      for (const { row, similarity, by } of similarTo(anchor)) {
+        const candidate = set.of(row, channelOf(by))
+        if (candidate === undefined) continue
+        candidate.anchorSimilarity = similarity
+        candidate.neighbourScore += similarity
+        candidate.sourceItemId = anchor
+      }
+      return
+    }
+    const strongest = new Map<number, number>()
+    let share = 1
+    for (const itemId of user.lastViewed) {
+      for (const { row, similarity, by } of similarTo(itemId)) {
+        const candidate = set.of(row, channelOf(by))
+        if (candidate === undefined) continue
+        const part = share * similarity
+        candidate.neighbourScore += part
+        if (part <= (strongest.get(row) ?? 0)) continue
+        strongest.set(row, part)
+        candidate.sourceItemId = itemId
+      }
+      share *= OLDER_ITEM
+    }
+  }
+
+  function addVector(): void {
+    if (model === undefined || vector === undefined) return
+    for (const { itemId, similarity } of model.nearest(vector, BY_VECTOR)) {
+      const candidate = set.of(items.rowOf(itemId), 'vector')
+      if (candidate !== undefined) candidate.vectorSimilarity = similarity
+    }
+  }
+
+  function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
+    ids.slice(0, most).forEach((itemId, place) => {
+      const candidate = set.of(items.rowOf(itemId), channel)
+      if (candidate === undefined) return
+      if (channel === 'editorial') candidate.isEditorial = true
+      else candidate.trendingScore = Math.max(candidate.trendingScore, 1 - place / most)
+    })
+  }
+
+  function addPreferences(): void {
+    for (const { value, weight } of user.preferences) {
+      const genre = items.genreNumber(value)
+      if (weight <= 0 || genre === 0) continue
+      for (const row of leaders.ofGenre(genre).slice(0, PER_PREFERENCE)) set.of(row, 'preference')
+    }
+  }
+
+  const isAbout = (recType === 'similar' || recType === 'because_you_watched') && anchor !== undefined
+  if (recType !== 'trending') addNeighbours()
+  if (recType !== 'trending' && !isAbout) {
+    addVector()
+    addPreferences()
+    addListed(sources.editorialFor(request.context), EDITORIAL, 'editorial')
+  }
+  if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
+  // A system without events, or a user who has seen everything that is trending, still gets a list.
+  if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
+  return set
+}
+
+function channelOf(by: SimilarItem['by']): Channel {
+  return by
+}

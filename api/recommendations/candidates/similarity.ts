@@ -1,0 +1,50 @@
+import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import type { ItemTable } from '../items/item-table.ts'
+import type { RecommendationModel } from '../model/model.ts'
+
+/** An item that is like another one. */
+export interface SimilarItem {
+  readonly row: number
+  /** 0 to 1. */
+  readonly similarity: number
+  readonly by: 'neighbours' | 'vector' | 'category'
+}
+
+/** Neighbours below this are named by chance. */
+const MIN_SIMILARITY = 1e-4
+/** Items of the same category, if nothing else is known, count as a little similar. */
+const CATEGORY_SIMILARITY = 0.05
+
+/**
+ * Pairs over the root of both items' counts, so that popular items are not similar to everything:
+ * docs/services/recommendations.md#similar-items
+ */
+export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {
+  const entered = items.enteredAt(items.rowOf(itemId))
+  const similar = neighbours.flatMap((neighbour) => {
+    const row = items.rowOf(neighbour.itemId)
+    if (row < 0) return []
+    const similarity = Math.min(1, neighbour.weight / Math.sqrt(Math.max(1, entered) * Math.max(1, items.enteredAt(row))))
+    return similarity < MIN_SIMILARITY ? [] : [{ row, similarity, by: 'neighbours' as const }]
+  })
+  return similar.sort((a, b) => b.similarity - a.similarity)
+}
+
+export function byVector(items: ItemTable, model: RecommendationModel | undefined, itemId: bigint, count: number): SimilarItem[] {
+  const vector = model?.vectorOf(itemId)
+  if (model === undefined || vector === undefined) return []
+  return model.nearest(vector, count + 1).flatMap(({ itemId: nearId, similarity }) => {
+    const row = items.rowOf(nearId)
+    return row < 0 || nearId === itemId ? [] : [{ row, similarity: Math.max(0, Math.min(1, similarity)), by: 'vector' as const }]
+  })
+}
+
+/** @param leaders rows of the most popular items of a genre */
+export function byCategory(items: ItemTable, leaders: (genre: number) => readonly number[], row: number, count: number): SimilarItem[] {
+  const genre = items.genreAt(row)
+  if (genre === 0) return []
+  return leaders(genre)
+    .filter((other) => other !== row)
+    .slice(0, count)
+    .map((other, place) => ({ row: other, similarity: CATEGORY_SIMILARITY * (1 - place / count), by: 'category' as const }))
+}

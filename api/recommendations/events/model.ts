@@ -1,0 +1,83 @@
+import { z } from '@hono/zod-openapi'
+import type { Interaction } from '../../../schemas/recommendations/types.ts'
+import { DAY_MS } from '../../../schemas/retention.ts'
+import { idField } from '../parameters.ts'
+
+/** docs/services/recommendations.md#events */
+const MAX_AHEAD_MS = 5 * 60_000
+const MAX_AGE_MS = 90 * DAY_MS
+const MS_PER_SECOND = 1_000
+const MAX_SECONDS = 86_400
+const MAX_PLACE = 10_000
+const MAX_BATCH = 500
+const PAGE_CHARACTERS = 100
+const ID_CHARACTERS = 128
+
+const text = (characters: number) => z.string().min(1).max(characters).optional()
+
+/** The body of an event: a VIEW, CLICK, PURCHASE, RATE, SKIP or DWELL. */
+export const eventBody = z
+  .strictObject({
+    user_id: idField('The subject of the token if it is left out.', '42').optional(),
+    item_id: idField('Unknown items are accepted and counted.'),
+    event_type: z.enum(['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL']),
+    timestamp: z.number().min(0).optional().openapi({ description: 'Epoch seconds; now if it is left out.', example: 1_768_478_400 }),
+    event_id: z
+      .string()
+      .regex(/^[ -~]{1,128}$/, 'must have 1 to 128 printable ASCII characters')
+      .optional()
+      .openapi({ description: 'Repeated events count once. Without it, user, item, type and second tell them apart.' }),
+    context: z
+      .strictObject({
+        page: text(PAGE_CHARACTERS),
+        position: z.int().min(0).max(MAX_PLACE).optional(),
+        rec_request_id: text(ID_CHARACTERS).openapi({ description: '`request_id` of the answer that contained the item.' }),
+        device: text(PAGE_CHARACTERS),
+        session_id: text(ID_CHARACTERS),
+      })
+      .optional(),
+    metadata: z
+      .strictObject({
+        dwell_time_sec: z.number().min(0).max(MAX_SECONDS).optional(),
+        rating: z.number().min(1).max(5).optional(),
+        watch_pct: z.number().min(0).max(1).optional(),
+      })
+      .optional(),
+  })
+  .superRefine(({ event_type, metadata }, context) => {
+    if (event_type !== 'RATE' || metadata?.rating !== undefined) return
+    context.addIssue({ code: 'custom', path: ['metadata', 'rating'], message: 'is missing; a RATE needs 1 to 5' })
+  })
+  .openapi('InteractionEvent')
+
+export const batchBody = z.strictObject({ events: z.array(eventBody).min(1).max(MAX_BATCH) }).openapi('InteractionEvents')
+
+export type EventBody = z.output<typeof eventBody>
+
+/** @returns what is wrong with the time of an event; undefined if nothing is */
+export function timeFault({ timestamp }: EventBody, now: number): string | undefined {
+  if (timestamp === undefined) return undefined
+  const at = timestamp * MS_PER_SECOND
+  if (at > now + MAX_AHEAD_MS) return 'is more than 5 minutes ahead'
+  return at < now - MAX_AGE_MS ? 'is more than 90 days old' : undefined
+}
+
+export function interactionOf(body: EventBody, now: number): Interaction {
+  const { item_id, event_type, context, metadata } = body
+  const timestamp = body.timestamp === undefined ? now : Math.floor(body.timestamp * MS_PER_SECOND)
+  return {
+    event_id: body.event_id ?? `${item_id}-${event_type}-${Math.floor(timestamp / MS_PER_SECOND)}`,
+    item_id,
+    event_type,
+    withdrawn: false,
+    timestamp,
+    page: context?.page ?? null,
+    position: context?.position ?? null,
+    rec_request_id: context?.rec_request_id ?? null,
+    device: context?.device ?? null,
+    session_id: context?.session_id ?? null,
+    dwell_time_sec: metadata?.dwell_time_sec ?? null,
+    rating: event_type === 'RATE' ? (metadata?.rating ?? null) : null,
+    watch_pct: metadata?.watch_pct ?? null,
+  }
+}

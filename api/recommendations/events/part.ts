@@ -1,0 +1,59 @@
+import { interactions } from '../../../schemas/recommendations/topics.ts'
+import type { Interaction } from '../../../schemas/recommendations/types.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { userOf } from '../caller.ts'
+import type { RecommendationsPart } from '../part.ts'
+import { type EventBody, interactionOf, timeFault } from './model.ts'
+import { hideRoute, postEventRoute, postEventsRoute, unhideRoute } from './routes.ts'
+
+export type EventsDeps = Pick<ServiceKit, 'facts' | 'now'>
+
+/** Takes events. Each is acknowledged by Kafka before the answer. */
+export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
+  const accepted = (more: object = {}) => jsonAnswer(202, { status: 'accepted', ...more })
+
+  function assertTimes(events: readonly EventBody[], placeOf: (index: number) => string): void {
+    const time = now()
+    const details = events.flatMap((event, index) => {
+      const fault = timeFault(event, time)
+      return fault === undefined ? [] : [{ path: `${placeOf(index)}.timestamp`, message: fault }]
+    })
+    if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
+  }
+
+  /** A hidden item and its return have ids of their own, so that both count each time. */
+  function hiding(itemId: bigint, withdrawn: boolean): Interaction {
+    const at = now()
+    const event = interactionOf({ item_id: itemId, event_type: 'SKIP' }, at)
+    return { ...event, event_type: 'NOT_INTERESTED', event_id: `${itemId}-${withdrawn ? 'show' : 'hide'}-${at}`, withdrawn }
+  }
+
+  return {
+    routes: [
+      bind(postEventRoute, async ({ caller, body }) => {
+        const userId = userOf(caller!, body.user_id, 'body.user_id')
+        assertTimes([body], () => 'body')
+        await facts.publish(interactions, userId, interactionOf(body, now()))
+        return accepted()
+      }),
+      bind(postEventsRoute, async ({ caller, body: { events } }) => {
+        const users = events.map((event, index) => userOf(caller!, event.user_id, `body.events.${index}.user_id`))
+        assertTimes(events, (index) => `body.events.${index}`)
+        const time = now()
+        await Promise.all(events.map((event, index) => facts.publish(interactions, users[index], interactionOf(event, time))))
+        return accepted({ events: events.length })
+      }),
+      bind(hideRoute, async ({ caller, body }) => {
+        await facts.publish(interactions, BigInt(caller!.subject), hiding(body.item_id, false))
+        return accepted()
+      }),
+      bind(unhideRoute, async ({ caller, params }) => {
+        await facts.publish(interactions, BigInt(caller!.subject), hiding(params.item_id, true))
+        return accepted()
+      }),
+    ],
+  }
+}

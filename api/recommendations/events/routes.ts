@@ -1,0 +1,62 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { idField, idParameter } from '../parameters.ts'
+import { batchBody, eventBody } from './model.ts'
+
+const accepted = z.object({ status: z.literal('accepted') }).openapi('EventAccepted')
+const USER = { kind: 'user', anySubjectOf: 'internal' } as const
+const failures = [errors.invalid_request, errors.forbidden, errors.not_ready, errors.unavailable] as const
+
+export const postEventRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/events',
+  operationId: 'postEvent',
+  summary: 'Report what a user did with an item',
+  description: 'A 202 means that every in-sync replica has the event. It counts within a second or two. Repeated events count once.',
+  auth: USER,
+  body: eventBody,
+  bodyExample: { item_id: '318', event_type: 'VIEW', context: { page: 'homepage', position: 3 }, metadata: { watch_pct: 0.9 } },
+  answers: { 202: { description: 'taken', schema: accepted } },
+  errors: failures,
+})
+
+export const postEventsRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/events/batch',
+  operationId: 'postEvents',
+  summary: 'Report up to 500 events',
+  description: 'All events are taken, or none is. After a 503 send the same batch again. It counts as so many requests.',
+  auth: USER,
+  countsAs: '/api/v1/events',
+  units: ({ events }) => events.length,
+  body: batchBody,
+  bodyExample: { events: [{ item_id: '318', event_type: 'CLICK' }] },
+  answers: { 202: { description: 'taken', schema: accepted.extend({ events: z.int() }).openapi('EventsAccepted') } },
+  errors: failures,
+})
+
+export const hideRoute = defineRoute({
+  method: 'post',
+  path: '/api/v1/me/not-interested',
+  operationId: 'hideItem',
+  summary: 'Never recommend an item again',
+  description: 'The newest 1,000 of them count. A repetition changes nothing.',
+  auth: { kind: 'user' },
+  body: z.strictObject({ item_id: idField('What must not be recommended.') }).openapi('NotInterested'),
+  bodyExample: { item_id: '318' },
+  answers: { 202: { description: 'taken', schema: accepted } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})
+
+export const unhideRoute = defineRoute({
+  method: 'delete',
+  path: '/api/v1/me/not-interested/{item_id}',
+  operationId: 'unhideItem',
+  summary: 'Take a not-interested back',
+  description: 'The item may be recommended again.',
+  auth: { kind: 'user' },
+  params: z.object({ item_id: idParameter('What may be recommended again.') }),
+  answers: { 202: { description: 'taken', schema: accepted } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})

@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { keptSecret } from '../../runtime/kept-secret.ts'
+import { isDecimalUserId } from '../kit/auth/authorize.ts'
+import type { OpenService, ServiceKit } from '../service.ts'
+import { adminPart } from './admin/part.ts'
+import { recommendationErrors } from './errors.ts'
+import { eventsPart } from './events/part.ts'
+import type { ModelSource } from './model/model.ts'
+import type { RecommendationsPart } from './part.ts'
+import { lastLists } from './serve/last-lists.ts'
+import { pageTokens } from './serve/page-token.ts'
+import { servePart } from './serve/part.ts'
+import { listServer } from './serve/serve.ts'
+import { shownItems } from './serve/shown-items.ts'
+import type { RecommendationsSettings } from './settings.ts'
+import { similarPart } from './similar/part.ts'
+import { openTables } from './tables.ts'
+import { usersPart } from './users/part.ts'
+
+/** Answers by rules, as long as no model is trained. */
+const NO_MODELS: ModelSource = { current: () => undefined }
+
+/** Creates the handlers of recommendations: docs/services/recommendations.md */
+export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings): Promise<OpenService> {
+  const { now, monotonic, surroundings } = kit
+  const tables = await openTables(kit)
+  const models = NO_MODELS
+  const shown = shownItems(kit, monotonic)
+  const lists = listServer({ ...kit, ...settings, tables, models, shown, last: lastLists(now) })
+  const secret = settings.secret ?? keptSecret(join(surroundings.home, 'auth', 'recommendations-secret'))
+  const parts: readonly RecommendationsPart[] = [
+    servePart({ ...kit, ...settings, lists, tokens: pageTokens(secret, now), random: Math.random }),
+    eventsPart(kit),
+    similarPart({ ...settings, tables, models, shown, lists }),
+    usersPart({ ...kit, tables, models, lists }),
+    adminPart({ ...kit, tables }),
+  ]
+  return {
+    name: 'recommendations',
+    description: 'Lists of items for every user, with a reason for every item.',
+    isUserId: isDecimalUserId,
+    errors: Object.values(recommendationErrors),
+    // Lists can do without Redis.
+    worksWithout: ['redis'],
+    probes: [...tables.probes, ...parts.flatMap(({ probes = [] }) => probes)],
+    routes: parts.flatMap(({ routes }) => routes),
+    async close() {
+      await Promise.all([tables.close(), ...parts.map((part) => part.close?.())])
+    },
+  }
+}

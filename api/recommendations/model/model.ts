@@ -1,0 +1,34 @@
+/** A trained model, opened in this process. */
+export interface RecommendationModel {
+  /** Time and hash of the bundle. */
+  readonly version: string
+  /** The version of its embeddings. */
+  readonly sequence: number
+  /** Epoch ms. */
+  readonly trainedAt: number
+  /**
+   * Returns the user's vector (length 1), folded in from weighted interactions by conjugate gradients; undefined if no
+   * item is known.
+   */
+  foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
+  /** Returns the nearest items, best first. */
+  nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
+  /** Returns the vector of a trained item, or the one by content of a newer item that was added. */
+  vectorOf(itemId: bigint): Float32Array | undefined
+  addItem(item: {
+    readonly itemId: bigint
+    readonly title: string
+    readonly categoryPath: string
+    readonly attributes: Readonly<Record<string, string>>
+  }): void
+  /**
+   * Scores rows of ranking features (row-major, in the order of RANKING_FEATURES) with the trees, from 0 to 1 through a
+   * logistic.
+   */
+  score(features: Float64Array, rows: number): Float64Array
+}
+
+export interface ModelSource {
+  /** Returns the champion, or the challenger for its share of the users; undefined without a model. */
+  current(userId: bigint | string): RecommendationModel | undefined
+}

@@ -1,0 +1,23 @@
+import { z } from '@hono/zod-openapi'
+
+const MAX_INT64 = 2n ** 63n - 1n
+const ID_MESSAGE = 'must be a whole number from 1 to 2^63-1'
+
+/** An id as text. */
+const idText = z
+  .string(ID_MESSAGE)
+  .regex(/^[1-9]\d{0,18}$/, ID_MESSAGE)
+  .transform(BigInt)
+  .refine((id) => id <= MAX_INT64, ID_MESSAGE)
+
+/** An id of a path or query. */
+export function idParameter(description: string, example = '318') {
+  return idText.openapi({ type: 'string', description, example })
+}
+
+/** An id of a body, as a string or a number. Numbers beyond 2^53 cannot be exact and are refused. */
+export function idField(description: string, example: string | number = '318') {
+  return z
+    .union([idText, z.int(ID_MESSAGE).min(1, ID_MESSAGE).transform(BigInt)])
+    .openapi({ type: 'string', description: `${description} A number is accepted as well.`, example })
+}

@@ -1,0 +1,10 @@
+import type { ReadinessProbe } from '../kit/readiness.ts'
+import type { BoundRoute } from '../kit/route.ts'
+
+/** A part of the service with routes of its own. */
+export interface RecommendationsPart {
+  readonly routes: readonly BoundRoute[]
+  readonly probes?: readonly ReadinessProbe[]
+  /** Called after the last request has ended. */
+  close?(): Promise<unknown>
+}

@@ -1,0 +1,56 @@
+import {
+  RANKING_WIDTH,
+  type RankedUser,
+  type RecommendationContext,
+  writeRankingFeatures,
+} from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { Candidate } from '../candidates/candidate.ts'
+import type { ItemTable } from '../items/item-table.ts'
+import type { RecommendationModel } from '../model/model.ts'
+import type { RequestUser } from '../users/request-user.ts'
+import { scoreByRules } from './rules.ts'
+import type { Tastes } from './tastes.ts'
+
+/** A candidate with its score. */
+export interface Scored {
+  readonly candidate: Candidate
+  /** The ranker's score, 0 to 1. */
+  readonly score: number
+  /** The row of ranking features. */
+  readonly features: Float64Array
+}
+
+export interface RankRequest {
+  readonly user: RequestUser
+  readonly tastes: Tastes
+  readonly context: RecommendationContext
+  readonly model: RecommendationModel | undefined
+  readonly now: number
+}
+
+/** Scores all candidates, by the model's trees or by rules. The order stays. */
+export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
+  const { user, tastes, context, model, now } = request
+  const rows = new Float64Array(candidates.length * RANKING_WIDTH)
+  const ranked: RankedUser = { interactions: user.interactions, hoursAway: user.hoursAway, sessionItems: user.session.length, context }
+  candidates.forEach((candidate, index) => {
+    const genre = items.genreAt(candidate.row)
+    writeRankingFeatures(rows, index * RANKING_WIDTH, ranked, items.rankedAt(candidate.row, now), {
+      vectorSimilarity: candidate.vectorSimilarity,
+      neighbourScore: candidate.neighbourScore,
+      anchorSimilarity: candidate.anchorSimilarity,
+      trendingScore: candidate.trendingScore,
+      isEditorial: candidate.isEditorial,
+      sessionGenreShare: tastes.session.get(genre) ?? 0,
+      historyGenreShare: tastes.history.get(genre) ?? 0,
+      preferenceWeight: tastes.preferences.get(genre) ?? 0,
+      timesShown: user.timesShown.get(candidate.itemId) ?? 0,
+    })
+  })
+  const scores = model?.score(rows, candidates.length) ?? scoreByRules(rows, candidates.length)
+  return candidates.map((candidate, index) => ({
+    candidate,
+    score: scores[index],
+    features: rows.subarray(index * RANKING_WIDTH, (index + 1) * RANKING_WIDTH),
+  }))
+}

@@ -1,0 +1,36 @@
+import type { ItemTable } from '../items/item-table.ts'
+import type { RequestUser } from '../users/request-user.ts'
+
+/** What a user likes, by number of genre. */
+export interface Tastes {
+  /** Shares of the items of the session; they add up to 1. */
+  readonly session: ReadonlyMap<number, number>
+  /** Shares of the last 100 interactions that say yes. */
+  readonly history: ReadonlyMap<number, number>
+  /** Weights of stated preferences. */
+  readonly preferences: ReadonlyMap<number, number>
+}
+
+/** The session's genres follow from its items here, so that no stream needs to join items. */
+export function tastesOf(items: ItemTable, { session, history, preferences }: RequestUser): Tastes {
+  const liked = history.filter(({ weight }) => weight > 0).map(({ itemId }) => itemId)
+  const stated = new Map<number, number>()
+  for (const { value, weight } of preferences) {
+    const genre = items.genreNumber(value)
+    if (genre !== 0) stated.set(genre, weight)
+  }
+  return { session: sharesOf(items, session), history: sharesOf(items, liked), preferences: stated }
+}
+
+function sharesOf(items: ItemTable, itemIds: readonly bigint[]): Map<number, number> {
+  const counts = new Map<number, number>()
+  let total = 0
+  for (const itemId of itemIds) {
+    const row = items.rowOf(itemId)
+    const genre = row < 0 ? 0 : items.genreAt(row)
+    if (genre === 0) continue
+    counts.set(genre, (counts.get(genre) ?? 0) + 1)
+    total++
+  }
+  return new Map([...counts].map(([genre, count]) => [genre, count / total]))
+}

@@ -1,0 +1,30 @@
+import type { Channel } from '../candidates/candidate.ts'
+import type { RecType } from '../candidates/generate.ts'
+
+/** Why an item is in a list, as programs read it. */
+export interface Reason {
+  readonly recType: RecType
+  /** Set for `similar` and `because_you_watched`. */
+  readonly sourceItemId: bigint | undefined
+  readonly channel: Channel
+}
+
+/** @param isAbout whether the list is about the source item, rather than about the user's last items */
+export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isAbout: boolean): Reason {
+  const isFromItem = sourceItemId !== undefined && (channel === 'neighbours' || channel === 'vector' || channel === 'category')
+  if (isFromItem) return { recType: isAbout ? 'similar' : 'because_you_watched', sourceItemId, channel }
+  const recType = channel === 'trending' || channel === 'popular' ? 'trending' : 'personalized'
+  return { recType, sourceItemId: undefined, channel }
+}
+
+/** The texts, by what they explain: docs/services/recommendations.md#explanations */
+export function explanationOf({ recType, channel }: Reason, source: string | undefined, genre: string): string {
+  if (recType === 'similar') return source === undefined ? 'Similar to the item you look at' : `Similar to “${source}”`
+  if (recType === 'because_you_watched') return source === undefined ? 'Because of what you watched' : `Because you watched “${source}”`
+  if (channel === 'trending') return 'Trending now'
+  if (channel === 'popular') return 'Popular'
+  if (channel === 'preference') return `Because you like ${genre}`
+  if (channel === 'editorial') return 'Picked by our editors'
+  if (channel === 'exploration') return 'New, and we think that you may like it'
+  return 'Recommended for you'
+}

@@ -1,0 +1,153 @@
+import { CONTEXTS, RANKING_FEATURES, type RecommendationContext } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { recommendationsServed } from '../../../schemas/recommendations/topics.ts'
+import type { ServedRecommendations } from '../../../schemas/recommendations/types.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { factBuffer } from '../../kit/fact-buffer.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { userOf } from '../caller.ts'
+import type { RecType } from '../candidates/generate.ts'
+import { genreOf } from '../items/genre.ts'
+import type { RecommendationsPart } from '../part.ts'
+import { explanationOf } from './explanation.ts'
+import type { PageTokens } from './page-token.ts'
+import { recommendationsRoute } from './routes.ts'
+import type { AnswerItem, ListServer, ServedList } from './serve.ts'
+
+export interface ServePartDeps extends Pick<ServiceKit, 'facts' | 'metrics' | 'log' | 'publicUrl' | 'now'> {
+  readonly lists: ListServer
+  readonly tokens: PageTokens
+  /** Share of the answers whose ranking features are recorded. */
+  readonly featuresShare: number
+  /** 0 to below 1. */
+  random(): number
+}
+
+/** What a list is about if the request does not say it. */
+const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
+  homepage: 'personalized',
+  product_page: 'similar',
+  post_play: 'because_you_watched',
+}
+/** Some 50 MB. Without Kafka, further answers are dropped and counted: no request waits for them. */
+const MOST_WAITING_ANSWERS = 10_000
+const LAST_ANSWERS_MS = 2_000
+
+interface Page {
+  readonly requestId: string
+  readonly context: string
+  readonly askedRecType: string
+  readonly position: number
+  readonly limit: number
+  readonly isExplained: boolean
+}
+
+export function servePart(deps: ServePartDeps): RecommendationsPart {
+  const { facts, lists, tokens, publicUrl, now } = deps
+  const served = factBuffer<bigint, ServedRecommendations>({
+    open: () => facts.openLog(recommendationsServed),
+    capacity: MOST_WAITING_ANSWERS,
+    registry: deps.metrics.registry,
+    name: 'recommendations_served',
+    log: deps.log,
+  })
+
+  function recommendationOf(item: AnswerItem, { shown }: ServedList, isExplained: boolean) {
+    const { itemId, score, recType, sourceItemId, details, channel } = item
+    const known = shown.get(itemId)
+    const source = sourceItemId === undefined ? undefined : shown.get(sourceItemId)?.title
+    return {
+      item_id: String(itemId),
+      score,
+      title: known?.title ?? null,
+      thumbnail_url: absolute(known?.thumbnail_url ?? null),
+      explanation: explanationOf(item, source, known === undefined ? '' : genreOf(known)),
+      rec_type: recType,
+      source_item_id: sourceItemId?.toString() ?? null,
+      ...(isExplained &&
+        details !== undefined && {
+          explain: {
+            channel,
+            place_by_score: details.placeByScore,
+            features: Object.fromEntries(RANKING_FEATURES.map((name, index) => [name, details.features[index]])),
+          },
+        }),
+    }
+  }
+
+  /** Images of products have an address at this API. */
+  function absolute(url: string | null): string | null {
+    return url?.startsWith('/') ? `${publicUrl}${url}` : url
+  }
+
+  function record(list: ServedList, items: readonly AnswerItem[], page: Page): void {
+    const withFeatures = deps.random() < deps.featuresShare
+    served.offer(list.user.id, {
+      request_id: page.requestId,
+      model_version: list.modelVersion,
+      context: page.context,
+      rec_type: page.askedRecType,
+      served_at: now(),
+      degraded: [...list.degraded],
+      features_offset: list.user.throughOffset,
+      items: items.map(({ itemId, channel, recType, score, sourceItemId, details }, index) => ({
+        item_id: itemId,
+        position: page.position + index,
+        channel,
+        rec_type: recType,
+        score,
+        source_item_id: sourceItemId ?? null,
+        features: withFeatures && details !== undefined ? Array.from(details.features) : null,
+      })),
+    })
+  }
+
+  function answer(list: ServedList, page: Page) {
+    const { requestId, context, position, limit } = page
+    const items = list.items.slice(0, limit)
+    const rest = list.items.slice(limit)
+    const next = {
+      userId: list.user.id,
+      requestId,
+      modelVersion: list.modelVersion,
+      context,
+      position: position + items.length,
+      items: rest,
+    }
+    if (items.length > 0) record(list, items, page)
+    return jsonAnswer(
+      200,
+      {
+        recommendations: items.map((item) => recommendationOf(item, list, page.isExplained)),
+        request_id: requestId,
+        model_version: list.modelVersion,
+        page_token: rest.length === 0 ? null : tokens.sign(next),
+        degraded: list.degraded,
+        relaxed: list.isCapRelaxed ? ['genre_cap'] : [],
+        ...(page.isExplained && { features_offset: list.user.throughOffset }),
+      },
+      PRIVATE,
+    )
+  }
+
+  return {
+    close: () => served.close(LAST_ANSWERS_MS),
+    routes: [
+      bind(recommendationsRoute, async ({ caller, query, requestId }) => {
+        const { limit, page_token, context = CONTEXTS[0], explain: isExplained } = query
+        if (isExplained && !caller!.scopes.has('internal')) throw new ApiError(errors.forbidden)
+        const userId = userOf(caller!, query.user_id, 'query.user_id')
+        if (page_token !== undefined) {
+          const rest = tokens.read(page_token, userId)
+          const page = { requestId: rest.requestId, context: rest.context, askedRecType: '', position: rest.position, limit, isExplained }
+          return answer(await lists.serveRest(rest), page)
+        }
+        const recType = query.rec_type ?? DEFAULT_REC_TYPE[context]
+        const list = await lists.serve({ userId, recType, context, itemId: query.item_id, diversity: query.diversity })
+        return answer(list, { requestId, context, askedRecType: recType, position: 0, limit, isExplained })
+      }),
+    ],
+  }
+}

@@ -1,0 +1,82 @@
+import { z } from '@hono/zod-openapi'
+import { CONTEXTS, RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { errors } from '../../kit/errors.ts'
+import { booleanParameter, integerParameter } from '../../kit/parameters.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { CHANNELS } from '../candidates/candidate.ts'
+import { REC_TYPES } from '../candidates/generate.ts'
+import { recommendationErrors } from '../errors.ts'
+import { idParameter } from '../parameters.ts'
+import { DEGRADATIONS } from './serve.ts'
+
+const MAX_TOKEN_CHARACTERS = 12_000
+const MAX_LIMIT = 50
+const DEFAULT_LIMIT = 20
+
+const explained = z
+  .object({
+    channel: z.enum(CHANNELS),
+    place_by_score: z.int().openapi({ description: 'Where the item would stand by its score alone, from 0.' }),
+    features: z.record(z.string(), z.number()).openapi({ description: `By name: ${RANKING_FEATURES.join(', ')}.` }),
+  })
+  .openapi('ExplainedItem')
+
+const recommendation = z
+  .object({
+    item_id: z.string(),
+    score: z.number().openapi({ description: '0 to 1, comparable within a model_version.' }),
+    title: z.string().nullable().openapi({ description: 'null only while the view store does not answer.' }),
+    thumbnail_url: z.string().nullable(),
+    explanation: z.string().openapi({ example: 'Because you watched “Heat”' }),
+    rec_type: z.enum(REC_TYPES),
+    source_item_id: z.string().nullable().openapi({ description: 'The item of `similar` and `because_you_watched`.' }),
+    explain: explained.optional(),
+  })
+  .openapi('Recommendation')
+
+export const recommendationsRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/recommendations',
+  operationId: 'recommendations',
+  summary: 'What a user may like next',
+  description:
+    'A list of up to 50 items, page by page, each with a reason. It never contains what the user has watched or hidden. `degraded` names what the list had to do without.',
+  auth: { kind: 'user', anySubjectOf: 'internal' },
+  query: z.object({
+    user_id: idParameter('The subject of the token if it is left out; services may name anybody.', '42').optional(),
+    context: z.enum(CONTEXTS).optional().openapi({ description: 'Default homepage.' }),
+    item_id: idParameter(
+      'What the list is about, for `similar` and `because_you_watched`; the last viewed item if it is left out.',
+    ).optional(),
+    rec_type: z
+      .enum(REC_TYPES)
+      .optional()
+      .openapi({ description: 'Default by context: homepage personalized, product_page similar, post_play because_you_watched.' }),
+    limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Items per page.' }),
+    page_token: z
+      .string()
+      .min(1)
+      .max(MAX_TOKEN_CHARACTERS)
+      .optional()
+      .openapi({ description: '`page_token` of the page before, within 30 minutes. It replaces all other parameters but `limit`.' }),
+    diversity: booleanParameter({ default: false, description: 'Whether items that are like earlier ones come later.' }),
+    explain: booleanParameter({ default: false, description: 'Adds channel, features and place by score. Needs the scope `internal`.' }),
+  }),
+  answers: {
+    200: {
+      description: 'the list',
+      schema: z
+        .object({
+          recommendations: z.array(recommendation),
+          request_id: z.string().openapi({ description: 'The same for all pages of a list. Send it with events as `rec_request_id`.' }),
+          model_version: z.string(),
+          page_token: z.string().nullable().openapi({ description: 'For the next page; null on the last one.' }),
+          degraded: z.array(z.enum(DEGRADATIONS)),
+          relaxed: z.array(z.literal('genre_cap')).openapi({ description: 'Rules that would have left fewer than 20 items.' }),
+          features_offset: z.int().optional().openapi({ description: 'With `explain`: the newest event behind the list.' }),
+        })
+        .openapi('Recommendations'),
+    },
+  },
+  errors: [errors.invalid_request, errors.forbidden, recommendationErrors.invalid_page_token, errors.not_ready],
+})

@@ -1,0 +1,186 @@
+import type { RecommendationContext } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import { interactions, itemNeighbours } from '../../../schemas/recommendations/topics.ts'
+import { HOUR_MS } from '../../../schemas/retention.ts'
+import type { ShownItem } from '../../../state/views/recommendations/items.ts'
+import { readNeighbours } from '../../../state/views/recommendations/neighbours.ts'
+import { readUser } from '../../../state/views/recommendations/users.ts'
+import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { RecType } from '../candidates/generate.ts'
+import type { ModelSource, RecommendationModel } from '../model/model.ts'
+import type { Arranged } from '../rank/arrange.ts'
+import { RULES_VERSION } from '../rank/rules.ts'
+import { recommend } from '../recommend.ts'
+import type { RecommendationTables } from '../tables.ts'
+import { type RequestUser, requestUser, unknownUser } from '../users/request-user.ts'
+import { reasonOf } from './explanation.ts'
+import { inTime } from './in-time.ts'
+import type { LastLists } from './last-lists.ts'
+import type { ListedItem, RestOfList } from './page-token.ts'
+import type { ShownItems } from './shown-items.ts'
+
+/** Parts that an answer may have had to do without: docs/services/recommendations.md#degraded */
+export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
+export type Degradation = (typeof DEGRADATIONS)[number]
+
+export interface ServeDeps extends Pick<ServiceKit, 'views' | 'facts' | 'now'> {
+  readonly tables: RecommendationTables
+  readonly models: ModelSource
+  readonly shown: ShownItems
+  readonly last: LastLists
+  /** How long a list waits for each turn of Redis, ms. */
+  readonly readMs: number
+}
+
+export interface ListRequest {
+  readonly userId: bigint
+  readonly recType: RecType
+  readonly context: RecommendationContext
+  readonly itemId: bigint | undefined
+  readonly diversity: boolean
+}
+
+/** An item of an answer, with what `explain` shows. */
+export interface AnswerItem extends ListedItem {
+  readonly details: Arranged | undefined
+}
+
+export interface ServedList {
+  readonly items: readonly AnswerItem[]
+  /** What answers show of the items and their sources. */
+  readonly shown: ReadonlyMap<bigint, ShownItem>
+  readonly degraded: readonly Degradation[]
+  readonly modelVersion: string
+  readonly isCapRelaxed: boolean
+  readonly user: RequestUser
+}
+
+/** Older embeddings are reported. */
+const MAX_MODEL_AGE_MS = 6 * HOUR_MS
+
+/** Computes lists. A list takes three turns of Redis: features, neighbours, titles. It does without what is missing. */
+export function listServer(deps: ServeDeps) {
+  const { views, facts, tables, models, shown, last, readMs, now } = deps
+
+  async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
+    const read = async () => readUser(views, facts.partitionOf(interactions, userId), String(userId))
+    const stored = await inTime(read(), readMs)
+    return stored === undefined || stored === NOT_CAUGHT_UP ? undefined : requestUser(userId, stored, now())
+  }
+
+  async function neighboursOf(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, readonly Neighbour[]> | undefined> {
+    if (itemIds.length === 0) return new Map()
+    const read = async () =>
+      await Promise.all(itemIds.map((itemId) => readNeighbours(views, facts.partitionOf(itemNeighbours, itemId), String(itemId))))
+    const lists = await inTime(read(), readMs)
+    return lists === undefined ? undefined : new Map(itemIds.map((itemId, index) => [itemId, lists[index]]))
+  }
+
+  async function titlesOf(items: readonly ListedItem[]): Promise<{ shown: ReadonlyMap<bigint, ShownItem>; isComplete: boolean }> {
+    const ids = [...new Set(items.flatMap(({ itemId, sourceItemId }) => (sourceItemId === undefined ? [itemId] : [itemId, sourceItemId])))]
+    const read = await inTime(shown.read(ids), readMs)
+    return { shown: read ?? shown.cached(ids), isComplete: read !== undefined }
+  }
+
+  /** Returns the last list of a user whose features cannot be read. */
+  function fallback(userId: bigint): readonly ListedItem[] | undefined {
+    const { items } = tables
+    return last.of(userId)?.filter(({ itemId }) => items.isActive(items.rowOf(itemId)))
+  }
+
+  async function serve(request: ListRequest): Promise<ServedList> {
+    const degraded: Degradation[] = []
+    const model = models.current(request.userId)
+    const found = await readFeatures(request.userId)
+    const user = found ?? unknownUser(request.userId)
+    if (found === undefined) degraded.push('features')
+    const anchor = anchorOf(request, user)
+    const wanted = anchor !== undefined ? [anchor] : request.recType === 'trending' ? [] : user.lastViewed
+    const neighbours = found === undefined && anchor === undefined ? new Map() : await neighboursOf(wanted)
+    if (neighbours === undefined) degraded.push('neighbours')
+    if (model !== undefined && now() - model.trainedAt > MAX_MODEL_AGE_MS) degraded.push('model_age')
+
+    const listed = compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
+    const isIncomplete = found === undefined
+    const earlier = isIncomplete ? fallback(request.userId) : undefined
+    const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
+    const titles = await titlesOf(items)
+    if (!titles.isComplete) degraded.push('titles')
+    const kept = titles.isComplete ? items.filter(({ itemId }) => titles.shown.get(itemId)?.status === 'ACTIVE') : items
+    if (!isIncomplete) last.keep(request.userId, kept)
+    return {
+      items: kept,
+      shown: titles.shown,
+      degraded,
+      modelVersion: listed.modelVersion,
+      isCapRelaxed: listed.isCapRelaxed,
+      user,
+    }
+  }
+
+  interface Computing {
+    readonly user: RequestUser
+    readonly anchor: bigint | undefined
+    readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
+    readonly model: RecommendationModel | undefined
+    readonly degraded: Degradation[]
+  }
+
+  function compute(request: ListRequest, { user, anchor, neighbours, model, degraded }: Computing) {
+    const wanted = {
+      user,
+      recType: request.recType,
+      context: request.context,
+      anchor,
+      neighbours,
+      diversity: request.diversity,
+      now: now(),
+    }
+    const isAbout = request.recType === 'similar' && anchor !== undefined
+    let used = model
+    let made: ReturnType<typeof recommend>
+    try {
+      made = recommend(tables, { ...wanted, model })
+    } catch (error) {
+      // A model that fails must not cost the answer. Without one there is nothing to fall back to.
+      if (model === undefined) throw error
+      degraded.push('vectors', 'ranking')
+      used = undefined
+      made = recommend(tables, { ...wanted, model: undefined })
+    }
+    const items = made.list.map((details): AnswerItem => {
+      const { candidate, score } = details
+      const channel = details.isExplored ? 'exploration' : candidate.channel
+      return { itemId: candidate.itemId, score, ...reasonOf(channel, candidate.sourceItemId, isAbout), details }
+    })
+    return { items, isCapRelaxed: made.isCapRelaxed, modelVersion: used?.version ?? RULES_VERSION }
+  }
+
+  /** Shows the rest of a list, without what the user has seen or hidden meanwhile. */
+  async function serveRest({ userId, items, modelVersion }: RestOfList): Promise<ServedList> {
+    const found = await readFeatures(userId)
+    const user = found ?? unknownUser(userId)
+    const { items: table } = tables
+    const fresh = items.filter(({ itemId }) => {
+      return table.isActive(table.rowOf(itemId)) && !user.hidden.has(itemId) && !user.hasWatched(itemId)
+    })
+    const titles = await titlesOf(fresh)
+    const degraded: Degradation[] = [
+      ...(found === undefined ? ['features' as const] : []),
+      ...(titles.isComplete ? [] : ['titles' as const]),
+    ]
+    const details = { details: undefined }
+    return { items: fresh.map((item) => ({ ...item, ...details })), shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user }
+  }
+
+  return { serve, serveRest, readFeatures, neighboursOf }
+}
+
+export type ListServer = ReturnType<typeof listServer>
+
+/** The item that the list is about. Without one, `similar` and `because_you_watched` go by the last viewed item. */
+function anchorOf({ recType, itemId }: ListRequest, user: RequestUser): bigint | undefined {
+  if (recType === 'personalized' || recType === 'trending') return undefined
+  return itemId ?? user.lastViewed[0]
+}

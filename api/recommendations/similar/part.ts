@@ -1,0 +1,59 @@
+import { jsonAnswer } from '../../kit/answer.ts'
+import { ApiError } from '../../kit/errors.ts'
+import { bind } from '../../kit/route.ts'
+import { byCategory, byNeighbours, byVector, type SimilarItem } from '../candidates/similarity.ts'
+import { recommendationErrors } from '../errors.ts'
+import { sharedAttributes } from '../items/genre.ts'
+import type { ModelSource } from '../model/model.ts'
+import type { RecommendationsPart } from '../part.ts'
+import { inTime } from '../serve/in-time.ts'
+import type { ListServer } from '../serve/serve.ts'
+import type { ShownItems } from '../serve/shown-items.ts'
+import type { RecommendationTables } from '../tables.ts'
+import { similarRoute } from './routes.ts'
+
+export interface SimilarDeps {
+  readonly tables: RecommendationTables
+  readonly models: ModelSource
+  readonly shown: ShownItems
+  readonly lists: Pick<ListServer, 'neighboursOf'>
+  readonly readMs: number
+}
+
+/** Everybody gets the champion's opinion here, because the answer is about no user. */
+const NOBODY = ''
+
+export function similarPart({ tables, models, shown, lists, readMs }: SimilarDeps): RecommendationsPart {
+  const { items, leaders } = tables
+
+  async function similarTo(itemId: bigint, row: number, limit: number): Promise<SimilarItem[]> {
+    const neighbours = (await lists.neighboursOf([itemId]))?.get(itemId) ?? []
+    const found = [
+      ...byNeighbours(items, itemId, neighbours),
+      ...byVector(items, models.current(NOBODY), itemId, limit),
+      ...byCategory(items, leaders.ofGenre, row, limit),
+    ]
+    const seen = new Set<number>()
+    const best = found.filter((item) => items.isActive(item.row) && !seen.has(item.row) && seen.add(item.row))
+    return best.slice(0, limit)
+  }
+
+  return {
+    routes: [
+      bind(similarRoute, async ({ params: { item_id }, query: { limit } }) => {
+        const row = items.rowOf(item_id)
+        if (!items.isActive(row)) throw new ApiError(recommendationErrors.item_not_found)
+        const similar = await similarTo(item_id, row, limit)
+        const ids = [item_id, ...similar.map((item) => items.idAt(item.row))]
+        const known = (await inTime(shown.read(ids), readMs)) ?? shown.cached(ids)
+        const source = known.get(item_id)
+        const similar_items = similar.map(({ similarity }, index) => {
+          const item = known.get(ids[index + 1])
+          const shared_attributes = source === undefined || item === undefined ? [] : sharedAttributes(source, item)
+          return { item_id: String(ids[index + 1]), similarity_score: similarity, shared_attributes }
+        })
+        return jsonAnswer(200, { source_item: String(item_id), similar_items })
+      }),
+    ],
+  }
+}

@@ -1,0 +1,38 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { integerParameter } from '../../kit/parameters.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { recommendationErrors } from '../errors.ts'
+import { idParameter } from '../parameters.ts'
+
+const MAX_LIMIT = 50
+const DEFAULT_LIMIT = 20
+
+export const similarRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/items/{item_id}/similar',
+  operationId: 'similarItems',
+  summary: 'Items that are like another one',
+  description: 'By what users view together; for items without views by their content, else by their category.',
+  auth: { kind: 'optional', anySubjectOf: 'internal' },
+  params: z.object({ item_id: idParameter('The item.') }),
+  query: z.object({ limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many items.' }) }),
+  answers: {
+    200: {
+      description: 'the items, the most similar first',
+      schema: z
+        .object({
+          source_item: z.string(),
+          similar_items: z.array(
+            z.object({
+              item_id: z.string(),
+              similarity_score: z.number().openapi({ description: '0 to 1.' }),
+              shared_attributes: z.array(z.string()).openapi({ example: ['genre: Comedy'] }),
+            }),
+          ),
+        })
+        .openapi('SimilarItems'),
+    },
+  },
+  errors: [errors.invalid_request, recommendationErrors.item_not_found, errors.not_ready],
+})

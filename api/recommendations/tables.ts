@@ -1,0 +1,84 @@
+import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
+import { ALL_USERS, ageGroup, countryGroup } from '../../schemas/recommendations/signals/trend-groups.ts'
+import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
+import type { EditorialList, TrendingItems } from '../../schemas/recommendations/types.ts'
+import type { ReadinessProbe } from '../kit/readiness.ts'
+import type { ServiceKit } from '../service.ts'
+import { type ItemTable, itemTable } from './items/item-table.ts'
+import { leaders } from './items/leaders.ts'
+import type { NewReleaseBoost } from './rank/arrange.ts'
+import type { RecommendSources } from './recommend.ts'
+import type { RequestUser } from './users/request-user.ts'
+
+/** Everything that lists need and every process has in memory, fed from topics. */
+export interface RecommendationTables extends RecommendSources {
+  readonly items: ItemTable
+  /** Ids that most users see first, best first. */
+  trendingOverall(): readonly bigint[]
+  readonly editorial: ReadonlyMap<string, EditorialList>
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+/** A group with fewer events says too little: docs/services/recommendations.md#trending */
+const MIN_GROUP_EVENTS = 100
+/** Counts unless editors have set another rule of this name. */
+const NEW_RELEASES = 'new-releases'
+const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
+
+export async function openTables({ topicFeeds, now }: Pick<ServiceKit, 'topicFeeds' | 'now'>): Promise<RecommendationTables> {
+  const items = itemTable()
+  const trending = new Map<string, TrendingItems>()
+  const editorial = new Map<string, EditorialList>()
+  const feeds = await Promise.all([
+    topicFeeds(itemsTopic, (itemId, item) => items.putItem(itemId, item)),
+    topicFeeds(itemStats, (itemId, stats) => items.putStats(itemId, stats)),
+    topicFeeds(trendingItems, (group, list) => assign(trending, group, list)),
+    topicFeeds(editorialLists, (name, list) => assign(editorial, name, list)),
+  ])
+
+  function idsOf(group: string): readonly bigint[] {
+    const list = trending.get(group)
+    return list !== undefined && list.events >= MIN_GROUP_EVENTS ? list.item_ids : []
+  }
+
+  function trendingOverall(): readonly bigint[] {
+    return trending.get(ALL_USERS)?.item_ids ?? []
+  }
+
+  return {
+    items,
+    leaders: leaders(items, now),
+    editorial,
+    trendingOverall,
+    trendingFor({ country, ageBucket }: RequestUser) {
+      const byAge = ageBucket === undefined ? [] : idsOf(ageGroup(ageBucket))
+      if (byAge.length > 0) return byAge
+      const byCountry = country === undefined ? [] : idsOf(countryGroup(country))
+      return byCountry.length > 0 ? byCountry : trendingOverall()
+    },
+    editorialFor(context: RecommendationContext) {
+      const time = now()
+      return [...editorial.values()]
+        .filter((list) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))
+        .flatMap(({ item_ids }) => item_ids)
+    },
+    boost() {
+      const rule = editorial.get(NEW_RELEASES)
+      if (rule === undefined) return DEFAULT_BOOST
+      if (rule.kind !== 'NEW_RELEASE_BOOST' || !isRunning(rule, now())) return undefined
+      return { factor: rule.factor ?? DEFAULT_BOOST.factor, maxAgeDays: rule.max_age_days ?? DEFAULT_BOOST.maxAgeDays }
+    },
+    probes: feeds.map(({ probe }) => probe),
+    close: () => Promise.all(feeds.map((feed) => feed.close())),
+  }
+}
+
+export function isRunning({ starts_at, ends_at }: Pick<EditorialList, 'starts_at' | 'ends_at'>, now: number): boolean {
+  return (starts_at === null || starts_at <= now) && (ends_at === null || now < ends_at)
+}
+
+function assign<V>(map: Map<string, V>, key: string, value: V | undefined): void {
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
+}

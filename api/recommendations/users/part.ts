@@ -1,0 +1,71 @@
+import { recommendationUsers, userPreferences } from '../../../schemas/recommendations/topics.ts'
+import { jsonAnswer, noContent } from '../../kit/answer.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { ModelSource } from '../model/model.ts'
+import type { RecommendationsPart } from '../part.ts'
+import { tastesOf } from '../rank/tastes.ts'
+import type { ListServer } from '../serve/serve.ts'
+import type { RecommendationTables } from '../tables.ts'
+import type { RequestUser } from './request-user.ts'
+import { featuresRoute, getPreferencesRoute, putPreferencesRoute, putUserRoute } from './routes.ts'
+
+export interface UsersDeps extends Pick<ServiceKit, 'facts' | 'now'> {
+  readonly tables: RecommendationTables
+  readonly models: ModelSource
+  readonly lists: Pick<ListServer, 'readFeatures'>
+}
+
+const DIMENSIONS = 256
+
+export function usersPart({ facts, now, tables, models, lists }: UsersDeps): RecommendationsPart {
+  async function known(userId: bigint): Promise<RequestUser> {
+    const user = await lists.readFeatures(userId)
+    if (user === undefined) throw new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.' })
+    return user
+  }
+
+  function featuresOf(user: RequestUser) {
+    const model = models.current(user.id)
+    const { items } = tables
+    return {
+      user_id: String(user.id),
+      embedding: Array.from(model?.foldIn(user.history) ?? new Float32Array(DIMENSIONS)),
+      embedding_version: model?.sequence ?? null,
+      embedding_updated_at: model === undefined ? null : new Date(model.trainedAt).toISOString(),
+      real_time_features: {
+        last_5_items: user.lastViewed.map(String),
+        session_genre_dist: Object.fromEntries([...tastesOf(items, user).session].map(([genre, share]) => [items.genreName(genre), share])),
+        hours_since_last_visit: user.hoursAway ?? null,
+      },
+      static_features: {
+        country: user.country ?? null,
+        age_bucket: user.ageBucket ?? null,
+        subscription_tier: user.subscriptionTier ?? null,
+      },
+      features_offset: user.throughOffset,
+    }
+  }
+
+  return {
+    routes: [
+      bind(putPreferencesRoute, async ({ caller, body }) => {
+        await facts.publish(userPreferences, BigInt(caller!.subject), { ...body, updated_at: now() })
+        return jsonAnswer(200, body, PRIVATE)
+      }),
+      bind(getPreferencesRoute, async ({ caller }) => {
+        const { preferences } = await known(BigInt(caller!.subject))
+        return jsonAnswer(200, { preferences }, PRIVATE)
+      }),
+      bind(featuresRoute, async ({ params: { user_id } }) => jsonAnswer(200, featuresOf(await known(user_id)), PRIVATE)),
+      bind(putUserRoute, async ({ params: { user_id }, body }) => {
+        const { country = null, language = null, age_bucket = null, signup_date = null, sub_tier = null } = body
+        const updated_at = body.updated_at === undefined ? now() : Date.parse(body.updated_at)
+        await facts.publish(recommendationUsers, user_id, { country, language, age_bucket, signup_date, sub_tier, updated_at })
+        return noContent()
+      }),
+    ],
+  }
+}

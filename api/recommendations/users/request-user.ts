@@ -1,0 +1,88 @@
+import { decimalId } from '../../../schemas/keys.ts'
+import { type PackedInteraction, unpackHistory } from '../../../schemas/recommendations/events/packed-history.ts'
+import { unpackIds } from '../../../schemas/recommendations/events/packed-items.ts'
+import { WATCHED_SHAPE } from '../../../schemas/recommendations/events/seen.ts'
+import type { StatedPreference } from '../../../schemas/recommendations/types.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/retention.ts'
+import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
+import type { StoredUser } from '../../../state/views/recommendations/users.ts'
+
+/** What is known of the user of a request. */
+export interface RequestUser {
+  readonly id: bigint
+  readonly interactions: number
+  /** Hours since the last event; undefined if there was none within 7 days. */
+  readonly hoursAway: number | undefined
+  /** The last five items, the newest first. */
+  readonly lastViewed: readonly bigint[]
+  readonly session: readonly bigint[]
+  /** The last 100 interactions, the newest first. */
+  readonly history: readonly PackedInteraction[]
+  readonly hidden: ReadonlySet<bigint>
+  /** How often each item was shown lately without having been chosen. */
+  readonly timesShown: ReadonlyMap<bigint, number>
+  hasWatched(itemId: bigint): boolean
+  readonly country: string | undefined
+  readonly ageBucket: string | undefined
+  readonly subscriptionTier: string | undefined
+  readonly preferences: readonly StatedPreference[]
+  /** Offset in `interactions` of the newest event that is included; -1 for none. */
+  readonly throughOffset: number
+}
+
+/** The items whose neighbours become candidates. */
+const LAST_ITEMS = 5
+/** Without an event for so long, a visit is forgotten. */
+const VISIT_KEPT_MS = 7 * DAY_MS
+const SESSION_GAP_MS = 30 * 60_000
+const watched = seenSetReader({ item: decimalId, ...WATCHED_SHAPE })
+
+/** The features of a user of whom nothing is known. */
+export function unknownUser(id: bigint): RequestUser {
+  return {
+    id,
+    interactions: 0,
+    hoursAway: undefined,
+    lastViewed: [],
+    session: [],
+    history: [],
+    hidden: new Set(),
+    timesShown: new Map(),
+    hasWatched: () => false,
+    country: undefined,
+    ageBucket: undefined,
+    subscriptionTier: undefined,
+    preferences: [],
+    throughOffset: -1,
+  }
+}
+
+export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
+  const seen = watched.open((page) => pages[page], now)
+  const hasWatched = (itemId: bigint) => seen.has(itemId)
+  if (self === undefined) return { ...unknownUser(id), hasWatched }
+  const lastAt = self.last_event_at
+  const isRecent = lastAt !== null && now - lastAt < VISIT_KEPT_MS
+  return {
+    id,
+    interactions: self.interactions,
+    hoursAway: isRecent ? Math.max(0, now - lastAt) / HOUR_MS : undefined,
+    lastViewed: unpackIds(self.viewed).slice(0, LAST_ITEMS),
+    session: lastAt !== null && now - lastAt < SESSION_GAP_MS ? unpackIds(self.session) : [],
+    history: unpackHistory(self.history),
+    hidden: new Set(unpackIds(self.hidden)),
+    timesShown: counted(unpackIds(self.shown)),
+    hasWatched,
+    country: self.country ?? undefined,
+    ageBucket: self.age_bucket ?? undefined,
+    subscriptionTier: self.sub_tier ?? undefined,
+    preferences: self.preferences,
+    throughOffset: self.through_offset,
+  }
+}
+
+function counted(ids: readonly bigint[]): Map<bigint, number> {
+  const counts = new Map<bigint, number>()
+  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
+  return counts
+}

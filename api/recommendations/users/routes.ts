@@ -1,0 +1,104 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { idParameter } from '../parameters.ts'
+
+const INTERNAL = { kind: 'scope', scope: 'internal' } as const
+const COUNTRY_CHARACTERS = 5
+const SHORT_CHARACTERS = 10
+const CATEGORY_CHARACTERS = 50
+const VALUE_CHARACTERS = 100
+const MAX_PREFERENCES = 100
+const short = (characters: number) => z.string().min(1).max(characters).nullable().optional()
+
+const preference = z
+  .strictObject({
+    category: z.string().min(1).max(CATEGORY_CHARACTERS).openapi({ example: 'genre' }),
+    value: z.string().min(1).max(VALUE_CHARACTERS).openapi({ example: 'Comedy' }),
+    weight: z.number().min(-1).max(1).openapi({ description: 'Below 0: rather not.', example: 1 }),
+  })
+  .openapi('Preference')
+
+const preferences = z.strictObject({ preferences: z.array(preference).max(MAX_PREFERENCES) }).openapi('Preferences')
+
+export const putPreferencesRoute = defineRoute({
+  method: 'put',
+  path: '/api/v1/me/preferences',
+  operationId: 'putPreferences',
+  summary: 'Say what you like',
+  description: 'Replaces all preferences. They count most until there are 20 interactions.',
+  auth: { kind: 'user' },
+  body: preferences,
+  bodyExample: { preferences: [{ category: 'genre', value: 'Comedy', weight: 1 }] },
+  answers: { 200: { description: 'the preferences', schema: preferences } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})
+
+export const getPreferencesRoute = defineRoute({
+  method: 'get',
+  path: '/api/v1/me/preferences',
+  operationId: 'getPreferences',
+  summary: 'What you have said to like',
+  description: 'A change is readable within a second.',
+  auth: { kind: 'user' },
+  answers: { 200: { description: 'the preferences', schema: preferences } },
+  errors: [errors.not_ready, errors.unavailable],
+})
+
+export const featuresRoute = defineRoute({
+  method: 'get',
+  path: '/internal/features/user/{user_id}',
+  operationId: 'userFeatures',
+  summary: 'What lists are made from',
+  description: 'A user of whom nothing is known has the features of a new one.',
+  auth: INTERNAL,
+  params: z.object({ user_id: idParameter('The user.', '42') }),
+  answers: {
+    200: {
+      description: 'the features',
+      schema: z
+        .object({
+          user_id: z.string(),
+          embedding: z.array(z.number()).openapi({ description: '256 numbers of length 1; zeros without a model or without known items.' }),
+          embedding_version: z.int().nullable(),
+          embedding_updated_at: z.iso.datetime().nullable(),
+          real_time_features: z.object({
+            last_5_items: z.array(z.string()),
+            session_genre_dist: z.record(z.string(), z.number()).openapi({ description: 'Shares that add up to 1.' }),
+            hours_since_last_visit: z.number().nullable().openapi({ description: 'null: no event within 7 days.' }),
+          }),
+          static_features: z.object({
+            country: z.string().nullable(),
+            age_bucket: z.string().nullable(),
+            subscription_tier: z.string().nullable(),
+          }),
+          features_offset: z.int().openapi({ description: 'Offset in `interactions` of the newest event; -1 for none.' }),
+        })
+        .openapi('UserFeatures'),
+    },
+  },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})
+
+export const putUserRoute = defineRoute({
+  method: 'put',
+  path: '/internal/users/{user_id}',
+  operationId: 'putUser',
+  summary: 'Store what is known of a user',
+  description: 'Replaces it. The newer `updated_at` counts.',
+  auth: INTERNAL,
+  params: z.object({ user_id: idParameter('The user.', '42') }),
+  body: z
+    .strictObject({
+      country: short(COUNTRY_CHARACTERS),
+      language: short(SHORT_CHARACTERS),
+      age_bucket: short(SHORT_CHARACTERS),
+      signup_date: z.iso.date().nullable().optional(),
+      sub_tier: z.enum(['free', 'basic', 'premium']).nullable().optional(),
+      updated_at: z.iso.datetime().optional().openapi({ description: 'Now if it is left out.' }),
+    })
+    .openapi('PutUser'),
+  bodyExample: { country: 'DE', age_bucket: '25-34', sub_tier: 'basic' },
+  answers: { 204: { description: 'stored' } },
+  errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
+})

@@ -1,0 +1,136 @@
+import { categories } from '../../../schemas/catalog/documents/topics.ts'
+import { imagePath, THUMBNAIL_WIDTH } from '../../../schemas/catalog/products/image-forms.ts'
+import type { CatalogDocument, Category } from '../../../schemas/catalog/types.ts'
+import { BY_ITEM } from '../../../schemas/recommendations/partitions.ts'
+import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import {
+  avro,
+  avroValue,
+  type Context,
+  compositeKey,
+  decimalInt,
+  drop,
+  keyedStore,
+  type TopologyBuilder,
+  textPart,
+  u32Part,
+  utf8,
+} from '../../engine/index.ts'
+
+/** Categories are at most this deep; a cycle must not stop the worker. */
+const MAX_DEPTH = 20
+const RETRIED_PER_TICK = 500
+const RETRY_EVERY_MS = 10_000
+
+/**
+ * Turns products into items, and writes only when a field of the item changes. A product whose category is not known
+ * yet becomes an item without a path, which gets one when the category arrives.
+ */
+export function declareCatalogItems(
+  t: TopologyBuilder,
+  documents: Topic<string, CatalogDocument>,
+  items: Topic<bigint, RecommendationItem>,
+): void {
+  const everywhere = t.repartition('categories', { key: decimalInt, value: avro('catalog/Category'), ...BY_ITEM })
+  t.source(categories, { tombstones: 'drop' }).process('spread', { emits: [everywhere] }, function spread(category, ctx) {
+    ctx.broadcast(everywhere, category.category_id, category)
+  })
+
+  const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
+  const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
+  const waiting = keyedStore('waiting-products', {
+    key: compositeKey({ category: u32Part, product: textPart }),
+    value: avroValue<boolean>('boolean'),
+  })
+  const stores = [known, tree, waiting]
+
+  /** @returns the names from the root; undefined if one of them is not known yet */
+  function pathOf(categoryId: number): string | undefined {
+    const names: string[] = []
+    let next: number | null = categoryId
+    for (let depth = 0; next !== null && depth < MAX_DEPTH; depth++) {
+      const category: Category | undefined = tree.get(next)
+      if (category === undefined) return undefined
+      names.unshift(category.name.replaceAll('/', '-'))
+      next = category.parent_id
+    }
+    return names.join('/')
+  }
+
+  function keep(productId: string, item: RecommendationItem, ctx: Context): boolean {
+    const before = known.get(productId)
+    if (before !== undefined && isSame(before, item)) return false
+    known.put(productId, item)
+    ctx.emit(items, BigInt(productId), item)
+    return true
+  }
+
+  /** Completes items whose categories have arrived meanwhile. */
+  function complete(now: number, ctx: Context): void {
+    for (const [key] of waiting.scan({ limit: RETRIED_PER_TICK })) {
+      const path = pathOf(key.category)
+      const item = known.get(key.product)
+      if (path === undefined || item === undefined) continue
+      waiting.delete(key)
+      keep(key.product, { ...item, category_path: path, updated_at: now }, ctx)
+    }
+  }
+
+  t.source(everywhere, { onError: { decode: 'fail', reject: 'fail' } }).process(
+    'learn-category',
+    { reads: (_category, id) => tree.prefetch(id), stores },
+    function learnCategory(category) {
+      tree.put(category.category_id, category)
+    },
+  )
+  t.source(documents, { tombstones: 'drop' })
+    .process(
+      'take-product',
+      { reads: (_document, key) => known.prefetch(key), stores, emits: [items] },
+      function takeProduct(document, ctx) {
+        const path = pathOf(document.category_id)
+        if (path === undefined) waiting.put({ category: document.category_id, product: ctx.key }, true)
+        const before = known.get(ctx.key)
+        if (!document.is_public && before === undefined) return drop('never_public')
+        // A record of a hidden product has no text; the item keeps its own.
+        const item =
+          document.is_public || before === undefined
+            ? itemOf(document, path ?? '', ctx.timestamp)
+            : { ...before, status: 'INACTIVE' as const, updated_at: ctx.timestamp }
+        if (!keep(ctx.key, item, ctx)) return drop('unchanged')
+      },
+    )
+    .tick('complete', { everyMs: RETRY_EVERY_MS, clock: 'wall', stores, emits: [items] }, complete)
+}
+
+function itemOf(document: CatalogDocument, categoryPath: string, updatedAt: number): RecommendationItem {
+  const { title, description, thumbnail, created_at, brand, attributes } = document
+  return {
+    title,
+    description,
+    category_path: categoryPath,
+    attributes: { ...singleAttributes(attributes), ...(brand !== null && { brand }) },
+    popularity: 0,
+    thumbnail_url: thumbnail === null ? null : imagePath(thumbnail, THUMBNAIL_WIDTH),
+    status: 'ACTIVE',
+    created_at,
+    updated_at: updatedAt,
+  }
+}
+
+/** Attributes of which all variants have the same value: a colour that differs says nothing about the product. */
+function singleAttributes(attributes: readonly string[]): Record<string, string> {
+  const found = new Map<string, string | undefined>()
+  for (const attribute of attributes) {
+    const colon = attribute.indexOf(':')
+    const name = attribute.slice(0, colon)
+    found.set(name, found.has(name) ? undefined : attribute.slice(colon + 1))
+  }
+  return Object.fromEntries([...found].filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Returns whether two items differ in nothing but their time. */
+function isSame(one: RecommendationItem, other: RecommendationItem): boolean {
+  return JSON.stringify({ ...one, updated_at: 0 }) === JSON.stringify({ ...other, updated_at: 0 })
+}

@@ -1,0 +1,88 @@
+import { isViewed } from '../../../schemas/recommendations/events/weights.ts'
+import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
+import type { ItemActivity, ItemSignals, ItemStats } from '../../../schemas/recommendations/types.ts'
+
+/** Statistics are published again when this share of what they count is new. */
+const PUBLISHED_SHARE = 0.02
+
+const MONTH = HALF_LIFE_MS.neighbours
+const WEEK = HALF_LIFE_MS.statistics
+const HOURS = HALF_LIFE_MS.trending
+
+export const NO_SIGNALS: ItemSignals = {
+  at: 0,
+  popularity: 0,
+  entered: 0,
+  recent: 0,
+  shown: 0,
+  chosen: 0,
+  events: 0,
+  views: 0,
+  clicks: 0,
+  purchases: 0,
+  ratings: 0,
+  rating_sum: 0,
+  skips: 0,
+  interactions: 0,
+  unpublished: 0,
+  total: 0,
+}
+
+/** Adds an activity. All counts are then those of the newest event. */
+export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
+  const at = Math.max(before.at, ...events.map((event) => event.at), ...entered, ...shown)
+  const counts = decayed(before, at)
+  for (const { event_type, at: eventAt, is_chosen, rating } of events) {
+    const week = decay(at - eventAt, WEEK)
+    counts.events += week
+    counts.interactions++
+    if (is_chosen) counts.chosen += week
+    if (event_type === 'VIEW') counts.views += week
+    else if (event_type === 'CLICK') counts.clicks += week
+    else if (event_type === 'PURCHASE') counts.purchases += week
+    else if (event_type === 'SKIP') counts.skips += week
+    if (rating !== null) {
+      counts.ratings += week
+      counts.rating_sum += week * rating
+    }
+    if (!isViewed(event_type)) continue
+    counts.popularity += decay(at - eventAt, MONTH)
+    counts.recent += decay(at - eventAt, HOURS)
+  }
+  for (const time of entered) counts.entered += decay(at - time, MONTH)
+  for (const time of shown) counts.shown += decay(at - time, WEEK)
+  counts.unpublished += events.length + shown.length
+  counts.total += events.length + shown.length
+  return counts
+}
+
+/** Returns the counts as of a later time. */
+function decayed(before: ItemSignals, at: number): ItemSignals {
+  const week = decay(at - before.at, WEEK)
+  const month = decay(at - before.at, MONTH)
+  return {
+    ...before,
+    at,
+    popularity: before.popularity * month,
+    entered: before.entered * month,
+    recent: before.recent * decay(at - before.at, HOURS),
+    shown: before.shown * week,
+    chosen: before.chosen * week,
+    events: before.events * week,
+    views: before.views * week,
+    clicks: before.clicks * week,
+    purchases: before.purchases * week,
+    ratings: before.ratings * week,
+    rating_sum: before.rating_sum * week,
+    skips: before.skips * week,
+  }
+}
+
+export function isDue({ unpublished, total }: ItemSignals): boolean {
+  return unpublished > PUBLISHED_SHARE * total
+}
+
+export function statsOf(signals: ItemSignals): ItemStats {
+  const { at, popularity, entered, recent, shown, chosen, events, purchases, ratings, rating_sum, interactions } = signals
+  return { at, popularity, entered, recent, shown, chosen, events, purchases, ratings, rating_sum, interactions }
+}

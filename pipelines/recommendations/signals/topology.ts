@@ -1,0 +1,98 @@
+import { catalogDocuments } from '../../../schemas/catalog/documents/topics.ts'
+import { packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import { itemEvents, itemNeighbours, itemStats, items } from '../../../schemas/recommendations/topics.ts'
+import type { ItemActivity } from '../../../schemas/recommendations/types.ts'
+import { avro, type Context, decimalId, keyedStore, type RecordContext, topology, utf8 } from '../../engine/index.ts'
+import { declareCatalogItems } from '../items/catalog-items.ts'
+import { isDue as areStatsDue, NO_SIGNALS, statsOf, withActivity } from './item-counts.ts'
+import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from './neighbourhood.ts'
+import { byGroup } from './trend-groups.ts'
+import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
+
+/** Activities of a hot item share a commit. Nobody waits for them: features of users take another way. */
+const COMMIT_INTERVAL_MS = 500
+/** How long records may be under way before a list of trending items closes without them. */
+const TRENDING_DELAY_MS = 1_000
+
+/** The topology itself writes these, so a bad record is a bug. */
+const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
+
+/** What happened to items → neighbours and statistics of items, and trending items; products → items. */
+export const itemSignals = topology(
+  'item-signals',
+  function declareItemSignals(t) {
+    const trends = t.repartition('trends', { key: utf8, value: avro('recommendations/TrendEvents'), partitions: 1 })
+    declareItems()
+    declareTrending(t, trends)
+    declareCatalogItems(t, catalogDocuments, items)
+
+    function declareItems(): void {
+      const signals = keyedStore('signals', { key: decimalId, value: avro('recommendations/ItemSignals') })
+      const neighbourhoods = keyedStore('neighbours', { key: decimalId, value: avro('recommendations/ItemNeighbourhood') })
+      const stores = [signals, neighbourhoods]
+      const emits = [itemStats, itemNeighbours, trends]
+      /** What happened to each item since the last commit. */
+      let pending = new Map<bigint, ItemActivity>()
+
+      function collect(activity: ItemActivity, ctx: RecordContext<bigint>): void {
+        const known = pending.get(ctx.key)
+        if (known === undefined) {
+          pending.set(ctx.key, activity)
+          return
+        }
+        pending.set(ctx.key, {
+          events: known.events.concat(activity.events),
+          near: known.near.concat(activity.near),
+          entered: known.entered.concat(activity.entered),
+          shown: known.shown.concat(activity.shown),
+        })
+      }
+
+      function fold(ctx: Context): void {
+        const folded = pending
+        pending = new Map()
+        for (const [itemId, activity] of folded) {
+          count(itemId, activity, ctx)
+          if (activity.near.length > 0) meet(itemId, activity, ctx)
+          for (const [group, events] of byGroup(itemId, activity.events)) ctx.emit(trends, group, events)
+        }
+      }
+
+      function count(itemId: bigint, activity: ItemActivity, ctx: Context): void {
+        if (activity.events.length + activity.shown.length + activity.entered.length === 0) return
+        const after = withActivity(signals.get(itemId) ?? NO_SIGNALS, activity)
+        if (areStatsDue(after)) {
+          ctx.emit(itemStats, itemId, statsOf(after))
+          after.unpublished = 0
+        }
+        signals.put(itemId, after)
+      }
+
+      function meet(itemId: bigint, { near }: ItemActivity, ctx: Context): void {
+        const after = withNear(neighbourhoods.get(itemId) ?? NO_NEIGHBOURS, near)
+        if (isDue(after)) {
+          const at = near.reduce((newest, pair) => Math.max(newest, pair.at), 0)
+          ctx.emit(itemNeighbours, itemId, { at, neighbours: packNeighbours(publishedOf(after, at)) })
+          after.unpublished = 0
+        }
+        neighbourhoods.put(itemId, after)
+      }
+
+      t.source(itemEvents, INTERNAL)
+        .process(
+          'collect',
+          {
+            reads({ near }, itemId) {
+              signals.prefetch(itemId)
+              if (near.length > 0) neighbourhoods.prefetch(itemId)
+            },
+            stores,
+          },
+          collect,
+        )
+        .beforeCommit('fold', { stores, emits }, fold)
+        .markTime({ everyMs: TRENDING_EVERY_MS, delayMs: TRENDING_DELAY_MS, to: trends })
+    }
+  },
+  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
+)

@@ -1,0 +1,61 @@
+import { placeOf, unpackIds } from '../../../schemas/recommendations/events/packed-items.ts'
+import { isViewed, weightOf } from '../../../schemas/recommendations/events/weights.ts'
+import type { Interaction, ItemActivity, UserState } from '../../../schemas/recommendations/types.ts'
+
+/** Collects what happened to items between two commits, so that a hot item costs no more than others. */
+export interface Activities {
+  /** @param before,after the user before and after the interaction */
+  addInteraction(event: Interaction, before: UserState, after: UserState): void
+  addShown(itemId: bigint, at: number): void
+  take(): ReadonlyMap<bigint, ItemActivity>
+}
+
+/** How much less a pair counts for every place between its two items: docs/services/recommendations.md#neighbours */
+const CLOSENESS_PER_PLACE = 0.8
+
+export function activities(): Activities {
+  let pending = new Map<bigint, ItemActivity>()
+
+  function of(itemId: bigint): ItemActivity {
+    const known = pending.get(itemId)
+    if (known !== undefined) return known
+    const made: ItemActivity = { events: [], near: [], entered: [], shown: [] }
+    pending.set(itemId, made)
+    return made
+  }
+
+  /**
+   * Counts the pairs of an item that enters the last views. An item that is among them already has been paired with all
+   * of them, so that repetitions do not make pairs.
+   */
+  function addPairs(itemId: bigint, at: number, before: UserState, after: UserState): void {
+    const place = placeOf(after.viewed, itemId)
+    if (place < 0 || placeOf(before.viewed, itemId) >= 0) return
+    const own = of(itemId)
+    own.entered.push(at)
+    unpackIds(after.viewed).forEach((otherId, otherPlace) => {
+      if (otherId === itemId) return
+      const closeness = CLOSENESS_PER_PLACE ** (Math.abs(otherPlace - place) - 1)
+      own.near.push({ item_id: otherId, closeness, at })
+      of(otherId).near.push({ item_id: itemId, closeness, at })
+    })
+  }
+
+  return {
+    addInteraction(event, before, after) {
+      const { item_id, event_type, timestamp, rating, rec_request_id } = event
+      const { country, age_bucket } = after
+      const is_chosen = rec_request_id !== null && isViewed(event_type)
+      of(item_id).events.push({ event_type, at: timestamp, weight: weightOf(event), is_chosen, rating, country, age_bucket })
+      if (isViewed(event_type)) addPairs(item_id, timestamp, before, after)
+    },
+    addShown(itemId, at) {
+      of(itemId).shown.push(at)
+    },
+    take() {
+      const taken = pending
+      pending = new Map()
+      return taken
+    },
+  }
+}

@@ -1,0 +1,165 @@
+import { WATCHED_SHAPE } from '../../../schemas/recommendations/events/seen.ts'
+import { pageKey, selfKey } from '../../../schemas/recommendations/events/user-keys.ts'
+import { isWatched } from '../../../schemas/recommendations/events/weights.ts'
+import {
+  interactions,
+  itemEvents,
+  recommendationsServed,
+  recommendationUsers,
+  userFeatures,
+  userPreferences,
+} from '../../../schemas/recommendations/topics.ts'
+import type {
+  Interaction,
+  RecommendationUser,
+  ServedRecommendations,
+  UserPreferences,
+  UserState,
+} from '../../../schemas/recommendations/types.ts'
+import {
+  avro,
+  avroValue,
+  type Context,
+  decimalId,
+  drop,
+  keyedStore,
+  type RecordContext,
+  seenSetStore,
+  timerStore,
+  topology,
+} from '../../engine/index.ts'
+import { activities } from './activities.ts'
+import { withEvent } from './recent-events.ts'
+import {
+  FORGET_AFTER_MS,
+  NEW_USER,
+  selfOf,
+  withHidden,
+  withInteraction,
+  withoutVisit,
+  withPreferences,
+  withServed,
+  withUser,
+} from './user-state.ts'
+
+/** A record that a processor cannot take must not stop those of all other users. */
+const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
+
+const FORGET_EVERY_MS = 10_000
+const FORGOTTEN_PER_TICK = 500
+/** Several events of one user or item share a commit. */
+const COMMIT_INTERVAL_MS = 100
+
+/** Interactions, properties and preferences of users, and answers → features of users, and what happened to items. */
+export const userFeaturesTopology = topology(
+  'user-features',
+  function declareUserFeatures(t) {
+    const users = keyedStore('users', { key: decimalId, value: avro('recommendations/UserState') })
+    const recent = keyedStore('recent-events', { key: decimalId, value: avroValue<Buffer>('bytes') })
+    const watched = seenSetStore('watched', { key: decimalId, item: decimalId, ...WATCHED_SHAPE, collectChanges: true })
+    const idle = timerStore('idle', { key: decimalId })
+    const stores = [users, recent, watched, idle]
+    const emits = [userFeatures, itemEvents]
+    const reads = (_value: unknown, key: bigint) => users.prefetch(key)
+
+    const happened = activities()
+    /** Users whose record is due with the next commit. */
+    let changed = new Set<bigint>()
+
+    function keep(userId: bigint, user: UserState): void {
+      users.put(userId, user)
+      changed.add(userId)
+    }
+
+    function takeInteraction(event: Interaction, ctx: RecordContext<bigint>) {
+      const userId = ctx.key
+      const events = withEvent(recent.get(userId), event.event_id, ctx.timestamp)
+      if (events === undefined) return drop('repeated_event')
+      recent.put(userId, events)
+      const before = users.get(userId) ?? NEW_USER
+      if (event.event_type === 'NOT_INTERESTED') {
+        keep(userId, withHidden(before, event, ctx.offset))
+        return
+      }
+      const after = withInteraction(before, event, ctx.offset)
+      if (isWatched(event)) watched.add(userId, event.item_id, event.timestamp)
+      happened.addInteraction(event, before, after)
+      // The timer follows the first event after a pause. When it is due, it looks for the last one.
+      if (before.last_event_at === null) idle.schedule(userId, event.timestamp + FORGET_AFTER_MS)
+      keep(userId, after)
+    }
+
+    function takeServed(served: ServedRecommendations, ctx: RecordContext<bigint>): void {
+      for (const { item_id } of served.items) happened.addShown(item_id, served.served_at)
+      keep(ctx.key, withServed(users.get(ctx.key) ?? NEW_USER, served))
+    }
+
+    function takeUser(record: RecommendationUser | null, ctx: RecordContext<bigint>) {
+      const after = withUser(users.get(ctx.key) ?? NEW_USER, record)
+      if (after === undefined) return drop('older_record')
+      keep(ctx.key, after)
+    }
+
+    function takePreferences(record: UserPreferences | null, ctx: RecordContext<bigint>) {
+      const after = withPreferences(users.get(ctx.key) ?? NEW_USER, record)
+      if (after === undefined) return drop('older_record')
+      keep(ctx.key, after)
+    }
+
+    function forgetVisits(now: number): void {
+      for (const { key } of idle.takeDue(now, FORGOTTEN_PER_TICK)) {
+        const user = users.get(key)
+        if (user === undefined || user.last_event_at === null) continue
+        const due = user.last_event_at + FORGET_AFTER_MS
+        if (due > now) {
+          idle.schedule(key, due)
+          continue
+        }
+        recent.delete(key)
+        keep(key, withoutVisit(user))
+      }
+    }
+
+    /** Emits one record per commit and user, changed page and item. */
+    function show(ctx: Context): void {
+      for (const { key: userId, page, bytes } of watched.takeChanges()) {
+        const value = bytes === undefined ? null : { page: bytes, self: null }
+        ctx.emit(userFeatures, pageKey(userId, page), value, { partitionBy: String(userId), timestamp: ctx.now })
+      }
+      for (const userId of changed) {
+        const self = selfOf(users.get(userId) ?? NEW_USER)
+        ctx.emit(userFeatures, selfKey(userId), { page: null, self }, { partitionBy: String(userId), timestamp: ctx.now })
+      }
+      changed = new Set()
+      for (const [itemId, activity] of happened.take()) ctx.emit(itemEvents, itemId, activity, { timestamp: ctx.now })
+    }
+
+    t.source(interactions, { onError: SKIPPED })
+      .process(
+        'take-interaction',
+        {
+          reads({ item_id }, userId) {
+            users.prefetch(userId)
+            recent.prefetch(userId)
+            watched.prefetch(userId, item_id)
+          },
+          stores,
+          emits,
+        },
+        takeInteraction,
+      )
+      .tick('forget-visits', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores, emits }, forgetVisits)
+      .tick('forget-watched', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [watched] }, (now) => {
+        watched.expire(now, FORGOTTEN_PER_TICK)
+      })
+      .beforeCommit('show', { stores, emits }, show)
+    t.source(recommendationsServed, { onError: SKIPPED }).process('take-served', { reads, stores, emits }, takeServed)
+    t.source(recommendationUsers, { onError: SKIPPED, tombstones: 'deliver' }).process('take-user', { reads, stores, emits }, takeUser)
+    t.source(userPreferences, { onError: SKIPPED, tombstones: 'deliver' }).process(
+      'take-preferences',
+      { reads, stores, emits },
+      takePreferences,
+    )
+  },
+  { commitIntervalMs: COMMIT_INTERVAL_MS },
+)

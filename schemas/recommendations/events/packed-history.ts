@@ -1,0 +1,66 @@
+import type { InteractionType } from '../types.ts'
+
+/**
+ * The last interactions of a user, the newest first, as bytes: 8 bytes item id, 4 bytes epoch seconds, 4 bytes weight
+ * and 1 byte type each.
+ */
+
+const AT_OFFSET = 8
+const WEIGHT_OFFSET = 12
+const TYPE_OFFSET = 16
+const ENTRY_BYTES = 17
+const MS_PER_SECOND = 1_000
+
+/** How many interactions are kept per user. */
+const MAX_HISTORY = 100
+
+/** The numbers of the types in the bytes. Never change their order. */
+const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
+
+export interface PackedInteraction {
+  readonly itemId: bigint
+  /** Epoch ms in whole seconds. */
+  readonly at: number
+  /** See weights.ts. */
+  readonly weight: number
+  readonly type: InteractionType
+}
+
+export const NO_HISTORY: Buffer = Buffer.alloc(0)
+
+/** Puts an interaction at its place in time, before others of the same second, and forgets the oldest ones. */
+export function insertInteraction(packed: Uint8Array, { itemId, at, weight, type }: PackedInteraction): Buffer {
+  const bytes = asBuffer(packed)
+  const seconds = Math.floor(at / MS_PER_SECOND)
+  const count = bytes.length / ENTRY_BYTES
+  let place = 0
+  while (place < count && bytes.readUInt32LE(place * ENTRY_BYTES + AT_OFFSET) > seconds) place++
+  if (place >= MAX_HISTORY) return bytes
+  const kept = Math.min(count, MAX_HISTORY - 1)
+  const out = Buffer.allocUnsafe((kept + 1) * ENTRY_BYTES)
+  const start = place * ENTRY_BYTES
+  bytes.copy(out, 0, 0, start)
+  out.writeBigInt64LE(itemId, start)
+  out.writeUInt32LE(seconds, start + AT_OFFSET)
+  out.writeFloatLE(weight, start + WEIGHT_OFFSET)
+  out.writeUInt8(TYPES.indexOf(type), start + TYPE_OFFSET)
+  bytes.copy(out, start + ENTRY_BYTES, start, kept * ENTRY_BYTES)
+  return out
+}
+
+export function unpackHistory(packed: Uint8Array): PackedInteraction[] {
+  const bytes = asBuffer(packed)
+  return Array.from({ length: bytes.length / ENTRY_BYTES }, (_, index) => {
+    const start = index * ENTRY_BYTES
+    return {
+      itemId: bytes.readBigInt64LE(start),
+      at: bytes.readUInt32LE(start + AT_OFFSET) * MS_PER_SECOND,
+      weight: bytes.readFloatLE(start + WEIGHT_OFFSET),
+      type: TYPES[bytes.readUInt8(start + TYPE_OFFSET)],
+    }
+  })
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

@@ -1,0 +1,81 @@
+/**
+ * Items with times, the newest first, as bytes: 8 bytes id and 4 bytes epoch seconds each. State, topics and Redis hold
+ * the same bytes, so that a list is copied and not built anew from one place to the next.
+ */
+
+const ID_BYTES = 8
+const ENTRY_BYTES = 12
+const MS_PER_SECOND = 1_000
+const NOTHING = Buffer.alloc(0)
+
+export const NO_ITEMS: Buffer = NOTHING
+
+function packedCount(packed: Uint8Array): number {
+  return packed.length / ENTRY_BYTES
+}
+
+/** Returns the ids. */
+export function unpackIds(packed: Uint8Array): bigint[] {
+  const bytes = asBuffer(packed)
+  return Array.from({ length: packedCount(bytes) }, (_, index) => idAt(bytes, index))
+}
+
+/** Returns the place of an item, counted from 0; -1 if it is not there. */
+export function placeOf(packed: Uint8Array, itemId: bigint): number {
+  const bytes = asBuffer(packed)
+  const count = packedCount(bytes)
+  for (let index = 0; index < count; index++) if (idAt(bytes, index) === itemId) return index
+  return -1
+}
+
+/**
+ * Puts an item at its place in time, before others of the same second, and forgets the oldest ones above `limit`. The
+ * item may occur several times.
+ */
+export function insertItem(packed: Uint8Array, itemId: bigint, at: number, limit: number): Buffer {
+  const bytes = asBuffer(packed)
+  const seconds = Math.floor(at / MS_PER_SECOND)
+  const count = packedCount(bytes)
+  let place = 0
+  while (place < count && bytes.readUInt32LE(place * ENTRY_BYTES + ID_BYTES) > seconds) place++
+  if (place >= limit) return bytes
+  const kept = Math.min(count, limit - 1)
+  const out = Buffer.allocUnsafe((kept + 1) * ENTRY_BYTES)
+  bytes.copy(out, 0, 0, place * ENTRY_BYTES)
+  out.writeBigInt64LE(itemId, place * ENTRY_BYTES)
+  out.writeUInt32LE(seconds, place * ENTRY_BYTES + ID_BYTES)
+  bytes.copy(out, (place + 1) * ENTRY_BYTES, place * ENTRY_BYTES, kept * ENTRY_BYTES)
+  return out
+}
+
+/** As `insertItem`, but the item occurs once, at its newest place. */
+export function moveItem(packed: Uint8Array, itemId: bigint, at: number, limit: number): Buffer {
+  const bytes = asBuffer(packed)
+  const place = placeOf(bytes, itemId)
+  if (place < 0) return insertItem(bytes, itemId, at, limit)
+  if (timeAt(bytes, place) > at) return bytes
+  return insertItem(removeAt(bytes, place), itemId, at, limit)
+}
+
+/** Removes every occurrence of an item. */
+export function removeItem(packed: Uint8Array, itemId: bigint): Buffer {
+  let bytes = asBuffer(packed)
+  for (let place = placeOf(bytes, itemId); place >= 0; place = placeOf(bytes, itemId)) bytes = removeAt(bytes, place)
+  return bytes
+}
+
+function removeAt(bytes: Buffer, place: number): Buffer {
+  return Buffer.concat([bytes.subarray(0, place * ENTRY_BYTES), bytes.subarray((place + 1) * ENTRY_BYTES)])
+}
+
+function idAt(bytes: Buffer, index: number): bigint {
+  return bytes.readBigInt64LE(index * ENTRY_BYTES)
+}
+
+function timeAt(bytes: Buffer, index: number): number {
+  return bytes.readUInt32LE(index * ENTRY_BYTES + ID_BYTES) * MS_PER_SECOND
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

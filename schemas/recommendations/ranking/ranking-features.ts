@@ -1,0 +1,117 @@
+/**
+ * What the ranker knows about one candidate: docs/services/recommendations.md#ranking. Training and serving fill their
+ * rows with the same function, so that a model never sees other numbers in service than those that it has learned from.
+ */
+
+/** The columns of a row, in this order. A new column goes to the end, and makes a new version of the ranker. */
+export const RANKING_FEATURES = [
+  'vector_similarity',
+  'neighbour_score',
+  'anchor_similarity',
+  'trending_score',
+  'is_editorial',
+  'session_genre_share',
+  'history_genre_share',
+  'preference_weight',
+  'popularity_log',
+  'recent_activity_log',
+  'click_rate',
+  'mean_rating',
+  'purchase_share',
+  'given_popularity',
+  'item_interactions_log',
+  'item_age_days_log',
+  'times_shown_log',
+  'user_interactions_log',
+  'user_hours_away_log',
+  'session_items_log',
+  'context',
+] as const
+
+export type RankingFeature = (typeof RANKING_FEATURES)[number]
+
+/** Doubles per row. */
+export const RANKING_WIDTH = RANKING_FEATURES.length
+
+/** Where somebody asks for a list. The order is part of the rows. */
+export const CONTEXTS = ['homepage', 'post_play', 'product_page'] as const
+export type RecommendationContext = (typeof CONTEXTS)[number]
+
+/** What holds for all candidates of a request. */
+export interface RankedUser {
+  /** Interactions of the user so far. */
+  readonly interactions: number
+  /** Hours since the last event; undefined if there was none within 7 days. */
+  readonly hoursAway: number | undefined
+  /** Different items of the session. */
+  readonly sessionItems: number
+  readonly context: RecommendationContext
+}
+
+/** What the streams know of an item, at the time of the request. */
+export interface RankedItem {
+  /** Views, clicks, purchases and ratings, which count half after 30 days. */
+  readonly popularity: number
+  /** The same, which count half after 6 hours. */
+  readonly recentActivity: number
+  /** Clicks per time shown, with prior clicks, 0 to 1. */
+  readonly clickRate: number
+  /** Mean of the stars with prior ratings, 1 to 5. */
+  readonly meanRating: number
+  /** Purchases per interaction with prior purchases, 0 to 1. */
+  readonly purchaseShare: number
+  /** The popularity that the producer of the item gave, 0 to 1. */
+  readonly givenPopularity: number
+  /** Interactions ever. */
+  readonly interactions: number
+  readonly ageDays: number
+}
+
+/** What connects the user with the item. */
+export interface RankedMatch {
+  /** Cosine between the vectors, -1 to 1; 0 without a model. */
+  readonly vectorSimilarity: number
+  /** Sum of the similarities to the last five items, the newer ones counting more. */
+  readonly neighbourScore: number
+  /** Similarity to the item that the list is about, 0 to 1; 0 without such an item. */
+  readonly anchorSimilarity: number
+  /** Place among the trending items, 1 for the first, 0 if it is not among them. */
+  readonly trendingScore: number
+  readonly isEditorial: boolean
+  /** Share of the session's items, and of the last 100 interactions, that have the genre of the item, 0 to 1. */
+  readonly sessionGenreShare: number
+  readonly historyGenreShare: number
+  /** Weight of the user's preference for the genre; 0 without one. */
+  readonly preferenceWeight: number
+  /** How often the user was shown the item lately without having chosen it. */
+  readonly timesShown: number
+}
+
+/** Writes the row of one candidate: `RANKING_WIDTH` doubles from `offset` on. */
+export function writeRankingFeatures(out: Float64Array, offset: number, user: RankedUser, item: RankedItem, match: RankedMatch): void {
+  let at = offset
+  out[at++] = match.vectorSimilarity
+  out[at++] = match.neighbourScore
+  out[at++] = match.anchorSimilarity
+  out[at++] = match.trendingScore
+  out[at++] = match.isEditorial ? 1 : 0
+  out[at++] = match.sessionGenreShare
+  out[at++] = match.historyGenreShare
+  out[at++] = match.preferenceWeight
+  out[at++] = Math.log1p(item.popularity)
+  out[at++] = Math.log1p(item.recentActivity)
+  out[at++] = item.clickRate
+  out[at++] = item.meanRating
+  out[at++] = item.purchaseShare
+  out[at++] = item.givenPopularity
+  out[at++] = Math.log1p(item.interactions)
+  out[at++] = Math.log1p(item.ageDays)
+  out[at++] = Math.log1p(match.timesShown)
+  out[at++] = Math.log1p(user.interactions)
+  out[at++] = Math.log1p(user.hoursAway ?? NEVER_HOURS)
+  out[at++] = Math.log1p(user.sessionItems)
+  out[at] = CONTEXTS.indexOf(user.context)
+}
+
+/** Stands for users without an event within 7 days. */
+const NEVER_HOURS = 7 * 24

@@ -1,0 +1,17 @@
+import { DAY_MS, HOUR_MS } from '../../retention.ts'
+
+const STATISTICS_DAYS = 7
+const NEIGHBOURS_DAYS = 30
+const TRENDING_HOURS = 6
+
+/** The time after which an event counts half, ms: docs/services/recommendations.md#half-lives */
+export const HALF_LIFE_MS = {
+  trending: TRENDING_HOURS * HOUR_MS,
+  statistics: STATISTICS_DAYS * DAY_MS,
+  neighbours: NEIGHBOURS_DAYS * DAY_MS,
+} as const
+
+/** Returns by how much less something counts after `ms`. */
+export function decay(ms: number, halfLifeMs: number): number {
+  return 2 ** (-ms / halfLifeMs)
+}

@@ -1,0 +1,29 @@
+/** Neighbours of an item with their weights, the greatest first, as bytes: 8 bytes id and 4 bytes weight each. */
+
+const ID_BYTES = 8
+const ENTRY_BYTES = 12
+
+/** How many neighbours of an item are published. */
+export const PUBLISHED_NEIGHBOURS = 50
+
+export interface Neighbour {
+  readonly itemId: bigint
+  /** Closeness of all pairs together, with a half-life of 30 days. */
+  readonly weight: number
+}
+
+export function packNeighbours(neighbours: readonly Neighbour[]): Buffer {
+  const out = Buffer.allocUnsafe(neighbours.length * ENTRY_BYTES)
+  neighbours.forEach(({ itemId, weight }, index) => {
+    out.writeBigInt64LE(itemId, index * ENTRY_BYTES)
+    out.writeFloatLE(weight, index * ENTRY_BYTES + ID_BYTES)
+  })
+  return out
+}
+
+export function unpackNeighbours(packed: Buffer): Neighbour[] {
+  return Array.from({ length: Math.floor(packed.length / ENTRY_BYTES) }, (_, index) => ({
+    itemId: packed.readBigInt64LE(index * ENTRY_BYTES),
+    weight: packed.readFloatLE(index * ENTRY_BYTES + ID_BYTES),
+  }))
+}

@@ -1,0 +1,140 @@
+import { decimalId, utf8 } from '../keys.ts'
+import { avro } from '../load.ts'
+import { compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import type { ServiceSchemas } from '../service.ts'
+import { LARGE_RECORDS, type Topic } from '../topic.ts'
+import { RECOMMENDATIONS_LIMITS } from './limits.ts'
+import { BY_ITEM, BY_USER } from './partitions.ts'
+import type {
+  EditorialList,
+  Interaction,
+  ItemActivity,
+  ItemNeighbours,
+  ItemStats,
+  RecommendationItem,
+  RecommendationUser,
+  ServedRecommendations,
+  TrendingItems,
+  UserFeatures,
+  UserPreferences,
+} from './types.ts'
+
+/** Replays after a bad week; ClickHouse keeps interactions for 90 days. */
+const EVENTS_KEPT_DAYS = 7
+const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
+
+/** What users did with items; key: user_id. */
+export const interactions: Topic<bigint, Interaction> = {
+  name: 'interactions',
+  key: decimalId,
+  value: avro('recommendations/Interaction'),
+  ...BY_USER,
+  config: eventsKept,
+}
+
+/** Country, age group and tier of users; key: user_id. */
+export const recommendationUsers: Topic<bigint, RecommendationUser> = {
+  name: 'recommendation-users',
+  key: decimalId,
+  value: avro('recommendations/RecommendationUser'),
+  ...BY_USER,
+  config: compacted,
+}
+
+/** What users say that they like; key: user_id. */
+export const userPreferences: Topic<bigint, UserPreferences> = {
+  name: 'user-preferences',
+  key: decimalId,
+  value: avro('recommendations/UserPreferences'),
+  ...BY_USER,
+  config: compacted,
+}
+
+/** Every answer with its items; key: user_id. */
+export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
+  name: 'recommendations-served',
+  key: decimalId,
+  value: avro('recommendations/ServedRecommendations'),
+  ...BY_USER,
+  config: eventsKept,
+}
+
+/** Features of users and pages of their watched items, for Redis; keys: events/user-keys.ts, partitioned by user. */
+export const userFeatures: Topic<string, UserFeatures> = {
+  name: 'user-features',
+  key: utf8,
+  value: avro('recommendations/UserFeatures'),
+  ...BY_USER,
+  config: compacted,
+}
+
+/** What happened to items; key: item_id. */
+export const itemEvents: Topic<bigint, ItemActivity> = {
+  name: 'item-events',
+  key: decimalId,
+  value: avro('recommendations/ItemActivity'),
+  ...BY_ITEM,
+  config: { ...keptFor(DAY_MS, HOUR_MS), ...LARGE_RECORDS },
+}
+
+/** Everything that can be recommended; key: item_id. */
+export const items: Topic<bigint, RecommendationItem> = {
+  name: 'items',
+  key: decimalId,
+  value: avro('recommendations/RecommendationItem'),
+  ...BY_ITEM,
+  config: compacted,
+}
+
+/** Statistics of items, which every API process has in memory; key: item_id. */
+export const itemStats: Topic<bigint, ItemStats> = {
+  name: 'item-stats',
+  key: decimalId,
+  value: avro('recommendations/ItemStats'),
+  ...BY_ITEM,
+  config: compacted,
+}
+
+/** The nearest items of each item, for Redis; key: item_id. */
+export const itemNeighbours: Topic<bigint, ItemNeighbours> = {
+  name: 'item-neighbours',
+  key: decimalId,
+  value: avro('recommendations/ItemNeighbours'),
+  ...BY_ITEM,
+  config: compacted,
+}
+
+/** The trending items of groups of users; key: the group. Every API process has all of them in memory. */
+export const trendingItems: Topic<string, TrendingItems> = {
+  name: 'trending-items',
+  key: utf8,
+  value: avro('recommendations/TrendingItems'),
+  partitions: 1,
+  config: compacted,
+}
+
+/** Lists of editors, and rules that raise scores; key: the name. Every API process has all of them in memory. */
+export const editorialLists: Topic<string, EditorialList> = {
+  name: 'editorial-lists',
+  key: utf8,
+  value: avro('recommendations/EditorialList'),
+  partitions: 1,
+  config: compacted,
+}
+
+export const recommendationsSchemas: ServiceSchemas = {
+  topics: [
+    interactions,
+    recommendationUsers,
+    userPreferences,
+    recommendationsServed,
+    userFeatures,
+    itemEvents,
+    items,
+    itemStats,
+    itemNeighbours,
+    trendingItems,
+    editorialLists,
+  ],
+  limits: RECOMMENDATIONS_LIMITS,
+}

@@ -1,0 +1,313 @@
+/** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
+
+/** Items that editors place, or a rule that raises scores. Topic editorial-lists, key: the name of the list. */
+export interface EditorialList {
+  kind: EditorialKind
+  /** of a LIST, best first */
+  item_ids: bigint[]
+  /** where a LIST is shown; empty: everywhere */
+  contexts: string[]
+  /** of a NEW_RELEASE_BOOST: by which scores are multiplied */
+  factor: null | number
+  /** of a NEW_RELEASE_BOOST: the age below which an item counts as new */
+  max_age_days: null | number
+  starts_at: null | number
+  ends_at: null | number
+  updated_at: number
+}
+
+export type EditorialKind = 'LIST' | 'NEW_RELEASE_BOOST'
+
+/** What a user did with an item. Topic interactions, key: user_id. */
+export interface Interaction {
+  /** a record that comes twice within a day counts once */
+  event_id: string
+  item_id: bigint
+  event_type: InteractionType
+  /** true: takes an earlier NOT_INTERESTED back */
+  withdrawn: boolean
+  /** when it happened, by the clock of the client */
+  timestamp: number
+  page: null | string
+  /** place of the item on the page, from 0 */
+  position: null | number
+  /** of the answer that contained the item */
+  rec_request_id: null | string
+  device: null | string
+  session_id: null | string
+  dwell_time_sec: null | number
+  /** 1 to 5 */
+  rating: null | number
+  /** 0 to 1 */
+  watch_pct: null | number
+}
+
+export type InteractionType = 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL' | 'NOT_INTERESTED'
+
+/** What the users of one partition did with an item between two commits. Topic item-events, key: item_id. */
+export interface ItemActivity {
+  events: ItemEvent[]
+  /** items that users viewed shortly before or after this one */
+  near: NearItem[]
+  /** when the item entered the last ten views of a user */
+  entered: number[]
+  /** when an answer contained the item */
+  shown: number[]
+}
+
+export interface ItemEvent {
+  event_type: ItemEventType
+  at: number
+  /** see events/weights.ts */
+  weight: number
+  /** it followed an answer that contained the item */
+  is_chosen: boolean
+  rating: null | number
+  country: null | string
+  age_bucket: null | string
+}
+
+export type ItemEventType = 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL' | 'NOT_INTERESTED'
+
+export interface NearItem {
+  item_id: bigint
+  closeness: number
+  at: number
+}
+
+/** The neighbours that the topology item-signals keeps of an item. */
+export interface ItemNeighbourhood {
+  /** weights are those of this time */
+  reference_at: number
+  /** see signals/neighbourhood.ts */
+  neighbours: Buffer
+  /** sum of all weights ever added, as of reference_at */
+  total: number
+  /** the part of it since the last record in item-neighbours */
+  unpublished: number
+}
+
+/** The nearest items by views. Topic item-neighbours, key: item_id. */
+export interface ItemNeighbours {
+  at: number
+  /** packed item ids and weights, greatest first: see signals/packed-neighbours.ts */
+  neighbours: Buffer
+}
+
+/** What the topology item-signals keeps of an item. Counts decay, and are those at `at`. */
+export interface ItemSignals {
+  at: number
+  popularity: number
+  entered: number
+  recent: number
+  shown: number
+  chosen: number
+  events: number
+  views: number
+  clicks: number
+  purchases: number
+  ratings: number
+  rating_sum: number
+  skips: number
+  interactions: number
+  /** interactions and impressions since the last record in item-stats */
+  unpublished: number
+  /** interactions and impressions ever */
+  total: number
+}
+
+/** What the APIs know of an item. Counts are those at `at` and go on decaying. Topic item-stats, key: item_id. */
+export interface ItemStats {
+  at: number
+  /** half-life 30 days */
+  popularity: number
+  /** how often the item entered the last ten views of a user; half-life 30 days */
+  entered: number
+  /** half-life 6 hours */
+  recent: number
+  /** half-life 7 days, as the following ones */
+  shown: number
+  chosen: number
+  events: number
+  purchases: number
+  ratings: number
+  rating_sum: number
+  /** ever */
+  interactions: number
+}
+
+/** An item that can be recommended. Topic items, key: item_id. */
+export interface RecommendationItem {
+  title: string
+  description: string
+  /** names from the root, separated by / */
+  category_path: string
+  attributes: { [key: string]: string }
+  /** 0 to 1, given by the producer; stands in for statistics while the item is new */
+  popularity: number
+  thumbnail_url: null | string
+  status: RecommendationItemStatus
+  created_at: number
+  /** the newer one counts */
+  updated_at: number
+}
+
+export type RecommendationItemStatus = 'ACTIVE' | 'INACTIVE'
+
+/** What is known of a user beside the interactions. Topic recommendation-users, key: user_id. */
+export interface RecommendationUser {
+  country: null | string
+  language: null | string
+  age_bucket: null | string
+  /** ISO 8601 date */
+  signup_date: null | string
+  sub_tier: null | SubscriptionTier
+  /** the newer one counts */
+  updated_at: number
+}
+
+export type SubscriptionTier = 'free' | 'basic' | 'premium'
+
+/** One answer. Topic recommendations-served, key: user_id. */
+export interface ServedRecommendations {
+  request_id: string
+  model_version: string
+  context: string
+  /** that the request asked for */
+  rec_type: string
+  served_at: number
+  degraded: string[]
+  /** offset in interactions of the newest event behind the features; -1: none */
+  features_offset: number
+  items: ServedItem[]
+}
+
+export interface ServedItem {
+  item_id: bigint
+  position: number
+  channel: string
+  rec_type: string
+  /** as the ranker gave it */
+  score: number
+  source_item_id: null | bigint
+  /** a row of ranking features; null for answers whose features are not kept */
+  features: null | number[]
+}
+
+/** What happened to an item between two commits, by group of users. Repartition topic of item-signals, key: the group. */
+export interface TrendEvents {
+  item_id: bigint
+  at: number
+  /** as of `at` */
+  weight: number
+  /** as of `at` */
+  events: number
+}
+
+/** The items that a group of users is most interested in. Topic trending-items, key: all, country:<code> or age:<bucket>. */
+export interface TrendingItems {
+  at: number
+  /** of the group, half-life 6 hours, as of `at` */
+  events: number
+  /** best first */
+  item_ids: bigint[]
+}
+
+/** What the API needs to know of a user, or a page of the set of watched items. Topic user-features, keys: <user_id>:self and <user_id>:page-<n>, partitioned by user_id. */
+export interface UserFeatures {
+  /** the page; null in a record of the user */
+  page: null | Buffer
+  /** null in a record of a page */
+  self: null | UserSelf
+}
+
+export interface UserSelf {
+  /** offset in interactions of the newest event that is included; -1: none */
+  through_offset: number
+  interactions: number
+  last_event_at: null | number
+  session_started_at: null | number
+  /** packed items, see events/packed-items.ts */
+  viewed: Buffer
+  /** packed items */
+  session: Buffer
+  /** packed interactions, see events/packed-history.ts */
+  history: Buffer
+  /** packed items */
+  hidden: Buffer
+  /** packed items */
+  shown: Buffer
+  country: null | string
+  language: null | string
+  age_bucket: null | string
+  sub_tier: null | string
+  preferences: StatedPreference[]
+}
+
+export interface StatedPreference {
+  category: string
+  value: string
+  weight: number
+}
+
+/** What a user has said to like. Topic user-preferences, key: user_id. */
+export interface UserPreferences {
+  preferences: Preference[]
+  /** the newer one counts */
+  updated_at: number
+}
+
+export interface Preference {
+  /** genre, or the name of an attribute */
+  category: string
+  value: string
+  /** -1 to 1 */
+  weight: number
+}
+
+/** What the topology user-features keeps of a user. */
+export interface UserState {
+  through_offset: number
+  interactions: number
+  last_event_at: null | number
+  session_started_at: null | number
+  session_last_at: null | number
+  viewed: Buffer
+  session: Buffer
+  history: Buffer
+  hidden: Buffer
+  shown: Buffer
+  country: null | string
+  language: null | string
+  age_bucket: null | string
+  sub_tier: null | string
+  user_updated_at: null | number
+  preferences: KeptPreference[]
+  preferences_updated_at: null | number
+}
+
+export interface KeptPreference {
+  category: string
+  value: string
+  weight: number
+}
+
+declare module '../load.ts' {
+  interface RecordTypes {
+    'recommendations/EditorialList': EditorialList
+    'recommendations/Interaction': Interaction
+    'recommendations/ItemActivity': ItemActivity
+    'recommendations/ItemNeighbourhood': ItemNeighbourhood
+    'recommendations/ItemNeighbours': ItemNeighbours
+    'recommendations/ItemSignals': ItemSignals
+    'recommendations/ItemStats': ItemStats
+    'recommendations/RecommendationItem': RecommendationItem
+    'recommendations/RecommendationUser': RecommendationUser
+    'recommendations/ServedRecommendations': ServedRecommendations
+    'recommendations/TrendEvents': TrendEvents
+    'recommendations/TrendingItems': TrendingItems
+    'recommendations/UserFeatures': UserFeatures
+    'recommendations/UserPreferences': UserPreferences
+    'recommendations/UserState': UserState
+  }
+}

@@ -1,0 +1,34 @@
+import type { Interaction } from '../../../schemas/recommendations/types.ts'
+import type { Table } from '../table.ts'
+import { isoDay } from '../time.ts'
+
+const KEPT_DAYS = 90
+
+/** Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: a repeated event is one row. */
+export const interactionsTable: Table<bigint, Interaction> = {
+  name: 'interactions',
+  columns: [
+    'user_id Int64',
+    'item_id Int64',
+    'event_type LowCardinality(String)',
+    "timestamp DateTime64(3, 'UTC')",
+    'event_id String',
+    'withdrawn Bool',
+    'page LowCardinality(Nullable(String))',
+    'position Nullable(Int32)',
+    'rec_request_id Nullable(String)',
+    'device LowCardinality(Nullable(String))',
+    'session_id Nullable(String)',
+    'dwell_time_sec Nullable(Float64)',
+    'rating Nullable(Float64)',
+    'watch_pct Nullable(Float64)',
+  ],
+  orderBy: '(user_id, timestamp, event_id)',
+  partitionBy: 'toDate(timestamp)',
+  ttl: `toDateTime(timestamp) + INTERVAL ${KEPT_DAYS} DAY`,
+  rowsOf: (userId, event) =>
+    event === null
+      ? []
+      : [{ ...event, user_id: String(userId), item_id: String(event.item_id), timestamp: new Date(event.timestamp).toISOString() }],
+  partitionOf: (_user, { timestamp }) => isoDay(timestamp),
+}

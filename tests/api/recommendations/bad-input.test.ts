@@ -1,0 +1,109 @@
+import { beforeAll, expect, test } from 'vitest'
+import { START } from '../kit/harness.ts'
+import { recommendationsApi } from './harness.ts'
+
+const NOW_SECONDS = START / 1_000
+const VIEW = { item_id: '5', event_type: 'VIEW' }
+
+let api: Awaited<ReturnType<typeof recommendationsApi>>
+beforeAll(async () => {
+  api = await recommendationsApi()
+  for (let id = 1n; id <= 60n; id++) api.putItem(id, {})
+})
+
+test.each([
+  ['an unknown type', { ...VIEW, event_type: 'LOOK' }, 'body.event_type'],
+  ['a type that has an endpoint of its own', { ...VIEW, event_type: 'NOT_INTERESTED' }, 'body.event_type'],
+  ['a rating of 0', { ...VIEW, event_type: 'RATE', metadata: { rating: 0 } }, 'body.metadata.rating'],
+  ['a rating of 6', { ...VIEW, event_type: 'RATE', metadata: { rating: 6 } }, 'body.metadata.rating'],
+  ['a RATE without a rating', { ...VIEW, event_type: 'RATE' }, 'body.metadata.rating'],
+  ['more than all of it watched', { ...VIEW, metadata: { watch_pct: 1.01 } }, 'body.metadata.watch_pct'],
+  ['less than nothing watched', { ...VIEW, metadata: { watch_pct: -0.1 } }, 'body.metadata.watch_pct'],
+  ['a time 6 minutes ahead', { ...VIEW, timestamp: NOW_SECONDS + 360 }, 'body.timestamp'],
+  ['a time 91 days ago', { ...VIEW, timestamp: NOW_SECONDS - 91 * 86_400 }, 'body.timestamp'],
+  ['no item', { event_type: 'VIEW' }, 'body.item_id'],
+  ['an item of 0', { ...VIEW, item_id: 0 }, 'body.item_id'],
+  ['an item beyond 64 bits', { ...VIEW, item_id: '9223372036854775808' }, 'body.item_id'],
+  ['an unknown field', { ...VIEW, extra: 1 }, 'body'],
+])('an event with %s is refused and not published', async (_what, body, path) => {
+  const before = api.published.length
+  const { status, body: answer } = await api.send('POST', '/api/v1/events', { user: '42', body })
+  expect([status, answer.error]).toEqual([400, 'invalid_request'])
+  expect(answer.details.map((detail: { path: string }) => detail.path).join()).toContain(path)
+  expect(api.published).toHaveLength(before)
+})
+
+test('a bad event of a batch is named, and none of the batch is published', async () => {
+  const before = api.published.length
+  const events = [VIEW, { ...VIEW, timestamp: NOW_SECONDS + 900 }]
+  const { status, body } = await api.send('POST', '/api/v1/events/batch', { user: '42', body: { events } })
+  expect([status, body.details[0].path]).toEqual([400, 'body.events.1.timestamp'])
+  for (const size of [0, 501]) {
+    const many = { events: Array.from({ length: size }, () => VIEW) }
+    expect((await api.send('POST', '/api/v1/events/batch', { user: '42', body: many })).status).toBe(400)
+  }
+  expect(api.published).toHaveLength(before)
+})
+
+test('users act for themselves only, and services for anybody', async () => {
+  const body = { ...VIEW, user_id: '43' }
+  expect((await api.send('POST', '/api/v1/events', { user: '42', body })).status).toBe(403)
+  expect((await api.send('POST', '/api/v1/events', { body })).status).toBe(401)
+  expect((await api.send('GET', '/api/v1/recommendations?user_id=43', { user: '42' })).status).toBe(403)
+  expect((await api.send('GET', '/api/v1/recommendations?explain=true', { user: '42' })).status).toBe(403)
+  expect((await api.send('GET', '/internal/features/user/42', { user: '42' })).status).toBe(403)
+  expect((await api.send('POST', '/api/v1/events', { user: 'shop', scope: 'internal', body })).status).toBe(202)
+  expect(api.published.at(-1)).toMatchObject({ topic: 'interactions', key: 43n })
+  expect((await api.send('POST', '/api/v1/events', { user: 'shop', scope: 'internal', body: VIEW })).status).toBe(400)
+})
+
+test('an event without an id has one that its repetition shares', async () => {
+  for (let time = 0; time < 2; time++) {
+    await api.send('POST', '/api/v1/events', { user: '42', body: { ...VIEW, item_id: 5, timestamp: NOW_SECONDS } })
+  }
+  const [one, other] = api.published.slice(-2)
+  expect(one).toEqual(other)
+  expect(one).toMatchObject({ key: 42n, value: { item_id: 5n, event_id: `5-VIEW-${NOW_SECONDS}` } })
+})
+
+test.each([
+  ['limit=0'],
+  ['limit=51'],
+  ['limit=ten'],
+  ['context=lobby'],
+  ['rec_type=best'],
+  ['item_id=x'],
+  ['user_id=-1'],
+  ['diversity=maybe'],
+])('a list with %s is refused', async (query) => {
+  const { status, body } = await api.send('GET', `/api/v1/recommendations?${query}`, { user: '42' })
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+})
+
+test('a page token that is forged, foreign or expired is refused', async () => {
+  const { body } = await api.send('GET', '/api/v1/recommendations?limit=10', { user: '42' })
+  const ask = (token: string, user = '42') => api.send('GET', `/api/v1/recommendations?page_token=${token}`, { user })
+  expect((await ask(body.page_token)).status).toBe(200)
+  const [text, signature] = body.page_token.split('.')
+  const other = Buffer.from(Buffer.from(text, 'base64url').toString().replace('"u":"42"', '"u":"43"')).toString('base64url')
+  for (const token of ['x', `${text}.`, `${text}.${signature.slice(1)}A`, `${other}.${signature}`]) {
+    expect((await ask(token)).body.error).toBe('invalid_page_token')
+  }
+  expect((await ask(body.page_token, '43')).body.error).toBe('invalid_page_token')
+  api.state.now += 30 * 60_000 + 1
+  expect((await ask(body.page_token)).body).toMatchObject({ error: 'invalid_page_token', message: expect.stringContaining('expired') })
+  api.state.now = START
+})
+
+test('an unknown item has no similar ones', async () => {
+  expect((await api.send('GET', '/api/v1/items/999/similar')).body.error).toBe('item_not_found')
+  expect((await api.send('GET', '/api/v1/items/1/similar?limit=0')).status).toBe(400)
+})
+
+test('without Kafka events are 503 with Retry-After, and lists go on', async () => {
+  api.state.isKafkaAway = true
+  const { status, headers } = await api.send('POST', '/api/v1/events', { user: '42', body: VIEW })
+  expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+  expect((await api.send('GET', '/api/v1/recommendations', { user: '42' })).status).toBe(200)
+  api.state.isKafkaAway = false
+})

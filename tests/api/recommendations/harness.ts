@@ -1,0 +1,140 @@
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import type { HttpMetrics } from '../../../api/kit/metrics.ts'
+import { httpMetrics } from '../../../api/kit/metrics.ts'
+import { recommendationsHandlers } from '../../../api/recommendations/handlers.ts'
+import type { ServiceKit } from '../../../api/service.ts'
+import { type Neighbour, packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import { editorialLists, itemStats, items, trendingItems } from '../../../schemas/recommendations/topics.ts'
+import type { RecommendationItem, UserFeatures } from '../../../schemas/recommendations/types.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import { recommendationItemsView } from '../../../state/views/recommendations/items.ts'
+import { itemNeighboursView } from '../../../state/views/recommendations/neighbours.ts'
+import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
+import type { ViewOperation } from '../../../state/views/view.ts'
+import { START, testApp } from '../kit/harness.ts'
+
+interface Published {
+  readonly topic: string
+  readonly key: unknown
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields of records
+  readonly value: any
+}
+
+/** Runs the API of recommendations on views and topics in memory. */
+export async function recommendationsApi() {
+  const strings = new Map<string, string | Buffer>()
+  const hashes = new Map<string, Map<string, string | Buffer>>()
+  const feeds = new Map<string, (key: never, value: never) => void>()
+  const published: Published[] = []
+  const state = { isRedisAway: false, isRedisEmptied: false, isKafkaAway: false, now: START }
+  const metrics: HttpMetrics = httpMetrics({ process: false })
+
+  async function read<T>(value: () => T): Promise<T> {
+    if (state.isRedisAway) throw new ApiError(errors.unavailable)
+    return value()
+  }
+  const bytes = (value: string | Buffer | undefined) => (value === undefined ? null : Buffer.from(value as string))
+  const views = {
+    get: (key: string) => read(() => (key.endsWith(':caught-up') && !state.isRedisEmptied ? '1' : null)),
+    getBuffer: (key: string) => read(() => bytes(strings.get(key))),
+    hmgetBuffer: (key: string, fields: readonly string[]) => read(() => fields.map((field) => bytes(hashes.get(key)?.get(field)))),
+    hgetallBuffer: (key: string) => read(() => Object.fromEntries(hashes.get(key) ?? [])),
+  }
+  const sharedViews = { get: (key: string) => read(() => strings.get(key)?.toString() ?? null) }
+  async function publish(topic: AnyTopic, key: unknown, value: unknown): Promise<void> {
+    if (state.isKafkaAway) throw new ApiError(errors.unavailable)
+    published.push({ topic: topic.name, key, value })
+    feeds.get(topic.name)?.(key as never, (value ?? undefined) as never)
+  }
+  const facts = {
+    publish,
+    partitionOf: () => 0,
+    partitionsOf: () => 1,
+    openLog: async (topic: AnyTopic) => ({
+      append: (key: unknown, value: unknown) => void published.push({ topic: topic.name, key, value }),
+    }),
+  }
+  async function topicFeeds(topic: AnyTopic, apply: (key: never, value: never) => void) {
+    feeds.set(topic.name, apply)
+    return { probe: { name: topic.name, check: async () => undefined }, close: async () => undefined }
+  }
+  const log = { info() {}, warn() {}, error() {}, debug() {} }
+  const kit = {
+    views,
+    sharedViews,
+    facts,
+    topicFeeds,
+    metrics,
+    log,
+    publicUrl: 'http://localhost:8080',
+    surroundings: { home: '/nowhere', isProduction: false },
+    now: () => state.now,
+    monotonic: () => state.now,
+  } as unknown as ServiceKit
+  const settings = { secret: 'a secret for tests of pages', readMs: 1_000, featuresShare: 1 }
+  const service = await recommendationsHandlers(kit, settings)
+  const app = await testApp({ services: [service] })
+
+  function apply(operations: readonly ViewOperation[]): void {
+    for (const operation of operations) {
+      if (operation.op === 'set') strings.set(operation.key, operation.value)
+      else if (operation.op === 'hset') {
+        hashes.set(operation.key, new Map([...(hashes.get(operation.key) ?? []), ...Object.entries(operation.fields)]))
+      } else throw new Error(`the harness has no ${operation.op}`)
+    }
+  }
+
+  const feed = (topic: AnyTopic, key: unknown, value: unknown) => feeds.get(topic.name)!(key as never, value as never)
+
+  return {
+    ...app,
+    service,
+    state,
+    published,
+    putItem(itemId: bigint, item: Partial<RecommendationItem>): void {
+      const whole: RecommendationItem = {
+        title: `Item ${itemId}`,
+        description: '',
+        category_path: '',
+        attributes: {},
+        popularity: 0,
+        thumbnail_url: null,
+        status: 'ACTIVE',
+        created_at: START - 365 * 24 * 3_600_000,
+        updated_at: START,
+        ...item,
+      }
+      feed(items, itemId, whole)
+      apply(recommendationItemsView.operationsFor(0, itemId, whole))
+    },
+    putStats: (itemId: bigint, entered: number) =>
+      feed(itemStats, itemId, {
+        at: START,
+        popularity: entered,
+        entered,
+        recent: 0,
+        shown: 0,
+        chosen: 0,
+        events: entered,
+        purchases: 0,
+        ratings: 0,
+        rating_sum: 0,
+        interactions: 1_000,
+      }),
+    putTrending: (group: string, item_ids: readonly bigint[], events = 1_000) =>
+      feed(trendingItems, group, { at: START, events, item_ids }),
+    putEditorial: (name: string, list: unknown) => feed(editorialLists, name, list),
+    putNeighbours: (itemId: bigint, neighbours: readonly Neighbour[]) =>
+      apply(itemNeighboursView.operationsFor(0, itemId, { at: START, neighbours: packNeighbours(neighbours) })),
+    putUser: (key: string, features: UserFeatures) => apply(userFeaturesView.operationsFor(0, key, features)),
+    async send(method: string, path: string, options: { user?: string; scope?: string; body?: unknown } = {}) {
+      const headers: Record<string, string> =
+        options.user === undefined ? {} : await app.bearer({ sub: options.user, scope: options.scope })
+      if (options.body !== undefined) headers['content-type'] = 'application/json'
+      const body = options.body === undefined ? undefined : JSON.stringify(options.body)
+      const response = await app.app.request(path, { method, headers, body })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+    },
+  }
+}

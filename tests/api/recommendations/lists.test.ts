@@ -1,0 +1,147 @@
+import { beforeEach, expect, test } from 'vitest'
+import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
+import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
+import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { UserSelf } from '../../../schemas/recommendations/types.ts'
+import { START } from '../kit/harness.ts'
+import { recommendationsApi } from './harness.ts'
+
+const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport', 'Family', 'Noir']
+
+let api: Awaited<ReturnType<typeof recommendationsApi>>
+beforeEach(async () => {
+  api = await recommendationsApi()
+  for (let id = 1n; id <= 100n; id++) {
+    api.putItem(id, { attributes: { genres: GENRES[Number(id) % GENRES.length] } })
+    api.putStats(id, 10)
+  }
+  api.putTrending('all', [90n, 91n, 92n])
+})
+
+function self(viewed: readonly bigint[], more: Partial<UserSelf> = {}): UserSelf {
+  const packed = viewed.toReversed().reduce<Buffer>((list, id, index) => insertItem(list, id, START - 60_000 + index * 1_000, 10), NO_ITEMS)
+  return {
+    through_offset: 7,
+    interactions: 30,
+    last_event_at: START,
+    session_started_at: START,
+    viewed: packed,
+    session: packed,
+    history: NO_HISTORY,
+    hidden: NO_ITEMS,
+    shown: NO_ITEMS,
+    country: null,
+    language: null,
+    age_bucket: null,
+    sub_tier: null,
+    preferences: [],
+    ...more,
+  }
+}
+
+async function list(query = '', scope = '') {
+  return (await api.send('GET', `/api/v1/recommendations?${query}`, { user: '42', scope })).body
+}
+const idsOf = (body: { recommendations: { item_id: string }[] }) => body.recommendations.map(({ item_id }) => item_id)
+
+test('neighbours of the last items come with the item that brought them, and trending ones as such', async () => {
+  api.putUser('42:self', { page: null, self: self([1n, 2n]) })
+  api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
+  api.putNeighbours(2n, [{ itemId: 44n, weight: 2 }])
+  const { recommendations } = await list('limit=50')
+  const find = (id: string) => recommendations.find(({ item_id }: { item_id: string }) => item_id === id)
+  expect(find('33')).toMatchObject({ rec_type: 'because_you_watched', source_item_id: '1', explanation: 'Because you watched “Item 1”' })
+  expect(find('44')).toMatchObject({ source_item_id: '2' })
+  expect(find('90')).toMatchObject({ rec_type: 'trending', explanation: 'Trending now', source_item_id: null })
+  expect(recommendations[0].item_id).toBe('33')
+})
+
+test('at most three items of a genre are among the first 20, unless too few are left', async () => {
+  const body = await list('limit=20')
+  const counts = new Map<string, number>()
+  for (const id of idsOf(body)) counts.set(String(Number(id) % 10), (counts.get(String(Number(id) % 10)) ?? 0) + 1)
+  expect(Math.max(...counts.values())).toBeLessThanOrEqual(3)
+  expect(body.relaxed).toEqual([])
+  for (let id = 1n; id <= 100n; id++) if (id % 10n > 2n) api.putItem(id, { status: 'INACTIVE' })
+  const few = await list('limit=20')
+  expect([few.recommendations.length, few.relaxed]).toEqual([20, ['genre_cap']])
+})
+
+test('a hidden item and an inactive one are not in a list, nor on its later pages', async () => {
+  const first = await list('limit=10')
+  api.putUser('42:self', { page: null, self: self([], { hidden: insertItem(NO_ITEMS, 11n, START, 10) }) })
+  api.putItem(12n, { status: 'INACTIVE' })
+  const all = [...idsOf(await list('limit=50')), ...idsOf(await list(`limit=50&page_token=${first.page_token}`))]
+  expect(all).not.toContain('11')
+  expect(all).not.toContain('12')
+})
+
+test('trending items are those of the age group or country with enough events', async () => {
+  api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
+  const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
+  expect(await trending()).toEqual(['90'])
+  api.putTrending('country:DE', [50n], 100)
+  expect(await trending()).toEqual(['50'])
+  api.putTrending('age:25-34', [60n], 99)
+  expect(await trending()).toEqual(['50'])
+  api.putTrending('age:25-34', [60n], 101)
+  expect(await trending()).toEqual(['60'])
+})
+
+test('without Redis a known user gets the last list, a new one what trends, and both learn that it is degraded', async () => {
+  api.putUser('42:self', { page: null, self: self([1n]) })
+  api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
+  const before = await list('limit=50')
+  api.state.isRedisAway = true
+  const after = await list('limit=50')
+  expect([after.degraded, idsOf(after)]).toEqual([['features'], idsOf(before)])
+  const { body } = await api.send('GET', '/api/v1/recommendations', { user: '77' })
+  expect(body.degraded).toContain('features')
+  expect(idsOf(body)).toContain('90')
+  api.state.isRedisAway = false
+  expect((await list()).degraded).toEqual([])
+})
+
+test('while the view is built anew, a user is not taken for a new one who has watched nothing', async () => {
+  api.state.isRedisEmptied = true
+  expect((await list()).degraded).toEqual(['features'])
+  expect((await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })).status).toBe(503)
+  api.state.isRedisEmptied = false
+  expect((await list()).degraded).toEqual([])
+})
+
+test('explain shows channel and features, and the answer is recorded with the same numbers', async () => {
+  api.putUser('42:self', { page: null, self: self([1n]) })
+  api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
+  const body = await list('limit=5&explain=true', 'internal')
+  expect(body.features_offset).toBe(7)
+  expect(body.recommendations[0]).toMatchObject({ item_id: '33', explain: { channel: 'neighbours', place_by_score: 0 } })
+  const { value } = api.published.findLast(({ topic }) => topic === 'recommendations-served')!
+  expect(value).toMatchObject({ request_id: body.request_id, features_offset: 7 })
+  const { features } = body.recommendations[0].explain
+  expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
+})
+
+test('similar items are ranked by pairs over the root of both counts, and name what they share', async () => {
+  api.putStats(22n, 1_000)
+  api.putNeighbours(2n, [
+    { itemId: 22n, weight: 6 },
+    { itemId: 32n, weight: 5 },
+  ])
+  const { body } = await api.send('GET', '/api/v1/items/2/similar?limit=2')
+  expect(body).toEqual({
+    source_item: '2',
+    similar_items: [
+      { item_id: '32', similarity_score: 0.5, shared_attributes: ['genre: Crime'] },
+      { item_id: '22', similarity_score: expect.closeTo(0.06, 6), shared_attributes: ['genre: Crime'] },
+    ],
+  })
+})
+
+test('editors place items and change the boost of new ones, in their period', async () => {
+  api.putEditorial('picks', { kind: 'LIST', item_ids: [77n], contexts: ['homepage'], starts_at: START - 1, ends_at: START + 1_000 })
+  const pick = async (query: string) => (await list(query)).recommendations.find(({ item_id }: { item_id: string }) => item_id === '77')
+  expect((await pick('limit=50')).explanation).toBe('Picked by our editors')
+  api.state.now = START + 1_000
+  expect((await pick('limit=50'))?.explanation).not.toBe('Picked by our editors')
+})

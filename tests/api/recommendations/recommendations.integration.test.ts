@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { type Asked, type CatalogStack, catalogStack, SOON } from '../catalog/stack.ts'
+
+const SETUP_MS = 180_000
+const TEST_MS = 120_000
+const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
+const ITEMS = 80
+
+let stack: CatalogStack
+let service: Record<string, string>
+
+const idOf = (genre: number, place: number) => String(1_000 + genre * 100 + place)
+
+beforeAll(async () => {
+  stack = await catalogStack({ pipelines: 'recommendations', env: { API_SERVICES: 'recommendations' } })
+  service = await stack.bearer('backend', 'internal')
+  for (let item = 0; item < ITEMS; item++) {
+    const genre = item % GENRES.length
+    const body = { title: `${GENRES[genre]} ${item}`, attributes: { genres: `${GENRES[genre]}|Film` }, popularity: item / ITEMS }
+    const id = idOf(genre, Math.floor(item / GENRES.length))
+    const { url } = stack.apis[0]
+    const headers = { 'content-type': 'application/json', ...service }
+    const response = await fetch(`${url}/internal/items/${id}`, { method: 'PUT', headers, body: JSON.stringify(body) })
+    expect(response.status).toBe(204)
+  }
+  // Three users who like comedies and one who likes crime.
+  for (const user of ['11', '12', '13']) for (let place = 0; place < 8; place++) await view(user, idOf(0, place))
+  for (let place = 0; place < 6; place++) await view('14', idOf(2, place))
+  await waitUntil(async () => (await list('11', 'limit=1')).body.recommendations?.length === 1, { what: 'items', ...SOON })
+}, SETUP_MS)
+afterAll(() => stack?.finish(), SETUP_MS)
+
+async function view(user: string, item: string, more: object = {}): Promise<void> {
+  const body = { item_id: item, event_type: 'VIEW', ...more }
+  expect((await stack.send('POST', 'events', { body, headers: await stack.bearer(user, '') })).status).toBe(202)
+}
+
+async function list(user: string, query = ''): Promise<Asked> {
+  return await stack.send('GET', `recommendations?${query}`, { headers: await stack.bearer(user, '') })
+}
+
+async function features(user: string): Promise<Asked['body']> {
+  const response = await fetch(`${stack.apis[0].url}/internal/features/user/${user}`, { headers: service })
+  expect(response.status).toBe(200)
+  return await response.json()
+}
+
+test(
+  'a new user gets an explained list, by preferences when there are some, and pages through it without a repetition',
+  async () => {
+    const { status, body } = await list('21')
+    expect([status, body.model_version, body.degraded]).toEqual([200, 'rules-1', []])
+    expect(body.recommendations).toHaveLength(20)
+    for (const item of body.recommendations) expect(item).toMatchObject({ title: expect.any(String), explanation: expect.any(String) })
+
+    const headers = await stack.bearer('21', '')
+    const preferences = { preferences: [{ category: 'genre', value: 'Western', weight: 1 }] }
+    expect((await stack.send('PUT', 'me/preferences', { body: preferences, headers })).status).toBe(200)
+    await waitUntil(async () => (await list('21')).body.recommendations[0].explanation === 'Because you like Western', {
+      what: 'the preference',
+      ...SOON,
+    })
+    expect((await stack.send('GET', 'me/preferences', { headers })).body).toEqual(preferences)
+
+    const seen: string[] = []
+    let page = (await list('21', 'limit=15')).body
+    for (;;) {
+      seen.push(...page.recommendations.map(({ item_id }: { item_id: string }) => item_id))
+      if (page.page_token === null) break
+      page = (await list('21', `limit=15&page_token=${page.page_token}`)).body
+    }
+    expect(seen.length).toBe(50)
+    expect(new Set(seen).size).toBe(50)
+  },
+  TEST_MS,
+)
+
+test(
+  'five views change the list at once: other items, none of the five, with a reason',
+  async () => {
+    const views = [0, 1, 2, 3, 4].map((place) => idOf(0, place))
+    for (const item of views) await view('22', item)
+    const because = async () => {
+      const { recommendations } = (await list('22')).body
+      return recommendations.find(({ rec_type }: { rec_type: string }) => rec_type === 'because_you_watched')
+    }
+    const lastItems = async () => (await features('22')).real_time_features.last_5_items.join()
+    await waitUntil(async () => (await lastItems()) === views.toReversed().join(), { what: 'the views', ...SOON })
+    await waitUntil(async () => views.includes((await because())?.source_item_id), { what: 'the reason', ...SOON })
+    const { recommendations } = (await list('22', 'limit=50')).body
+    const ids = recommendations.map(({ item_id }: { item_id: string }) => item_id)
+    expect(ids.filter((id: string) => views.includes(id))).toEqual([])
+    expect((await because()).explanation).toMatch(/^Because you watched “Comedy /)
+
+    expect(await features('22')).toMatchObject({
+      user_id: '22',
+      real_time_features: { last_5_items: views.toReversed(), session_genre_dist: { Comedy: 1 } },
+      static_features: { country: null },
+    })
+    expect((await features('22')).embedding).toHaveLength(256)
+
+    const similar = await stack.send('GET', `items/${views[0]}/similar?limit=5`)
+    expect(similar.status).toBe(200)
+    expect(similar.body.similar_items[0]).toMatchObject({ shared_attributes: expect.arrayContaining(['genre: Comedy']) })
+  },
+  TEST_MS,
+)
+
+test(
+  'a hidden item leaves the lists until it is taken back',
+  async () => {
+    const headers = await stack.bearer('23', '')
+    const first = async () => (await list('23', 'limit=50')).body.recommendations.map(({ item_id }: { item_id: string }) => item_id)
+    const [item] = await first()
+    expect((await stack.send('POST', 'me/not-interested', { body: { item_id: item }, headers })).status).toBe(202)
+    await waitUntil(async () => !(await first()).includes(item), { what: 'the hidden item to leave', ...SOON })
+    expect((await stack.send('DELETE', `me/not-interested/${item}`, { headers })).status).toBe(202)
+    await waitUntil(async () => (await first()).includes(item), { what: 'the item to return', ...SOON })
+  },
+  TEST_MS,
+)
+
+test(
+  'editors place items, and an inactive item leaves every answer',
+  async () => {
+    const admin = await stack.bearer('1', 'admin')
+    const item = idOf(7, 0)
+    const body = { kind: 'LIST', item_ids: [item] }
+    expect((await stack.send('PUT', 'editorial-lists/picks', { body, headers: admin })).status).toBe(200)
+    const find = async () => (await list('24', 'limit=50')).body.recommendations.find((one: { item_id: string }) => one.item_id === item)
+    await waitUntil(async () => (await find())?.explanation === 'Picked by our editors', { what: 'the pick', ...SOON })
+
+    const inactive = { title: 'Gone', status: 'INACTIVE' }
+    const headers = { 'content-type': 'application/json', ...service }
+    await fetch(`${stack.apis[0].url}/internal/items/${item}`, { method: 'PUT', headers, body: JSON.stringify(inactive) })
+    await waitUntil(async () => (await find()) === undefined, { what: 'the item to leave', ...SOON })
+    expect((await stack.send('GET', `items/${item}/similar`)).body.error).toBe('item_not_found')
+    expect((await stack.send('DELETE', 'editorial-lists/picks', { headers: admin })).status).toBe(204)
+  },
+  TEST_MS,
+)
+
+test(
+  'every event stands once in ClickHouse, and every answer with its features',
+  async () => {
+    for (let time = 0; time < 3; time++) await view('25', idOf(1, 0), { event_id: 'same', timestamp: 1_768_478_400 + 25_000_000 })
+    const { request_id, recommendations } = (await list('25', 'limit=7')).body
+    const count = () => stack.query('SELECT count() FROM interactions FINAL WHERE user_id = 25')
+    await waitUntil(async () => Number((await count())[0]?.[0]) === 1, { what: 'the event', ...SOON })
+    const served = () =>
+      stack.query(
+        `SELECT toString(item_id), length(features) FROM recommendations_served FINAL WHERE request_id = '${request_id}' ORDER BY position`,
+      )
+    await waitUntil(async () => (await served()).length === 7, { what: 'the answer', ...SOON })
+    expect((await served()).map(([id]) => id)).toEqual(recommendations.map(({ item_id }: { item_id: string }) => item_id))
+  },
+  TEST_MS,
+)
+
+test(
+  'without Redis lists are degraded, and heal',
+  async () => {
+    await stack.redis.stop()
+    const { status, body } = await list('26')
+    expect([status, body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
+    expect(body.recommendations.length).toBeGreaterThan(0)
+    await stack.redis.start()
+    await waitUntil(async () => (await list('26')).body.degraded.length === 0, { what: 'complete lists', ...SOON })
+  },
+  TEST_MS,
+)

@@ -1,0 +1,135 @@
+import { beforeEach, expect, test } from 'vitest'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { userFeaturesTopology } from '../../../pipelines/recommendations/users/topology.ts'
+import { decimalId } from '../../../schemas/keys.ts'
+import { unpackIds } from '../../../schemas/recommendations/events/packed-items.ts'
+import { WATCHED_SHAPE } from '../../../schemas/recommendations/events/seen.ts'
+import {
+  interactions,
+  itemEvents,
+  recommendationsServed,
+  recommendationUsers,
+  userFeatures,
+  userPreferences,
+} from '../../../schemas/recommendations/topics.ts'
+import type { Interaction, UserSelf } from '../../../schemas/recommendations/types.ts'
+import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
+import { interaction } from './events.ts'
+
+const START = Date.UTC(2026, 0, 10)
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const ADA = 7n
+
+let driver: TestDriver
+let self: UserSelf | undefined
+let pages: Map<number, Uint8Array>
+
+beforeEach(() => {
+  driver = testDriver(userFeaturesTopology, { startAt: START })
+  self = undefined
+  pages = new Map()
+})
+
+function send(item: number, event: Partial<Interaction> = {}): void {
+  driver.pipe(interactions, ADA, interaction({ item_id: BigInt(item), timestamp: driver.now, ...event }))
+}
+
+function look(): UserSelf {
+  for (const { key, value } of driver.read(userFeatures)) {
+    if (value?.self) self = value.self
+    if (value?.page) pages.set(Number(key!.split('page-')[1]), value.page)
+  }
+  return self!
+}
+
+function hasWatched(item: number): boolean {
+  look()
+  const reader = seenSetReader({ item: decimalId, ...WATCHED_SHAPE })
+  return reader.open((page) => pages.get(page), driver.now).has(BigInt(item))
+}
+
+test('a repeated event counts once within a day, also after a restart', () => {
+  send(1, { event_id: 'a' })
+  send(1, { event_id: 'a' })
+  driver.restart({ wipeState: true })
+  send(1, { event_id: 'a' })
+  expect(look().interactions).toBe(1)
+  driver.advanceWallClock(DAY + 2_000)
+  send(1, { event_id: 'a' })
+  expect(look().interactions).toBe(2)
+})
+
+test('purchases, ratings, skips and views count as watched; clicks, dwelling and short views do not', () => {
+  send(1)
+  send(2, { watch_pct: 0.3 })
+  send(3, { watch_pct: 0.29 })
+  send(4, { event_type: 'CLICK' })
+  send(5, { event_type: 'DWELL', dwell_time_sec: 90 })
+  send(6, { event_type: 'PURCHASE' })
+  send(7, { event_type: 'RATE', rating: 1 })
+  send(8, { event_type: 'SKIP' })
+  expect([1, 2, 3, 4, 5, 6, 7, 8].filter(hasWatched)).toEqual([1, 2, 6, 7, 8])
+  expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
+})
+
+test('what a user is not interested in is hidden until the user takes it back', () => {
+  send(1, { event_type: 'NOT_INTERESTED' })
+  send(2, { event_type: 'NOT_INTERESTED' })
+  expect(unpackIds(look().hidden)).toEqual([2n, 1n])
+  send(1, { event_type: 'NOT_INTERESTED', withdrawn: true, event_id: 'back' })
+  expect(unpackIds(look().hidden)).toEqual([2n])
+  expect(look()).toMatchObject({ interactions: 0, last_event_at: null })
+  expect(hasWatched(2)).toBe(false)
+})
+
+test('a session ends after half an hour, and a visit is forgotten after seven days', () => {
+  send(1)
+  driver.advanceWallClock(HOUR / 2)
+  send(2)
+  expect(unpackIds(look().session)).toEqual([2n, 1n])
+  driver.advanceWallClock(HOUR / 2 + 1_000)
+  send(3)
+  expect(unpackIds(look().session)).toEqual([3n])
+  driver.advanceWallClock(7 * DAY - 20_000)
+  expect(look().last_event_at).not.toBeNull()
+  driver.advanceWallClock(40_000)
+  expect(look()).toMatchObject({ last_event_at: null, interactions: 3 })
+  expect([look().session.length, look().viewed.length]).toEqual([0, 0])
+  expect(look().history.length).toBeGreaterThan(0)
+})
+
+test('properties and preferences of a user are part of the features, the newer ones', () => {
+  const user = { country: 'DE', language: 'de', age_bucket: '25-34', signup_date: null, sub_tier: 'premium' as const, updated_at: 20 }
+  driver.pipe(recommendationUsers, ADA, user)
+  driver.pipe(recommendationUsers, ADA, { ...user, country: 'FR', updated_at: 10 })
+  driver.pipe(userPreferences, ADA, { preferences: [{ category: 'genre', value: 'Comedy', weight: 1 }], updated_at: 5 })
+  expect(look()).toMatchObject({ country: 'DE', sub_tier: 'premium', preferences: [{ value: 'Comedy' }] })
+  send(1)
+  expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: 'DE', age_bucket: '25-34' })
+})
+
+test('shown items are remembered until the user chooses them, and count for the items', () => {
+  const item = { position: 0, channel: 'trending', rec_type: 'trending', score: 0.5, source_item_id: null, features: null }
+  driver.pipe(recommendationsServed, ADA, {
+    request_id: 'r',
+    model_version: 'rules-1',
+    context: 'homepage',
+    rec_type: 'personalized',
+    served_at: START,
+    degraded: [],
+    features_offset: -1,
+    items: [
+      { ...item, item_id: 1n },
+      { ...item, item_id: 2n },
+    ],
+  })
+  expect(unpackIds(look().shown).sort()).toEqual([1n, 2n])
+  expect(driver.read(itemEvents).map(({ key, value }) => [key, value!.shown])).toEqual([
+    [1n, [START]],
+    [2n, [START]],
+  ])
+  send(1, { event_type: 'CLICK', rec_request_id: 'r' })
+  expect(unpackIds(look().shown)).toEqual([2n])
+  expect(driver.read(itemEvents)[0].value!.events[0].is_chosen).toBe(true)
+})

@@ -1,0 +1,61 @@
+import { integer, pick, type Random, seededRandom } from '../../random/random.ts'
+
+/** Something that a visitor of the shop does. */
+export interface VisitEvent {
+  /** Epoch ms. */
+  readonly at: number
+  readonly user: string
+  /** `list` asks for recommendations. */
+  readonly kind: 'list' | 'VIEW' | 'CLICK' | 'PURCHASE' | 'SKIP'
+  /** Empty for a list. */
+  readonly itemId: string
+}
+
+export interface VisitStreamOptions {
+  readonly seed: number
+  /** Events per second. */
+  readonly rate: number
+  /** Epoch ms. */
+  readonly startAt: number
+  /** Items that are often looked at together, such as those of one category. */
+  readonly shelves: readonly (readonly string[])[]
+}
+
+const MS_PER_SECOND = 1_000
+const USERS = 300
+const FIRST_USER = 91_000
+const LEAST_ITEMS = 3
+const MOST_ITEMS = 8
+/** Share of the items that a visitor takes from another shelf. */
+const STRAYING = 0.2
+const CLICKED = 0.3
+const PURCHASED = 0.1
+const SKIPPED = 0.05
+
+/** Draws visits: a list, and then some items, mostly of one shelf. */
+export function visitStream({ seed, rate, startAt, shelves }: VisitStreamOptions): { next(): VisitEvent } {
+  const random = seededRandom(seed)
+  let at = startAt
+  let visit: Omit<VisitEvent, 'at'>[] = []
+  return {
+    next() {
+      at += MS_PER_SECOND / rate
+      if (visit.length === 0) visit = drawVisit(random, shelves)
+      return { at: Math.floor(at), ...visit.shift()! }
+    },
+  }
+}
+
+function drawVisit(random: Random, shelves: readonly (readonly string[])[]): Omit<VisitEvent, 'at'>[] {
+  const user = String(FIRST_USER + integer(random, USERS))
+  const own = pick(random, shelves)
+  const events: Omit<VisitEvent, 'at'>[] = [{ user, kind: 'list', itemId: '' }]
+  const count = LEAST_ITEMS + integer(random, MOST_ITEMS - LEAST_ITEMS + 1)
+  for (let item = 0; item < count; item++) {
+    const itemId = pick(random, random() < STRAYING ? pick(random, shelves) : own)
+    events.push({ user, kind: random() < SKIPPED ? 'SKIP' : 'VIEW', itemId })
+    if (random() < CLICKED) events.push({ user, kind: 'CLICK', itemId })
+    if (random() < PURCHASED) events.push({ user, kind: 'PURCHASE', itemId })
+  }
+  return events
+}
