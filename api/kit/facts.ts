@@ -68,8 +68,8 @@ const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
- * Least time between two requests for facts that are spooled in any case, for which no caller waits either. Each request
- * also wakes the broker and all consumers.
+ * Least time between two requests for facts that are spooled in any case, for which no caller waits either. Each
+ * request also wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */

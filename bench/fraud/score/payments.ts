@@ -66,7 +66,7 @@ export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
   return { user: `u${user}`, device: `device-${user}`, card: `card-${user}` }[kind]
 }
 
-/** The payments of a user's week. Without history, device and card would be new, and most payments would be reviewed. */
+/** The payments of a user's week. Without them, device and card would be new, and most payments would be reviewed. */
 export function benchWeek(user: number, payments: number, now: number, random: Random): FraudEvent[] {
   const hash = () => Math.floor(random() * HASH_SPACE)
   return Array.from(

@@ -65,7 +65,7 @@ test.each([
   expect(planned(text, { 'txn.amount': amount, 'txn.currency': 'EUR' })).toBe(expected)
 })
 
-test('equal texts are told from others, and from absent ones', () => {
+test('a text equals neither another one nor an absent one', () => {
   const text = "payee.merchant_category = 'books' AND txn.amount > 1"
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'travel' })).toBe(false)
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'books' })).toBe(true)
