@@ -1,15 +1,26 @@
-import { type ImageWidth, imageForm } from '../../schemas/catalog/products/image-forms.ts'
 import type { ImageStore } from './images.ts'
 import { sharp } from './sharp.ts'
 
 const QUALITY = 80
 const TIMEOUT_SECONDS = 20
 
+/** A form that a service wants of its images. */
+export interface SmallerForm {
+  /** Its name in the store. */
+  readonly name: string
+  /** Pixels. */
+  readonly width: number
+}
+
 /**
  * Makes and stores a WebP file of a stored image, which is never wider than the image.
  * @returns undefined if the image is not stored. Throws BlobsUnavailableError, BlobCorruptError.
  */
-export async function makeSmaller({ originals, smaller }: ImageStore, hash: string, width: ImageWidth): Promise<Buffer | undefined> {
+export async function makeSmaller(
+  { originals, smaller }: ImageStore,
+  hash: string,
+  { name, width }: SmallerForm,
+): Promise<Buffer | undefined> {
   const blob = await originals.open(hash)
   if (blob === undefined) return undefined
   const pieces: Buffer[] = []
@@ -19,6 +30,6 @@ export async function makeSmaller({ originals, smaller }: ImageStore, hash: stri
     .resize({ width, withoutEnlargement: true })
     .webp({ quality: QUALITY })
     .toBuffer()
-  await smaller.put(hash, imageForm(width), made)
+  await smaller.put(hash, name, made)
   return made
 }

@@ -52,7 +52,8 @@ export function images(store: ImageStore): Images {
     smaller: (hash, width) =>
       answering(
         async () =>
-          (await smaller.get(hash, imageForm(width))) ?? (await working.run(`${hash} ${width}`, () => makeSmaller(store, hash, width))),
+          (await smaller.get(hash, imageForm(width))) ??
+          (await working.run(`${hash} ${width}`, () => makeSmaller(store, hash, { name: imageForm(width), width }))),
       ),
   }
 }

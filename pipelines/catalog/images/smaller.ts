@@ -35,11 +35,12 @@ export const smallerImages: SinkDeclaration = {
 export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'log'>): SinkTarget {
   async function makeMissing(hash: string): Promise<void> {
     for (const width of IMAGE_WIDTHS) {
-      if ((await store.smaller.get(hash, imageForm(width))) !== undefined) continue
+      const form = { name: imageForm(width), width }
+      if ((await store.smaller.get(hash, form.name)) !== undefined) continue
       // The library takes 20 MB, which workers without new images do not need.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
       // The original may be gone: it is removed days after the last product has dropped it.
-      if ((await makeSmaller(store, hash, width)) === undefined) return
+      if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }
 
