@@ -55,7 +55,9 @@ const MINUTE_MS = 60_000
  */
 const ENOUGH = 10
 const WIDER: readonly Breadth[] = ['described', 'most', 'half']
-const NO_CORRECTIONS: ReadonlyMap<string, readonly string[]> = new Map()
+type Corrections = ReadonlyMap<string, readonly string[]>
+
+const NO_CORRECTIONS: Corrections = new Map()
 
 interface SearchHit {
   readonly _id: string
@@ -126,7 +128,7 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
   }
 
   /** Returns the narrowest plan that finds enough, or else the widest. */
-  async function widened(plan: TextPlan, corrections: ReadonlyMap<string, readonly string[]>): Promise<Counted> {
+  async function widened(plan: TextPlan, corrections: Corrections): Promise<Counted> {
     // Half of one word would be the word itself.
     const breadths = plan.parts.length === 1 ? WIDER.slice(0, 1) : WIDER
     const plans = breadths.map((breadth) => corrected(plan, breadth, corrections))
@@ -136,11 +138,14 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     return { plan: plans[chosen], found: counts[chosen] }
   }
 
-  /** Counts what the exact words find without the filters, and looks for corrections of those that may be misspelt. */
-  async function looked(plan: TextPlan): Promise<{ readonly found: number; readonly corrections: ReadonlyMap<string, readonly string[]> }> {
+  /** Returns corrections of the words that may be misspelt, and what the exact words find, if `isCounted`. */
+  async function looked(plan: TextPlan, isCounted: boolean): Promise<{ readonly corrections: Corrections; readonly found?: number }> {
     const words = doubtfulWords(plan)
-    const [counted, ...spelt] = await index.searchAll([countSearch(plan), ...spellingSearches(words)])
-    return { found: countOf(counted), corrections: words.length > 0 ? correctionsOf(wordReports(words, spelt)) : NO_CORRECTIONS }
+    const searches = [...(isCounted ? [countSearch(plan)] : []), ...spellingSearches(words)]
+    if (searches.length === 0) return { corrections: NO_CORRECTIONS }
+    const answers = await index.searchAll(searches)
+    const found = isCounted ? countOf(answers.shift()) : undefined
+    return { corrections: words.length > 0 ? correctionsOf(wordReports(words, answers)) : NO_CORRECTIONS, found }
   }
 
   async function firstPages(request: SearchRequest, number: number, moment: RelevanceMoment): Promise<Found> {
@@ -148,10 +153,11 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     const exact = request.q === undefined ? undefined : planOf(request.q, synonyms())
     const found = await page(exact, request, moment, from)
     if (exact === undefined || found.facets.total >= ENOUGH) return found
-    const exactly = await looked(exact)
-    if (exactly.found >= ENOUGH) return found
-    const wider = await widened(exact, exactly.corrections)
-    return wider.found > exactly.found ? page(wider.plan, request, moment, from) : found
+    const isFiltered = filterClauses(request.filters).size > 0
+    const { corrections, found: exactly = found.facets.total } = await looked(exact, isFiltered)
+    if (exactly >= ENOUGH) return found
+    const wider = await widened(exact, corrections)
+    return wider.found > exactly ? page(wider.plan, request, moment, from) : found
   }
 
   async function nextPages(request: SearchRequest, { after, moment, breadth, corrections }: Cursor): Promise<Found> {
