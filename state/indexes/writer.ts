@@ -40,7 +40,8 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 1,000 documents and 5 MiB. It may be repeated.
+   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, two of them at a time: their order does not matter,
+   * because each change has a version. It may be repeated.
    * @returns the documents that are refused for good
    * @throws TargetUnavailableError when a retry may help
    */
@@ -67,6 +68,8 @@ export interface PartitionPosition {
 const MAX_BULK_DOCUMENTS = 1_000
 const MAX_BULK_BYTES = 5 * 1024 * 1024
 const BULK_TIMEOUT_MS = 60_000
+/** While the server works on one bulk, it receives the next. */
+const BULKS_IN_FLIGHT = 2
 /** How long the server itself waits for a shard that is not there. */
 const SHARD_WAIT = '2s'
 const CONTENT_TOO_LARGE = 413
@@ -83,14 +86,23 @@ export function indexWriter(address: string, client: SearchClient): IndexWriter 
 
   async function write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE> {
     const refused: RefusedDocument[] = []
-    for (let from = 0; from < changes.length; ) {
-      const to = endOfBulk(changes, from)
-      const found = await bulk(changes.slice(from, to))
-      if (found === INDEX_GONE) return INDEX_GONE
-      refused.push(...found.map(({ at, reason }) => ({ at: from + at, reason })))
-      from = to
+    let [next, isGone, hasFailed] = [0, false, false]
+    async function writeOn(): Promise<void> {
+      while (next < changes.length && !isGone && !hasFailed) {
+        const from = next
+        next = endOfBulk(changes, from)
+        const found = await bulk(changes.slice(from, next)).catch((error) => {
+          hasFailed = true
+          throw error
+        })
+        if (found === INDEX_GONE) isGone = true
+        else refused.push(...found.map(({ at, reason }) => ({ at: from + at, reason })))
+      }
     }
-    return refused
+    // Nothing is left in flight when this returns, so that a retry competes with nothing.
+    const results = await Promise.allSettled(Array.from({ length: BULKS_IN_FLIGHT }, writeOn))
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+    return isGone ? INDEX_GONE : refused.sort((one, other) => one.at - other.at)
   }
 
   async function bulk(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE> {

@@ -1,4 +1,5 @@
 import {
+  countingSearch,
   type FacetAnswer,
   type FacetSearch,
   type Facets,
@@ -16,7 +17,7 @@ import type { RelevanceMoment } from './engine/relevance-script.ts'
 import type { SalesPercentile } from './engine/sales-percentile.ts'
 import { type Cursor, readCursor } from './request/cursor.ts'
 import type { SearchRequest } from './request/search-request.ts'
-import { correctionsOf, doubtfulWords, spellingSearch, wordReports } from './text/corrections.ts'
+import { correctionsOf, doubtfulWords, spellingSearches, wordReports } from './text/corrections.ts'
 import { type Breadth, corrected, planOf, type TextPlan } from './text/plan.ts'
 import { textQuery } from './text/query.ts'
 import type { Synonyms } from './text/synonyms.ts'
@@ -54,7 +55,9 @@ const MINUTE_MS = 60_000
  */
 const ENOUGH = 10
 const WIDER: readonly Breadth[] = ['described', 'most', 'half']
-const NO_CORRECTIONS: ReadonlyMap<string, readonly string[]> = new Map()
+type Corrections = ReadonlyMap<string, readonly string[]>
+
+const NO_CORRECTIONS: Corrections = new Map()
 
 interface SearchHit {
   readonly _id: string
@@ -82,25 +85,35 @@ function countOf(answer: { readonly hits: { readonly total: { readonly value: nu
 export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Searcher {
   /** Counts again with more values of each shard if some may be missing. */
   async function exactly(search: FacetSearch, answer: FacetAnswer): Promise<FacetAnswer> {
-    return isApproximate(answer) ? index.search(search.body(MOST_SHARD_VALUES)) : answer
+    return isApproximate(answer) ? index.search(countingSearch(search, MOST_SHARD_VALUES)) : answer
   }
 
   /** Asks for the hits of a page and all facets at once. */
   async function page(plan: TextPlan | undefined, request: SearchRequest, moment: RelevanceMoment, from: number | After): Promise<Found> {
     const { sort, pageSize, explain, filters, category } = request
     const clauses = otherClauses(filterClauses(filters))
-    // One more than the page shows whether another page follows.
-    const hits = hitsSearch({ plan, filters: clauses, sort, moment, size: pageSize + 1, from })
     const searches = facetSearches(plan, filters)
-    const [answer, ...counted] = await index.searchAll([hits, ...searches.map((search) => search.body(SHARD_VALUES))])
-    const found = (answer.hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
+    const [total, ...others] = searches
+    // The products of the page and most facets are found by the same words and filters, so they are found once. One more
+    // than the page shows whether another page follows.
+    const hits = hitsSearch({
+      plan,
+      filters: clauses,
+      sort,
+      moment,
+      size: pageSize + 1,
+      from,
+      aggregations: total.aggregations(SHARD_VALUES),
+    })
+    const answers = await index.searchAll([hits, ...others.map((search) => countingSearch(search, SHARD_VALUES))])
+    const found = (answers[0].hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
       source: _source,
       score: _score,
       after: sort,
     }))
     return {
       hits: explain && plan !== undefined ? await withTextScores(plan, found) : found,
-      facets: facetsOf(searches, await Promise.all(searches.map((search, at) => exactly(search, counted[at]))), filters, category),
+      facets: facetsOf(searches, await Promise.all(searches.map((search, at) => exactly(search, answers[at]))), filters, category),
       plan,
       moment,
     }
@@ -115,7 +128,7 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
   }
 
   /** Returns the narrowest plan that finds enough, or else the widest. */
-  async function widened(plan: TextPlan, corrections: ReadonlyMap<string, readonly string[]>): Promise<Counted> {
+  async function widened(plan: TextPlan, corrections: Corrections): Promise<Counted> {
     // Half of one word would be the word itself.
     const breadths = plan.parts.length === 1 ? WIDER.slice(0, 1) : WIDER
     const plans = breadths.map((breadth) => corrected(plan, breadth, corrections))
@@ -125,14 +138,14 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     return { plan: plans[chosen], found: counts[chosen] }
   }
 
-  /** Counts what the exact words find, and looks for corrections of those that may be misspelt. */
-  async function looked(plan: TextPlan): Promise<{ readonly found: number; readonly corrections: ReadonlyMap<string, readonly string[]> }> {
+  /** Returns corrections of the words that may be misspelt, and what the exact words find, if `isCounted`. */
+  async function looked(plan: TextPlan, isCounted: boolean): Promise<{ readonly corrections: Corrections; readonly found?: number }> {
     const words = doubtfulWords(plan)
-    const [counted, spelt] = await index.searchAll([countSearch(plan), ...(words.length > 0 ? [spellingSearch(words)] : [])])
-    return {
-      found: countOf(counted),
-      corrections: spelt === undefined ? NO_CORRECTIONS : correctionsOf(wordReports(words, spelt)),
-    }
+    const searches = [...(isCounted ? [countSearch(plan)] : []), ...spellingSearches(words)]
+    if (searches.length === 0) return { corrections: NO_CORRECTIONS }
+    const answers = await index.searchAll(searches)
+    const found = isCounted ? countOf(answers.shift()) : undefined
+    return { corrections: words.length > 0 ? correctionsOf(wordReports(words, answers)) : NO_CORRECTIONS, found }
   }
 
   async function firstPages(request: SearchRequest, number: number, moment: RelevanceMoment): Promise<Found> {
@@ -140,10 +153,11 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     const exact = request.q === undefined ? undefined : planOf(request.q, synonyms())
     const found = await page(exact, request, moment, from)
     if (exact === undefined || found.facets.total >= ENOUGH) return found
-    const exactly = await looked(exact)
-    if (exactly.found >= ENOUGH) return found
-    const wider = await widened(exact, exactly.corrections)
-    return wider.found > exactly.found ? page(wider.plan, request, moment, from) : found
+    const isFiltered = filterClauses(request.filters).size > 0
+    const { corrections, found: exactly = found.facets.total } = await looked(exact, isFiltered)
+    if (exactly >= ENOUGH) return found
+    const wider = await widened(exact, corrections)
+    return wider.found > exactly ? page(wider.plan, request, moment, from) : found
   }
 
   async function nextPages(request: SearchRequest, { after, moment, breadth, corrections }: Cursor): Promise<Found> {

@@ -47,6 +47,37 @@ test('splits by number and by bytes', async () => {
   expect(calls.map((call) => linesOf(call).length / 2)).toEqual([2, 1])
 })
 
+test('sends two bulks at a time, and returns when none is in flight', async () => {
+  let [inFlight, most, ended] = [0, 0, 0]
+  const client = {
+    async call(call: SearchCall) {
+      most = Math.max(most, ++inFlight)
+      const isFirst = (call.body as string).includes('"_id":"0"')
+      for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
+      inFlight--
+      ended++
+      if (isFirst) throw new TargetUnavailableError('later')
+      return allWell(call) as { status: number; body: never }
+    },
+  }
+  const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
+  await expect(indexWriter('notes-1.sink', client).write(changes)).rejects.toThrow('later')
+  expect([most, inFlight, ended]).toEqual([2, 0, 2])
+})
+
+test('refused documents are named in their order', async () => {
+  const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }
+  const { writer } = world((call) =>
+    items(
+      ...linesOf(call)
+        .filter((_, at) => at % 2 === 0)
+        .map((): [number, object] => [400, mapping]),
+    ),
+  )
+  const refused = await writer.write(Array.from({ length: 2_500 }, (_, id) => change(String(id))))
+  expect(refused).toEqual(Array.from({ length: 2_500 }, (_, at) => ({ at, reason: 'mapper_parsing_exception: failed' })))
+})
+
 test('a stale version and the deletion of nothing are successes; what the index refuses is named by its place', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed to parse', caused_by: { reason: 'not a number' } }
   const { writer } = world(() => items([409, { type: 'version_conflict_engine_exception' }], [404], [400, mapping], [200]))

@@ -24,12 +24,19 @@ export interface FacetSearch {
   readonly dimensions: readonly Dimension[]
   /** Whether all filters apply, so that its number of products is the total. */
   readonly isTotal: boolean
-  body(shardValues: number): Query
+  /** Selects the products that are counted. */
+  readonly query: Query
+  aggregations(shardValues: number): Query
+}
+
+/** Returns a search that only counts. */
+export function countingSearch({ isTotal, query, aggregations }: FacetSearch, shardValues: number): Query {
+  return { size: 0, track_total_hits: isTotal, query, aggs: aggregations(shardValues) }
 }
 
 /**
  * Returns the searches for the total and the facets. A facet counts under all filters except its own, so each chosen
- * one needs a search of its own.
+ * one needs a search of its own. The first one is for the total.
  */
 export function facetSearches(plan: TextPlan | undefined, filters: Filters): FacetSearch[] {
   const text = plan && textQuery(plan)
@@ -38,12 +45,8 @@ export function facetSearches(plan: TextPlan | undefined, filters: Filters): Fac
   const search = (dimensions: readonly Dimension[], own?: Dimension): FacetSearch => ({
     dimensions,
     isTotal: own === undefined,
-    body: (shardValues) => ({
-      size: 0,
-      track_total_hits: own === undefined,
-      query: selecting(text, otherClauses(clauses, own), false),
-      aggs: Object.assign({}, ...dimensions.map((dimension) => counts(dimension, filters, shardValues))),
-    }),
+    query: selecting(text, otherClauses(clauses, own), false),
+    aggregations: (shardValues) => Object.assign({}, ...dimensions.map((dimension) => counts(dimension, filters, shardValues))),
   })
   return [search(always.filter((dimension) => !clauses.has(dimension))), ...[...clauses.keys()].map((own) => search([own], own))]
 }
@@ -130,7 +133,7 @@ export function facetsOf(
   const byDimension = new Map(
     searches.flatMap(({ dimensions }, at) => dimensions.map((each) => [each, answers[at].aggregations ?? {}] as const)),
   )
-  const total = answers[searches.findIndex(({ isTotal }) => isTotal)].hits.total?.value ?? 0
+  const total = answers[0].hits.total?.value ?? 0
   const prices = byDimension.get('price')!
   const categories = byDimension.get('category')!
   const brands = byDimension.get('brand')!

@@ -15,9 +15,15 @@ const EDIT_COST = 4
 /** Words that a search tries for a misspelt one. */
 const MOST_CORRECTIONS = 2
 
+/**
+ * Counting stops here. Only a word of TIMES_AS_FREQUENT as many products could correct one that is so frequent, and the
+ * server looks for none that resembles a word of more than a hundredth of the products.
+ */
+const COMMON = 10_000
+
 /** What the search server says about a word. */
 export interface WordReport {
-  /** How many products have it. */
+  /** How many products have it, at most COMMON. */
   readonly found: number
   readonly candidates: readonly Candidate[]
 }
@@ -34,31 +40,34 @@ export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
   return [...unique.values()].filter(({ kind, text }) => kind === 'word' && text.length >= LEAST_CHARACTERS && !/\d/.test(text))
 }
 
-/** Returns a search that asks how frequent the words are, and which ones resemble them. */
-export function spellingSearch(words: readonly PlannedWord[]): Query {
-  const named = words.map(({ text }, at) => [`w${at}`, text] as const)
+/**
+ * Returns searches that ask which words resemble the given ones, and how frequent each of them is. A search per word can
+ * stop at COMMON, while filters in one search would visit every product.
+ */
+export function spellingSearches(words: readonly PlannedWord[]): readonly Query[] {
+  if (words.length === 0) return []
+  return [similarWords(words), ...words.map(({ text }) => ({ size: 0, track_total_hits: COMMON, query: knownWord(text) }))]
+}
+
+function similarWords(words: readonly PlannedWord[]): Query {
   return {
     size: 0,
     track_total_hits: false,
-    aggs: Object.fromEntries(named.map(([name, text]) => [name, { filter: knownWord(text) }])),
-    suggest: Object.fromEntries(
-      named.map(([name, text]) => [
-        name,
-        {
-          text,
-          term: {
-            field: 'words.exact',
-            analyzer: 'exact',
-            suggest_mode: 'always',
-            max_edits: text.length < TWO_EDITS_CHARACTERS ? 1 : 2,
-            prefix_length: 0,
-            min_word_length: LEAST_CHARACTERS,
-            size: CANDIDATES,
-            shard_size: CANDIDATES,
-          },
-        },
-      ]),
-    ),
+    query: { match_none: {} },
+    suggest: Object.fromEntries(words.map(({ text }, at) => [`w${at}`, { text, term: similarTo(text) }])),
+  }
+}
+
+function similarTo(text: string): Query {
+  return {
+    field: 'words.exact',
+    analyzer: 'exact',
+    suggest_mode: 'always',
+    max_edits: text.length < TWO_EDITS_CHARACTERS ? 1 : 2,
+    prefix_length: 0,
+    min_word_length: LEAST_CHARACTERS,
+    size: CANDIDATES,
+    shard_size: CANDIDATES,
   }
 }
 
@@ -68,17 +77,20 @@ function knownWord(text: string): Query {
 }
 
 interface SpellingAnswer {
-  readonly aggregations?: Readonly<Record<string, { readonly doc_count: number }>>
+  readonly hits: { readonly total?: { readonly value: number } }
   readonly suggest?: Readonly<Record<string, readonly { readonly options: readonly { readonly text: string; readonly freq: number }[] }[]>>
 }
 
-/** Reads the answer to `spellingSearch` for the same words. */
-export function wordReports(words: readonly PlannedWord[], answer: SpellingAnswer): ReadonlyMap<string, WordReport> {
+/** Reads the answers to `spellingSearches` for the same words. */
+export function wordReports(
+  words: readonly PlannedWord[],
+  [similar, ...counts]: readonly SpellingAnswer[],
+): ReadonlyMap<string, WordReport> {
   return new Map(
     words.map(({ text }, at) => {
-      const options = answer.suggest?.[`w${at}`]?.[0]?.options ?? []
+      const options = similar.suggest?.[`w${at}`]?.[0]?.options ?? []
       const candidates = options.map((option) => ({ text: option.text, found: option.freq }))
-      return [text, { found: answer.aggregations?.[`w${at}`]?.doc_count ?? 0, candidates }]
+      return [text, { found: counts[at].hits.total?.value ?? 0, candidates }]
     }),
   )
 }

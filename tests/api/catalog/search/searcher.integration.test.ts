@@ -17,7 +17,7 @@ import { indexReader } from '../../../../state/indexes/reader.ts'
 import { testStack } from '../../../stack/index.ts'
 
 const NOW = Date.UTC(2026, 10, 23)
-const PRODUCTS = 3_000
+const PRODUCTS = 10_000
 const PERCENTILE = NOW / (7 * 24 * 3_600_000) + 6
 const make = productMaker(generatedTitles, NOW)
 
