@@ -34,7 +34,7 @@ const DEFAULTS = {
  * How long the broker may hold a fetch of idle partitions. New data ends the wait at once. A short wait would be most
  * of the work of an idle process.
  */
-const IDLE_WAIT_MS = 5_000
+const IDLE_WAIT_MS = 10_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */
 export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
