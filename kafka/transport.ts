@@ -77,8 +77,8 @@ export interface FetcherOptions {
   readonly maxWaitMs?: number
   /**
    * How long the broker may wait after an empty response. The fetcher calls the function before each such request and
-   * limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular news of idle partitions returns
-   * the time until it needs the next news. Default 5 s, or `maxWaitMs` if that is given.
+   * limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular news of idle partitions
+   * returns the time until it needs the next news. Default 5 s, or `maxWaitMs` if that is given.
    */
   readonly idleWaitMs?: () => number
   /**

@@ -13,6 +13,8 @@ export interface Assignment {
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
   /** Returns the target assignment once after each change. */
   takeChangedTarget(): TopicPartition[] | undefined
+  /** The number of partitions that the member owns. */
+  readonly ownedCount: number
   /** Records that the member has given up all other partitions. */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns what the next heartbeat must report. */
@@ -52,6 +54,9 @@ export function openAssignment(): Assignment {
       if (!changed || target === undefined) return undefined
       changed = false
       return [...target]
+    },
+    get ownedCount() {
+      return owned.length
     },
     setOwned(partitions) {
       owned = [...partitions]

@@ -15,6 +15,12 @@ const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
 /** Used until the first response brings the group's heartbeat interval. */
 const FIRST_INTERVAL_MS = 1_000
+/**
+ * A member that owns every partition of its topics sends a heartbeat only once in so many intervals. It can inherit
+ * nothing from another member, so it needs no early news, and the shortest session that Kafka recommends has three
+ * intervals.
+ */
+const OWNER_OF_ALL_INTERVALS = 2
 /** Maximum wait for the response when leaving. Without a response, the session timeout removes the member. */
 const LEAVE_TIMEOUT_MS = 3_000
 
@@ -45,19 +51,27 @@ export function openGroupMember(
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
+  /** True after the group has dropped the member once: its session may be shorter than two intervals. */
+  let wasFenced = false
   let pendingEnd: GroupEvent | undefined
   let running: Promise<void> | undefined
   const heartbeat = heartbeatLoop({
     runtime,
     groupId,
     isMember,
-    intervalMs: () => intervalMs,
+    intervalMs: () => (ownsAll() && !wasFenced ? intervalMs * OWNER_OF_ALL_INTERVALS : intervalMs),
     exchange,
     failed(error) {
       if (state === 'member' || state === 'joining') fail(error)
     },
     stopping: stopping.signal,
   })
+
+  function ownsAll(): boolean {
+    let all = 0
+    for (const topic of topics) all += cluster.partitionCount(topic) ?? Number.NaN
+    return assignment.ownedCount === all
+  }
 
   async function exchange(): Promise<void> {
     const joining = state === 'joining'
@@ -100,6 +114,7 @@ export function openGroupMember(
       throw new Disconnected(`the group coordinator answered ${name} at the join`)
     }
     if (kind === 'member-lost' || kind === 'member-epoch-old') {
+      wasFenced = true
       end('fenced', { type: 'fenced', reason: name })
       log.warn({ groupId, memberId, epoch, reason: name }, 'kafka_member_fenced')
       return

@@ -7,7 +7,8 @@ import { fillIndex } from './fill.ts'
 import type { KeeperDeps } from './keeper-deps.ts'
 import type { Build } from './progress.ts'
 
-const LOOK_EVERY_MS = 2_000
+/** Each look asks the search server four times and Kafka twice. A deleted index is built anew within this time. */
+const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000
 
 /**

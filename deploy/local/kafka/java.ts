@@ -16,6 +16,16 @@ const CLUSTER_ID_BYTES = 16
  * killed JVM would leave it in /tmp.
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
+/**
+ * Four times the JVM's defaults: how often a method runs before the optimising compiler takes it. This compiler is a
+ * third of the work of an idle broker. Under load, methods reach these numbers within seconds.
+ */
+const OPTIMISE_LATER = [
+  '-XX:Tier4InvocationThreshold=20000',
+  '-XX:Tier4MinInvocationThreshold=2400',
+  '-XX:Tier4CompileThreshold=60000',
+  '-XX:Tier4BackEdgeThreshold=160000',
+]
 
 export interface StorageOptions {
   readonly jars: string
@@ -57,7 +67,16 @@ export interface BrokerCommandOptions {
 }
 
 export function brokerCommand({ jars, properties, logFile, heapMb, archive, extra = [] }: BrokerCommandOptions) {
-  const args = [...jvmArguments(logFile, archive), `-Xmx${heapMb}m`, ...extra, '-cp', join(jars, '*'), 'kafka.Kafka', properties]
+  const args = [
+    ...jvmArguments(logFile, archive),
+    `-Xmx${heapMb}m`,
+    ...OPTIMISE_LATER,
+    ...extra,
+    '-cp',
+    join(jars, '*'),
+    'kafka.Kafka',
+    properties,
+  ]
   return { command: 'java', args }
 }
 

@@ -16,8 +16,8 @@ export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
- * The shortest session that tolerates five missed heartbeats. With Kafka's default of 45 s, the partitions of a lost
- * worker would wait that long.
+ * The shortest session that tolerates five missed heartbeats, or two of a member that owns everything. With Kafka's
+ * default of 45 s, the partitions of a lost worker would wait that long.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000

@@ -33,6 +33,8 @@ const GROUP_AUTHORIZATION_FAILED = 30
 const COORDINATOR_LOAD_IN_PROGRESS = 14
 const UNCHANGED = -1
 const INTERVAL_MS = 10
+/** Number of partitions of the topic. */
+const PARTITIONS = 3
 
 /** Creates a member whose coordinator answers each heartbeat from a script, and then repeats the last entry. */
 function scripted(
@@ -47,6 +49,8 @@ function scripted(
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
+  /** How long the member wanted to wait, each time. */
+  waits: number[]
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const heartbeats: Heartbeat[] = []
@@ -80,17 +84,25 @@ function scripted(
     refresh: async () => {},
     topicId: (topic: string) => `id-of-${topic}`,
     topicName: (id: string) => id.replace('id-of-', ''),
+    partitionCount: () => PARTITIONS,
   } as unknown as Cluster
+  const system = systemRuntime(silent)
+  const waits: number[] = []
+  const sleep: typeof system.sleep = (ms, signal) => {
+    waits.push(ms)
+    return system.sleep(ms, signal)
+  }
   const context: Context = {
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
-    runtime: { ...systemRuntime(silent), random: () => 0.5, id: () => 'a new id' },
+    // The clock stands still, so that a wait for the next heartbeat is a whole interval.
+    runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)
   const options = { groupId: 'g', memberId: 'the kept id', onMemberId: (id: string) => kept.push(id), topics: ['t'] }
   const member = openGroupMember(context, cluster, takeAtOnce ? { ...options, onEvent } : options, coordinator)
   onTestFinished(() => member.leave())
-  return { member, heartbeats, kept, announced, forgotten: () => forgotten, release }
+  return { member, heartbeats, kept, announced, forgotten: () => forgotten, release, waits }
 }
 
 test('the join sends all fields, and later heartbeats only the epoch', async () => {
@@ -167,6 +179,30 @@ test('an acknowledgement does not wait for the next heartbeat', async () => {
   member.acknowledge([])
   await beating
   await vi.waitFor(() => expect(heartbeats.at(-1)?.owned).toEqual([]))
+})
+
+test('a member that owns every partition of its topics sends half the heartbeats', async () => {
+  const { member, waits } = scripted([{ assignment: [0, 1, 2], intervalMs: 60_000 }, { intervalMs: 60_000 }])
+  await member.join()
+  await vi.waitFor(() => expect(waits).toEqual([60_000]))
+  member.acknowledge([0, 1, 2].map((partition) => ({ topic: 't', partition })))
+  await vi.waitFor(() => expect(waits).toEqual([60_000, 120_000]))
+  member.acknowledge([0, 1].map((partition) => ({ topic: 't', partition })))
+  await vi.waitFor(() => expect(waits).toEqual([60_000, 120_000, 60_000]))
+})
+
+test('a member that was fenced sends all heartbeats, even if it owns every partition', async () => {
+  const { member, waits } = scripted([
+    { assignment: [0, 1, 2] },
+    { errorCode: FENCED_MEMBER_EPOCH },
+    { assignment: [0, 1, 2], intervalMs: 60_000 },
+    { intervalMs: 60_000 },
+  ])
+  await member.join()
+  await vi.waitFor(() => expect(member.takeEvent()?.type).toBe('fenced'))
+  await member.rejoin()
+  member.acknowledge([0, 1, 2].map((partition) => ({ topic: 't', partition })))
+  await vi.waitFor(() => expect(waits.slice(-2)).toEqual([60_000, 60_000]))
 })
 
 test('a changed subscription is sent at once with all fields, even if a heartbeat is in flight', async () => {
