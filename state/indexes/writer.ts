@@ -40,8 +40,8 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, two of them at a time: their order does not matter,
-   * because each change has a version. It may be repeated.
+   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, two of them at a time: their order does not
+   * matter, because each change has a version. It may be repeated.
    * @returns the documents that are refused for good
    * @throws TargetUnavailableError when a retry may help
    */

@@ -94,8 +94,8 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     const clauses = otherClauses(filterClauses(filters))
     const searches = facetSearches(plan, filters)
     const [total, ...others] = searches
-    // The products of the page and most facets are found by the same words and filters, so they are found once. One more
-    // than the page shows whether another page follows.
+    // The same words and filters select the page and most facets, so one search does both. One more product than the
+    // page holds shows whether another page follows.
     const hits = hitsSearch({
       plan,
       filters: clauses,

@@ -41,8 +41,8 @@ export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
 }
 
 /**
- * Returns searches that ask which words resemble the given ones, and how frequent each of them is. A search per word can
- * stop at COMMON, while filters in one search would visit every product.
+ * Returns searches that ask which words resemble the given ones, and how frequent each of them is. A search per word
+ * can stop at COMMON, while filters in one search would visit every product.
  */
 export function spellingSearches(words: readonly PlannedWord[]): readonly Query[] {
   if (words.length === 0) return []
