@@ -25,6 +25,13 @@ const IDLE_POSITION_COMMIT_MS = 1_000
  * retention of tombstones.
  */
 const AGE_REFRESH_MS = 3_600_000
+/**
+ * Time between the starts of two commits, as a multiple of what the last one took. A broker that stores and copies for
+ * others takes longer, and every commit costs it five requests whatever its size.
+ */
+const SPACING_PER_COMMIT = 2
+/** Bounds that time, because callers wait for commits. */
+const LONGEST_SPACING_MS = 50
 /** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
 const MAX_FAILED_WRITES = 3
 
@@ -92,6 +99,8 @@ export function committer(deps: CommitterDeps): Committer {
   let rollBacks = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
+  /** How long the brokers took for the last commit. */
+  let lastTookMs = 0
   /**
    * True after a part of the open transaction was sent. From then on, the broker aborts the transaction at its timeout.
    */
@@ -108,6 +117,14 @@ export function committer(deps: CommitterDeps): Committer {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
   }
 
+  /**
+   * Returns the shortest time between two commits. Brokers that are slow to commit are busy, so fewer and larger commits
+   * then answer sooner than one after the other.
+   */
+  function spacingMs(): number {
+    return Math.max(commitIntervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))
+  }
+
   /** Runs step 1; steps 2 to 4 continue in the background. */
   function begin(): void {
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
@@ -120,6 +137,7 @@ export function committer(deps: CommitterDeps): Committer {
     sentEarly = false
     function answer(): void {
       begun.answered = true
+      lastTookMs = runtime.monotonic() - startedAt
       deps.wake()
     }
     begun.ends.then(answer, answer)
@@ -201,7 +219,7 @@ export function committer(deps: CommitterDeps): Committer {
       // If the interval passes in the meantime, the batch grows until the brokers are ready for its commit.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
-      const due = full || tasks.commitDue || elapsed(lastCommitAt, now) >= commitIntervalMs
+      const due = full || tasks.commitDue || elapsed(lastCommitAt, now) >= spacingMs()
       // Time handlers may take longer than the transaction timeout.
       if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
         await finish()
@@ -226,7 +244,7 @@ export function committer(deps: CommitterDeps): Committer {
     },
     waitUntil(now) {
       if (underWay !== undefined || !hasWork()) return Infinity
-      return commitsAtOnce() ? now : lastCommitAt + commitIntervalMs
+      return commitsAtOnce() ? now : lastCommitAt + spacingMs()
     },
     reset() {
       lastCommitAt = runtime.now()

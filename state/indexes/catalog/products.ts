@@ -17,8 +17,8 @@ export const productsSettings = {
   number_of_replicas: 0,
   // A change is searched for at most a second later.
   refresh_interval: '1s',
-  // The position is written after what it covers, so what a crash loses is written again.
-  translog: { durability: 'async' },
+  // A position may lie in another shard than what it covers, so neither may be lost after its acknowledgement.
+  translog: { durability: 'request' },
   analysis: {
     filter: {
       pairs: { type: 'shingle', min_shingle_size: 2, max_shingle_size: 2, output_unigrams: false, token_separator: '' },
