@@ -16,7 +16,7 @@ test('defaults to the local stack and the development key', () => {
     state: { redisUrl: 'redis://127.0.0.1:6379', clickhouse: { url: 'http://127.0.0.1:8123', database: 'default' } },
     auth: { issuer: 'millrace', audience: 'millrace', keys: { kind: 'development' } },
   })
-  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'fraud', 'catalog', 'limits'])
+  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'fraud', 'catalog', 'recommendations', 'limits'])
 })
 
 test('splits lists and treats an empty variable as unset', () => {
@@ -33,6 +33,7 @@ test('production requires its own keys', () => {
     AUTH_AUDIENCE: 'millrace',
     LINKS_SECRET: 'a secret of some length',
     FRAUD_HASH_KEY: 'another secret of some length',
+    RECOMMENDATIONS_SECRET: 'a third secret of some length',
   }
   expect(readApiConfig(env).auth).toEqual({
     issuer: 'https://id.example',
@@ -77,6 +78,8 @@ test.each([
   [{ NODE_ENV: 'production' }, /LINKS_SECRET: is missing/],
   [{ FRAUD_HASH_KEY: 'short' }, /FRAUD_HASH_KEY: is too short/],
   [{ NODE_ENV: 'production' }, /FRAUD_HASH_KEY: is missing/],
+  [{ RECOMMENDATIONS_SECRET: 'short' }, /RECOMMENDATIONS_SECRET: is too short/],
+  [{ NODE_ENV: 'production' }, /RECOMMENDATIONS_SECRET: is missing/],
   [{ NODE_ENV: 'production' }, /AUTH_JWKS_URL: is missing.*no development key/],
   [{ AUTH_JWKS_URL: 'http://id.example/jwks' }, /AUTH_JWKS_URL: must begin with https/],
   [{ AUTH_JWKS_URL: 'nowhere' }, /AUTH_JWKS_URL: is no URL/],

@@ -100,12 +100,13 @@ function call(port: number, path: string, { client, agent, headers, serverCa = s
 }
 
 /** Opens a TLS connection and returns everything that arrives until it closes. */
-function raw(port: number, bytes: string): Promise<string> {
+function raw(port: number, bytes: string, onData: () => void = () => undefined): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ca: serverAuthority.cert }, () => socket.write(bytes))
     let text = ''
     socket.on('data', (data) => {
       text += data.toString('latin1')
+      onData()
     })
     socket.on('error', () => undefined)
     socket.on('close', () => resolve(text))
@@ -315,11 +316,15 @@ describe('the bounds of the plain server', () => {
     const { server, port } = await served()
     const inHandshake = connectPlain(port, '127.0.0.1')
     inHandshake.on('error', () => undefined)
-    const running = raw(port, 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n')
+    const head = 'PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n'
+    const begun = Promise.withResolvers<void>()
+    const running = raw(port, head, begun.resolve)
+    // The server continues a request that it has begun to handle. Before that, the connection would count as idle.
+    await begun.promise
     await expect.poll(() => server.connections()).toBe(2)
     const cut = server.close(300)
     await new Promise((resolve) => inHandshake.on('close', resolve))
     expect(await cut).toBe(1)
-    expect(await running).toBe('')
+    expect(await running).toBe('HTTP/1.1 100 Continue\r\n\r\n')
   })
 })
