@@ -15,7 +15,7 @@ function sumOf(parts: readonly Quality[]): Quality {
   return { questions: sum(({ questions }) => questions), hits: sum(({ hits }) => hits), gain: sum(({ gain }) => gain) }
 }
 
-await runMain(() => {
+await runMain(async () => {
   const { note } = commandLine(declaration)
   const ratings = readRatings(expectedDataFolder())
   const items = 1 + ratings.reduce((most, { item }) => Math.max(most, item), 0)
