@@ -46,6 +46,10 @@ export const TASKS = {
     file: 'bench/catalog/search-quality/run.ts',
     programs: STACK,
   },
+  'bench:recs-quality': {
+    does: 'measures how often channels of recommendations name the next item that a user likes',
+    file: 'bench/recommendations/quality/run.ts',
+  },
   'bench:snippets': { does: 'measures creations, reads and views of snippets', file: 'bench/snippets/run.ts', programs: STACK },
   'bench:languages': { does: 'measures how often the language of a text is detected', file: 'bench/languages/run.ts' },
   'bench:fraud': { does: 'measures the rules, the blocklist and the scores of fraud scoring', file: 'bench/fraud/run.ts', programs: STACK },

@@ -1,0 +1,54 @@
+/** How strongly every two items belong together. Items are numbers from 0 to `items` - 1. */
+export interface PairCounts {
+  /** Adds an item that a user met after others. */
+  add(item: number, earlier: readonly number[]): void
+  /** Adds the similarity of every item to the given one, times a weight, to the scores. */
+  score(item: number, weight: number, scores: Float64Array): void
+}
+
+/** Cosine of the sets of users. */
+export function cosinePairs(items: number): PairCounts {
+  const [pairs, totals] = [new Float64Array(items * items), new Float64Array(items)]
+  return {
+    add(item, earlier) {
+      totals[item]++
+      for (const other of earlier) countBoth(pairs, items, item, other, 1)
+    },
+    score(item, weight, scores) {
+      if (totals[item] === 0) return
+      for (let to = 0; to < items; to++) {
+        if (totals[to] > 0) scores[to] += (weight * pairs[item * items + to]) / Math.sqrt(totals[item] * totals[to])
+      }
+    },
+  }
+}
+
+/** Items this many places apart in a user's history are a pair. */
+const NEAR = 10
+/** Damps items with few pairs, whose similarities are chance. */
+const PRIOR = 5
+
+/** Pairs near each other in a history. The nearer they are, the more they count. */
+export function nearPairs(items: number): PairCounts {
+  const [pairs, totals] = [new Float64Array(items * items), new Float64Array(items)]
+  return {
+    add(item, earlier) {
+      const last = earlier.slice(-NEAR)
+      for (const [index, other] of last.entries()) {
+        const closeness = (NEAR + 1 - (last.length - index)) / NEAR
+        countBoth(pairs, items, item, other, closeness)
+        totals[item] += closeness
+        totals[other] += closeness
+      }
+    },
+    score(item, weight, scores) {
+      const own = totals[item] + PRIOR
+      for (let to = 0; to < items; to++) scores[to] += (weight * pairs[item * items + to]) / Math.sqrt(own * (totals[to] + PRIOR))
+    },
+  }
+}
+
+function countBoth(pairs: Float64Array, items: number, one: number, other: number, weight: number): void {
+  pairs[one * items + other] += weight
+  pairs[other * items + one] += weight
+}

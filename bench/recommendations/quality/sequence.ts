@@ -1,0 +1,61 @@
+import type { Contender } from './contenders.ts'
+import type { Rating } from './ratings.ts'
+
+/** How often the next good item was among the first 20, by the number of earlier interactions. */
+export interface Quality {
+  readonly questions: number
+  readonly hits: number
+  /** Sum of 1 / log2(place + 1) over the hits, place from 1. */
+  readonly gain: number
+}
+
+/** Numbers of earlier interactions at which segments begin. */
+export const SEGMENTS = [0, 1, 10, 50] as const
+const LIST = 20
+/** Stars from which an item counts as a good one. */
+const GOOD = 4
+/** Orders items that a contender scores alike by popularity. */
+const TIE = 1e-9
+
+/**
+ * Asks every contender before each good rating after the training part for the best items that its user has not rated
+ * yet, and then shows it the rating.
+ * @returns for each contender, the quality in each segment
+ */
+export function askInSequence(ratings: readonly Rating[], trained: number, all: readonly Contender[], items: number): Quality[][] {
+  const results = all.map(() => SEGMENTS.map(() => ({ questions: 0, hits: 0, gain: 0 })))
+  const histories = new Map<number, { rated: number[]; learned: number }>()
+  const counts = new Float64Array(items)
+  for (const [index, { user, item, stars }] of ratings.entries()) {
+    const history = histories.get(user) ?? { rated: [], learned: 0 }
+    histories.set(user, history)
+    const isTraining = index < trained
+    if (!isTraining && stars >= GOOD) {
+      const segment = SEGMENTS.findLastIndex((from) => history.rated.length >= from)
+      for (const [at, contender] of all.entries()) {
+        const place = placeOf(item, contender.scores(history.rated, history.learned), counts, new Set(history.rated))
+        const result = results[at][segment]
+        result.questions++
+        if (place > LIST) continue
+        result.hits++
+        result.gain += 1 / Math.log2(place + 1)
+      }
+    }
+    for (const contender of all) contender.learn(item, history.rated, isTraining)
+    history.rated.push(item)
+    if (isTraining) history.learned++
+    counts[item]++
+  }
+  return results
+}
+
+function placeOf(item: number, scores: Float64Array, counts: Float64Array, rated: ReadonlySet<number>): number {
+  const own = scores[item] + TIE * counts[item]
+  let place = 1
+  for (let other = 1; other < scores.length; other++) {
+    if (other === item || rated.has(other)) continue
+    const score = scores[other] + TIE * counts[other]
+    if (score > own || (score === own && other < item)) place++
+  }
+  return place
+}

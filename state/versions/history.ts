@@ -1,0 +1,58 @@
+import type { FileVersion } from './version.ts'
+
+/** The value of the compacted record: which versions there are, and which of them answer. */
+export interface VersionHistory<V extends FileVersion> {
+  /** Newest first. */
+  readonly versions: readonly V[]
+  /** Undefined until a version goes into force. */
+  readonly champion: string | undefined
+  /** Answers a share of the users; undefined: none does. */
+  readonly challenger: string | undefined
+  /** Champions before, the last one first. */
+  readonly earlier: readonly string[]
+}
+
+export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: undefined, challenger: undefined, earlier: [] }
+
+/** Versions that are kept for rolling back. Those in force are kept beyond it. */
+export const KEPT_VERSIONS = 5
+
+/** Adds a version that does not answer yet. A version that is known already changes nothing. */
+export function withVersion<V extends FileVersion>(history: VersionHistory<V>, version: V): VersionHistory<V> {
+  if (history.versions.some((known) => known.version === version.version)) return history
+  const versions = [version, ...history.versions].sort((one, other) => other.sequence - one.sequence)
+  return trimmed({ ...history, versions })
+}
+
+/** Makes a version the champion; undefined when it is not kept. */
+export function promoted<V extends FileVersion>(history: VersionHistory<V>, version: string): VersionHistory<V> | undefined {
+  if (!history.versions.some((known) => known.version === version)) return undefined
+  if (history.champion === version) return history
+  const earlier = [history.champion, ...history.earlier].filter((name) => name !== undefined && name !== version) as string[]
+  const challenger = history.challenger === version ? undefined : history.challenger
+  return trimmed({ ...history, champion: version, challenger, earlier })
+}
+
+/** Puts a version on trial, or ends the trial; undefined when it is not kept, or is the champion. */
+export function withChallenger<V extends FileVersion>(
+  history: VersionHistory<V>,
+  version: string | undefined,
+): VersionHistory<V> | undefined {
+  const isKept = version === undefined || history.versions.some((known) => known.version === version)
+  return isKept && (version === undefined || version !== history.champion) ? trimmed({ ...history, challenger: version }) : undefined
+}
+
+/** Restores the champion before; undefined when none is kept. The one that was in force stays, and can be promoted. */
+export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
+  const [champion, ...earlier] = history.earlier
+  if (champion === undefined) return undefined
+  const challenger = history.challenger === champion ? undefined : history.challenger
+  return trimmed({ ...history, champion, challenger, earlier })
+}
+
+function trimmed<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> {
+  const inForce = new Set([history.champion, history.challenger])
+  const versions = history.versions.filter(({ version }, index) => index < KEPT_VERSIONS || inForce.has(version))
+  const kept = new Set(versions.map(({ version }) => version))
+  return { ...history, versions, earlier: history.earlier.filter((version) => kept.has(version)) }
+}

@@ -1,0 +1,85 @@
+import type { CancelTimer } from '../../runtime/runtime.ts'
+import { BlobsUnavailableError } from '../blobs/blob-store.ts'
+import type { LocalVersions } from './local.ts'
+import type { FileVersion } from './version.ts'
+
+/** What answers now. It changes between two requests, never within one that reads `current` once. */
+export interface VersionInForce<T> {
+  /** Undefined until the first version is open. */
+  readonly current: { readonly version: FileVersion; readonly opened: T } | undefined
+  /** Asks for a version; undefined: nothing is to answer. Only the last version that was asked for goes into force. */
+  want(version: FileVersion | undefined): void
+  /** Resolves once nothing is being fetched or opened. A repetition after a pause does not count. */
+  settled(): Promise<void>
+  close(): void
+}
+
+export interface VersionInForceOptions<T> {
+  readonly local: Pick<LocalVersions, 'fetch'>
+  /** Opens and checks the files. What it throws refuses the version. */
+  open(folder: string, version: FileVersion): T | Promise<T>
+  /** Reports a change. */
+  onSwitch(version: FileVersion | undefined): void
+  /** Reports a version that could not be used. The one before it goes on answering. */
+  onRefused(version: FileVersion, error: Error, willRetry: boolean): void
+  setTimer(ms: number, callback: () => void): CancelTimer
+}
+
+/** Pause before a store that does not respond is asked again. */
+const RETRY_MS = 5_000
+
+/** Fetches and opens what is wanted beside what answers, and switches once the new version is complete. */
+export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }: VersionInForceOptions<T>): VersionInForce<T> {
+  let current: { version: FileVersion; opened: T } | undefined
+  let wanted: FileVersion | undefined
+  let isClosed = false
+  let isLoading = false
+  let loading: Promise<void> = Promise.resolve()
+  let cancelRetry: CancelTimer = () => {}
+
+  async function load(): Promise<void> {
+    let tried: string | undefined
+    while (!isClosed && wanted !== undefined && wanted.version !== tried && wanted.version !== current?.version.version) {
+      const version = wanted
+      tried = version.version
+      try {
+        const opened = await open(await local.fetch(version), version)
+        if (isClosed || wanted?.version !== version.version) continue
+        current = { version, opened }
+        onSwitch(version)
+      } catch (error) {
+        if (isClosed || wanted?.version !== version.version) continue
+        const willRetry = error instanceof BlobsUnavailableError
+        onRefused(version, error as Error, willRetry)
+        if (willRetry) cancelRetry = setTimer(RETRY_MS, start)
+      }
+    }
+    isLoading = false
+  }
+
+  function start(): void {
+    if (isLoading) return
+    isLoading = true
+    loading = load()
+  }
+
+  return {
+    get current() {
+      return current
+    },
+    want(version) {
+      cancelRetry()
+      wanted = version
+      if (version === undefined && current !== undefined) {
+        current = undefined
+        onSwitch(undefined)
+      }
+      start()
+    },
+    settled: () => loading,
+    close() {
+      isClosed = true
+      cancelRetry()
+    },
+  }
+}

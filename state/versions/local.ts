@@ -1,0 +1,162 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type BlobStore, BlobsUnavailableError } from '../blobs/blob-store.ts'
+import { checkVersion, type FileVersion, type VersionFile, VersionRefusedError } from './version.ts'
+
+/** Versions in a folder of this host. Processes of the host may share it, and then map the same files. */
+export interface LocalVersions {
+  /**
+   * Returns the folder of a version, whose files are complete and match their hashes. Files that are here already are
+   * checked again, and fetched again if they are damaged.
+   * @throws VersionRefusedError when the record is wrong, or a stored blob has another length than the record says
+   * @throws BlobCorruptError when a stored blob is damaged
+   * @throws BlobsUnavailableError when a blob is not there, or the store does not respond; trying again may help
+   */
+  fetch(version: FileVersion): Promise<string>
+  /** Removes all other versions, and what killed processes have left behind. Files that are mapped stay readable. */
+  keepOnly(versions: readonly FileVersion[]): Promise<void>
+}
+
+export interface LocalVersionsOptions {
+  readonly blobs: Pick<BlobStore, 'open'>
+  readonly folder: string
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Precedes the names of folders that are complete. Nothing else in the folder is ever removed, except partial ones. */
+const COMPLETE = 'version-'
+/** Precedes the names of folders that are being written. */
+const PARTIAL = '.partial-'
+/** Other processes of the host can be faster that many times. */
+const SETTLE_ATTEMPTS = 5
+/** A folder that nobody has written to for this long has lost its writer, as no file takes an hour to fetch. */
+const ABANDONED_MS = 3_600_000
+
+export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {
+  /** Fetches one file and makes it durable. */
+  async function fetchFile(into: string, { name, hash, bytes }: VersionFile): Promise<void> {
+    const blob = await blobs.open(hash)
+    if (blob === undefined) throw new BlobsUnavailableError(`the blob ${hash} of ${name} is not stored`)
+    const file = await open(join(into, name), 'wx')
+    try {
+      let written = 0
+      for await (const piece of blob.content()) {
+        written += piece.byteLength
+        if (written > bytes) break
+        await file.writeFile(piece)
+      }
+      if (written !== bytes) throw new VersionRefusedError(`The file ${name} does not have the ${bytes} bytes that its version names.`)
+      await file.sync()
+    } finally {
+      blob.close()
+      await file.close()
+    }
+  }
+
+  /** Moves a complete folder to its place, unless another process was faster. */
+  async function settle(partial: string, place: string, files: readonly VersionFile[]): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await rename(partial, place)
+      } catch (error) {
+        if (!isOccupied(error) || attempt === SETTLE_ATTEMPTS) throw error
+      }
+      if (await isIntact(place, files)) return
+      await setAside(place)
+    }
+  }
+
+  /** Removes a damaged version in one step. Processes that have mapped its files keep them until they open others. */
+  async function setAside(place: string): Promise<void> {
+    const aside = join(folder, `${PARTIAL}${randomUUID()}`)
+    try {
+      await rename(place, aside)
+    } catch (error) {
+      if (isMissing(error)) return
+      throw error
+    }
+    await rm(aside, { recursive: true, force: true })
+  }
+
+  return {
+    async fetch(version) {
+      checkVersion(version)
+      const place = join(folder, `${COMPLETE}${version.version}`)
+      if (await isIntact(place, version.files)) return place
+      const partial = join(folder, `${PARTIAL}${randomUUID()}`)
+      await mkdir(partial, { recursive: true })
+      try {
+        for (const file of version.files) await fetchFile(partial, file)
+        await syncFolder(partial)
+        await settle(partial, place, version.files)
+        await syncFolder(folder)
+      } finally {
+        await rm(partial, { recursive: true, force: true })
+      }
+      return place
+    },
+
+    async keepOnly(versions) {
+      const kept = new Set(versions.map(({ version }) => `${COMPLETE}${version}`))
+      for (const name of await readdir(folder).catch(() => [])) {
+        const path = join(folder, name)
+        const isOld = name.startsWith(PARTIAL) ? await isAbandoned(path, now()) : name.startsWith(COMPLETE) && !kept.has(name)
+        if (isOld) await rm(path, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+async function isAbandoned(partial: string, now: number): Promise<boolean> {
+  try {
+    const names = await readdir(partial)
+    const written = await Promise.all(
+      [partial, ...names.map((name) => join(partial, name))].map(async (path) => (await stat(path)).mtimeMs),
+    )
+    return Math.max(...written) < now - ABANDONED_MS
+  } catch (error) {
+    // Its writer has just moved it to its place.
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+async function isIntact(place: string, files: readonly VersionFile[]): Promise<boolean> {
+  try {
+    for (const { name, hash, bytes } of files) {
+      const path = join(place, name)
+      if ((await stat(path)).size !== bytes || (await hashOf(path)) !== hash) return false
+    }
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+  return hash.digest('hex')
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function isOccupied(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOTEMPTY' || code === 'EEXIST'
+}

@@ -1,0 +1,45 @@
+/** Files that belong together, such as a trained model: a record of a compacted topic names them. */
+export interface FileVersion {
+  /** Unique among all versions, such as time and hash. */
+  readonly version: string
+  /** Counts the versions, from 1. */
+  readonly sequence: number
+  readonly files: readonly VersionFile[]
+}
+
+export interface VersionFile {
+  /** The file's name in the folder of the version. */
+  readonly name: string
+  /** SHA-256 of the content, under which the blob store holds it. */
+  readonly hash: string
+  readonly bytes: number
+}
+
+/** A record that nothing may be fetched for. */
+export class VersionRefusedError extends Error {
+  override readonly name = 'VersionRefusedError'
+}
+
+/** A version is a handful of files: vectors, an index, trees and a manifest. */
+const MOST_FILES = 64
+/** Names become names of files. They therefore hold no separator, and do not begin with a dot. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+const HASH = /^[0-9a-f]{64}$/
+
+/** @throws VersionRefusedError for a version whose names could lead out of its folder, or that cannot be complete */
+export function checkVersion({ version, sequence, files }: FileVersion): void {
+  const refuse = (fault: string): never => {
+    throw new VersionRefusedError(`The version ${JSON.stringify(version)} is refused, because ${fault}.`)
+  }
+  if (!NAME.test(version)) refuse('its name cannot be the name of a folder')
+  if (!Number.isSafeInteger(sequence) || sequence < 1) refuse(`its sequence is ${sequence}`)
+  if (files.length === 0 || files.length > MOST_FILES) refuse(`it has ${files.length} files, and must have 1 to ${MOST_FILES}`)
+  const names = new Set<string>()
+  for (const { name, hash, bytes } of files) {
+    if (!NAME.test(name)) refuse(`${JSON.stringify(name)} cannot be the name of a file`)
+    if (names.has(name)) refuse(`it has two files ${name}`)
+    if (!HASH.test(hash)) refuse(`the hash of ${name} is not a SHA-256 in hexadecimal digits`)
+    if (!Number.isSafeInteger(bytes) || bytes < 0) refuse(`the length of ${name} is ${bytes}`)
+    names.add(name)
+  }
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest'
+import {
+  KEPT_VERSIONS,
+  NO_VERSIONS,
+  promoted,
+  rolledBack,
+  type VersionHistory,
+  withChallenger,
+  withVersion,
+} from '../../../state/versions/history.ts'
+import type { FileVersion } from '../../../state/versions/version.ts'
+
+const file = { name: 'vectors', hash: '0'.repeat(64), bytes: 1 }
+const made = (sequence: number): FileVersion => ({ version: `v${sequence}`, sequence, files: [file] })
+const names = ({ versions }: VersionHistory<FileVersion>) => versions.map(({ version }) => version)
+
+function historyOf(count: number, inForce: readonly number[]) {
+  let history: VersionHistory<FileVersion> = NO_VERSIONS
+  for (let sequence = 1; sequence <= count; sequence++) {
+    history = withVersion(history, made(sequence))
+    if (inForce.includes(sequence)) history = promoted(history, `v${sequence}`)!
+  }
+  return history
+}
+
+it('keeps the newest five, and the champion however old it is', () => {
+  expect(names(historyOf(7, [7]))).toEqual(['v7', 'v6', 'v5', 'v4', 'v3'])
+  expect(names(historyOf(7, [1]))).toEqual(['v7', 'v6', 'v5', 'v4', 'v3', 'v1'])
+  expect(KEPT_VERSIONS).toBe(5)
+})
+
+it('takes a version once', () => {
+  const history = historyOf(2, [2])
+  expect(withVersion(history, made(2))).toBe(history)
+})
+
+it('rolls back to the champion before, and no further than what is kept', () => {
+  let history = historyOf(7, [1, 3, 5, 7])
+  expect(history.earlier).toEqual(['v5', 'v3'])
+  history = rolledBack(history)!
+  expect(history.champion).toBe('v5')
+  history = rolledBack(history)!
+  expect(history.champion).toBe('v3')
+  expect(rolledBack(history)).toBeUndefined()
+  expect(promoted(history, 'v7')?.champion).toBe('v7')
+  expect(promoted(history, 'v1')).toBeUndefined()
+})
+
+it('ends a trial when its version becomes the champion, or when it is taken back', () => {
+  const trial = withChallenger(historyOf(3, [2]), 'v3')!
+  expect(trial.challenger).toBe('v3')
+  expect(promoted(trial, 'v3')).toMatchObject({ champion: 'v3', challenger: undefined, earlier: ['v2'] })
+  expect(withChallenger(trial, undefined)?.challenger).toBeUndefined()
+  expect(withChallenger(trial, 'v2')).toBeUndefined()
+  expect(withChallenger(trial, 'v9')).toBeUndefined()
+})

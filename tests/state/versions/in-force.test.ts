@@ -1,0 +1,104 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
+import { versionInForce } from '../../../state/versions/in-force.ts'
+import { type LocalVersions, localVersions } from '../../../state/versions/local.ts'
+import { versionsWorld } from './world.ts'
+
+const { blobs, folder, publish, pathOfBlob } = versionsWorld()
+
+function inForce(local: Pick<LocalVersions, 'fetch'> = localVersions({ blobs, folder, now: Date.now })) {
+  const told: string[] = []
+  const timers: (() => void)[] = []
+  const versions = versionInForce({
+    local,
+    open(place) {
+      const content = readFileSync(join(place, 'model'), 'utf8')
+      if (content.includes('NaN')) throw new Error('it holds NaN')
+      return content
+    },
+    onSwitch: (version) => told.push(`switched to ${version?.version}`),
+    onRefused: (version, error, willRetry) => told.push(`${version.version} refused: ${error.name} ${willRetry}`),
+    setTimer(_, callback) {
+      timers.push(callback)
+      return () => void timers.splice(timers.indexOf(callback), 1)
+    },
+  })
+  return { versions, told, timers }
+}
+
+it('switches once the new version is open, and back again', async () => {
+  const { versions, told } = inForce()
+  const [one, two] = [await publish(1, { model: 'one' }), await publish(2, { model: 'two' })]
+  expect(versions.current).toBeUndefined()
+  for (const version of [one, two, one]) {
+    const before = versions.current
+    versions.want(version)
+    expect(versions.current).toBe(before)
+    await versions.settled()
+    expect(versions.current?.version).toBe(version)
+  }
+  expect(versions.current?.opened).toBe('one')
+  versions.want(undefined)
+  expect(versions.current).toBeUndefined()
+  expect(told).toEqual(['switched to v1', 'switched to v2', 'switched to v1', 'switched to undefined'])
+})
+
+it('keeps the old version when the new one is damaged or cannot be opened', async () => {
+  const { versions, told, timers } = inForce()
+  versions.want(await publish(3, { model: 'three' }))
+  await versions.settled()
+  const damaged = await publish(4, { model: 'four' })
+  const path = pathOfBlob(damaged.files[0].hash)
+  const stored = readFileSync(path)
+  stored[stored.length - 1] ^= 1
+  writeFileSync(path, stored)
+  versions.want(damaged)
+  await versions.settled()
+  versions.want(await publish(5, { model: 'NaN' }))
+  await versions.settled()
+  expect(versions.current?.opened).toBe('three')
+  expect(told).toEqual(['switched to v3', 'v4 refused: BlobCorruptError false', 'v5 refused: Error false'])
+  expect(timers).toEqual([])
+})
+
+it('asks a store that did not respond again', async () => {
+  const here = localVersions({ blobs, folder, now: Date.now })
+  let isAway = true
+  const { versions, told, timers } = inForce({
+    fetch: (version) => (isAway ? Promise.reject(new BlobsUnavailableError('away')) : here.fetch(version)),
+  })
+  versions.want(await publish(6, { model: 'six' }))
+  await versions.settled()
+  expect(told).toEqual(['v6 refused: BlobsUnavailableError true'])
+  isAway = false
+  timers[0]()
+  await versions.settled()
+  expect(versions.current?.opened).toBe('six')
+})
+
+it('puts only the version that was wanted last into force, even if an earlier one is fetched later', async () => {
+  const here = localVersions({ blobs, folder, now: Date.now })
+  const gate = Promise.withResolvers<void>()
+  const [slow, fast] = [await publish(7, { model: 'seven' }), await publish(8, { model: 'eight' })]
+  const { versions, told } = inForce({
+    async fetch(version) {
+      if (version === slow) await gate.promise
+      return here.fetch(version)
+    },
+  })
+  versions.want(slow)
+  versions.want(fast)
+  gate.resolve()
+  await versions.settled()
+  expect(told).toEqual(['switched to v8'])
+})
+
+it('changes nothing after it was closed', async () => {
+  const { versions, told } = inForce()
+  versions.want(await publish(9, { model: 'nine' }))
+  versions.close()
+  await versions.settled()
+  expect(told).toEqual([])
+})
