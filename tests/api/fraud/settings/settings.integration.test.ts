@@ -59,7 +59,9 @@ async function settingsSystem() {
   /** Scores a transaction. @returns the rules that matched, and what was away */
   async function score(api: ApiProcess, id: string): Promise<{ rules: string[]; degraded: string[] }> {
     const given = { amount: 20, currency: 'USD', transaction_type: 'PURCHASE', payer: { user_id: 'u1' } }
-    const { body } = await send(api, 'POST', 'transactions/score', { transaction_id: id, timestamp: new Date().toISOString(), ...given })
+    const payment = { transaction_id: id, timestamp: new Date().toISOString(), ...given }
+    const { status, body } = await send(api, 'POST', 'transactions/score', payment)
+    expect(status, JSON.stringify(body)).toBe(200)
     return { rules: body.triggered_rules, degraded: body.degraded }
   }
 
@@ -106,6 +108,8 @@ test('a change reaches every API within 10 seconds, and an API that starts witho
   await expect.poll(async () => (await send(third, 'GET', 'rules')).status, SOON).toBe(200)
   expect((await send(third, 'GET', 'rules')).body.ruleset_version).toBe(3)
   expect((await send(third, 'GET', 'lists')).body.lists).toMatchObject([{ name: 'big', count: 10_000 }])
+  // Nobody sends payments to an API that is not ready.
+  await expect.poll(async () => (await fetch(`${third.url}/readyz`)).status, SOON).toBe(200)
   const scored = await score(third, 't5')
   expect([scored.rules.includes('v'), scored.degraded.includes('rules')]).toEqual([true, true])
   expect((await send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' })).status).toBe(503)
