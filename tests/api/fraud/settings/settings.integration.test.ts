@@ -108,8 +108,6 @@ test('a change reaches every API within 10 seconds, and an API that starts witho
   await expect.poll(async () => (await send(third, 'GET', 'rules')).status, SOON).toBe(200)
   expect((await send(third, 'GET', 'rules')).body.ruleset_version).toBe(3)
   expect((await send(third, 'GET', 'lists')).body.lists).toMatchObject([{ name: 'big', count: 10_000 }])
-  // Nobody sends payments to an API that is not ready.
-  await expect.poll(async () => (await fetch(`${third.url}/readyz`)).status, SOON).toBe(200)
   const scored = await score(third, 't5')
   expect([scored.rules.includes('v'), scored.degraded.includes('rules')]).toEqual([true, true])
   expect((await send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' })).status).toBe(503)
