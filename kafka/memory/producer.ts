@@ -22,6 +22,8 @@ export interface MemoryProducer extends WorkerProducer {
   abortSync(): void
 }
 
+/** The least that a record takes besides key and value (format v2). Markers have neither, and are pending as well. */
+const RECORD_OVERHEAD_BYTES = 7
 const NO_HEADERS: readonly RecordHeader[] = []
 
 export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): MemoryProducer {
@@ -43,7 +45,7 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
           headers: headers ?? NO_HEADERS,
         }
         broker.checkSize(topic, record)
-        pendingBytes += keyEnd - keyStart + valueEnd - valueStart
+        pendingBytes += RECORD_OVERHEAD_BYTES + keyEnd - keyStart + valueEnd - valueStart
         records.push(record)
       },
       get pendingRecords() {

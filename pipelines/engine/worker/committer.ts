@@ -32,6 +32,8 @@ const AGE_REFRESH_MS = 3_600_000
 const SPACING_PER_COMMIT = 2
 /** Bounds that time, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
+/** The ends of a transaction without records. */
+const NOTHING_SENT: Map<string, number> = new Map()
 /** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
 const MAX_FAILED_WRITES = 3
 
@@ -125,15 +127,18 @@ export function committer(deps: CommitterDeps): Committer {
     return Math.max(commitIntervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))
   }
 
-  /** Runs step 1; steps 2 to 4 continue in the background. */
-  function begin(): void {
+  /** Runs step 1; steps 2 to 4 continue in the background. Without anything for the brokers, step 5 follows at once. */
+  async function begin(): Promise<void> {
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
     const startedAt = runtime.monotonic()
+    const moved = involved.some((task) => task.positionsMoved)
     const prepared = encodeCommit(involved, session, fault)
+    lastCommitAt = runtime.now()
+    // A tick of the caught-up clock runs in step 1, and often finds nothing to do.
+    if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT)
     const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, answered: false }
     underWay = begun
-    lastCommitAt = runtime.now()
     sentEarly = false
     function answer(): void {
       begun.answered = true
@@ -190,7 +195,7 @@ export function committer(deps: CommitterDeps): Committer {
 
   async function commit(): Promise<void> {
     await finish()
-    begin()
+    await begin()
     await finish()
   }
 
@@ -223,7 +228,7 @@ export function committer(deps: CommitterDeps): Committer {
       // Time handlers may take longer than the transaction timeout.
       if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
         await finish()
-        begin()
+        await begin()
         return
       }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return

@@ -73,3 +73,14 @@ test('on a worker a caught-up tick fires while the input is silent', async () =>
     new Set(all(wordCounts).flatMap(({ key, value }) => (key === `partition ${partition}` ? [value] : [])))
   await until(() => times(0).size >= 3 && times(1).size >= 3, 'three times of each partition')
 })
+
+test('a caught-up tick that changes nothing commits nothing', async () => {
+  let ticks = 0
+  const idle = topology('idle', (t) => {
+    t.source(lines).tick('look', { everyMs: 20, clock: 'caught-up' }, () => void ticks++)
+  })
+  const { worker } = bench()
+  const running = await worker(idle)
+  await until(() => ticks >= 10, 'ten ticks')
+  expect(running.status().commits).toBe(0)
+})
