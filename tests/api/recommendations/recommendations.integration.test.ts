@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { type Asked, type CatalogStack, catalogStack, SOON } from '../catalog/stack.ts'
 
 const SETUP_MS = 180_000
 const TEST_MS = 120_000
 const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
 const ITEMS = 80
+const FUZZ_EXAMPLES = 15
 
 let stack: CatalogStack
 let service: Record<string, string>
@@ -156,6 +158,17 @@ test(
     expect((await served()).map(([id]) => id)).toEqual(recommendations.map(({ item_id }: { item_id: string }) => item_id))
   },
   TEST_MS,
+)
+
+test(
+  'requests of every form get documented answers',
+  async () => {
+    const { authorization } = await stack.bearer('31', 'internal admin')
+    const paths = ['/api/v1/recommendations', '/api/v1/events', '/api/v1/items', '/api/v1/me', '/api/v1/editorial-lists', '/internal']
+    const routes = paths.flatMap((path) => ['--include-path-regex', `^${path}`])
+    await fuzz({ url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, routes, folder: stack.folder.path })
+  },
+  FUZZ_TIMEOUT_MS,
 )
 
 test(
