@@ -177,6 +177,36 @@ test('a restore that ends half way does not make old state fresh, because it has
   await again.count()
 })
 
+test('a changelog that loses its beginning during a restore is read anew into an empty store', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await at.worker(wordCount(), { backend })
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.latest(wordCounts).size === 6, 'all words')
+  await first.stop()
+  const other = await at.worker(wordCount())
+  for (const total of [2, 3]) {
+    at.send(lines, 'ann', 'a b c d e f')
+    await until(() => [...at.latest(wordCounts).values()].every((count) => count === total), `${total} of each`)
+  }
+  await other.stop()
+
+  const before = rows()
+  let released = false
+  const transport = haltingTransport(memoryTransport(at.broker), () => rows() > before && !released)
+  const restoring = await at.worker(wordCount(), { backend, transport })
+  await until(() => rows() > before, 'it has begun to restore')
+  for (const partition of [0, 1, 2]) {
+    const log = at.broker.log(CHANGELOG, partition)
+    log.truncateBefore(log.endOffset)
+  }
+  released = true
+  await until(() => restoring.status().ready, 'it runs')
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.all(wordCounts).length === 4 * 6, 'all are counted again')
+  expect([...at.latest(wordCounts).values()]).toEqual([1, 1, 1, 1, 1, 1])
+})
+
 test('state that is old but current is used, even if the group offsets have expired', async () => {
   const at = bench()
   const { backend, rows } = counted()
