@@ -123,7 +123,7 @@ test.each(['drill glass', '"', '* OR title:x', '%2B-'])('there is nothing to sug
   expect(await ask(`products/suggest?q=${encodeURIComponent(q)}`)).toMatchObject({ status: 200, body: { suggestions: [] } })
 })
 
-test.each(['', 'q=', 'q=%20', `q=${'x'.repeat(101)}`, 'q=%00', 'q=a&q=b', 'q=a&limit=0', 'q=a&limit=21', 'q=a&limit=x'])(
+test.each(['', 'q=', 'q=%20', `q=${'x'.repeat(101)}`, 'q=a&q=b', 'q=a&limit=0', 'q=a&limit=21', 'q=a&limit=x'])(
   'a wrong request for suggestions is explained: %s',
   async (query) => {
     expect(await ask(`products/suggest?${query}`)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
