@@ -37,8 +37,8 @@ export interface ViewPosition {
   /** Offset of the next record that the view lacks. */
   readonly next: number
   /**
-   * Time at which the view was last known to have the whole log, epoch ms; before it was complete, the time of its first
-   * batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
+   * Time at which the view was last known to have the whole log, epoch ms; before it was complete, the time of its
+   * first batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
    */
   readonly at: number
 }
