@@ -36,7 +36,10 @@ async function main(): Promise<void> {
 async function runServices(config: PipelinesConfig, backend: StateBackend, log: Logger): Promise<void> {
   const services = config.services.map(({ service, settings }) => ({ service, resources: service.prepare?.(settings, config) }))
   const runtime = systemRuntime(log)
-  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { runtime })
+  const transport = kafkaTransport(
+    { ...config.security, brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` },
+    { runtime },
+  )
   await transport.connect()
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const identity = (name: string) => memberIdentity(config.stateFolder, name, runtime)
