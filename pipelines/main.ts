@@ -1,3 +1,4 @@
+import { getPriority, setPriority } from 'node:os'
 import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
@@ -25,6 +26,8 @@ import { sinkGroupIds } from './sink-groups.ts'
 
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
+  // Threads that start later, such as those of RocksDB, inherit it.
+  if (config.nice > getPriority()) setPriority(config.nice)
   const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
   await withReplaceableState(
     { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes },
