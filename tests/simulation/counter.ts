@@ -1,0 +1,104 @@
+import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
+import type { Cluster } from './cluster/cluster.ts'
+import { committedRecords } from './read-log.ts'
+
+/** A topology with its input and an offline computation of its output. */
+export interface Subject {
+  readonly topology: Topology
+  readonly inputTopic: Topic<string, string>
+  /** Returns the key and value of an input record. Ids are unique. */
+  input(id: number, random: () => number): { readonly key: string; readonly value: string }
+  /** Returns whether the output is as long as it must be. */
+  isComplete(cluster: Cluster): boolean
+  /** Returns all deviations of the output from an offline computation. */
+  deviations(cluster: Cluster, sent: number): string[]
+}
+
+const NAME = 'counter'
+const KEYS = 6
+const GROUPS = 3
+const MAX_SHOWN = 5
+
+function textTopic(name: string, partitions: number): Topic<string, string> {
+  return { name, key: utf8, value: rawValue(utf8), partitions }
+}
+
+/** Counts records per key, and, after a repartition, per group of keys. */
+export function counter(partitions: number, standby: 0 | 1): Subject {
+  const input = textTopic(`${NAME}-input`, partitions)
+  const ledger = textTopic(`${NAME}-ledger`, partitions)
+  const totals = textTopic(`${NAME}-totals`, 2)
+  const counting = topology(
+    NAME,
+    (t) => {
+      const byGroup = t.repartition<string, string>('by-group', { key: utf8, value: rawValue(utf8), partitions: 2 })
+      const counts = keyedStore<string, string>('counts', { key: utf8, value: rawValue(utf8) })
+      const sums = keyedStore<string, string>('sums', { key: utf8, value: rawValue(utf8) })
+      t.source(input).process(
+        'count',
+        { reads: (_, key) => counts.prefetch(key), stores: [counts], emits: [ledger, byGroup] },
+        function count(id, ctx) {
+          const next = Number(counts.get(ctx.key) ?? 0) + 1
+          counts.put(ctx.key, String(next))
+          ctx.emit(ledger, ctx.key, `${next} ${id}`)
+          ctx.emit(byGroup, groupOf(ctx.key), id)
+        },
+      )
+      t.source(byGroup).process(
+        'sum',
+        { reads: (_, group) => sums.prefetch(group), stores: [sums], emits: [totals] },
+        function sum(id, ctx) {
+          const next = Number(sums.get(ctx.key) ?? 0) + 1
+          sums.put(ctx.key, String(next))
+          ctx.emit(totals, ctx.key, `${next} ${id}`)
+        },
+      )
+    },
+    { standby },
+  )
+
+  function read(cluster: Cluster, { name }: Topic<string, string>) {
+    return committedRecords(cluster, name).flat()
+  }
+
+  return {
+    topology: counting,
+    inputTopic: input,
+    input: (id, random) => ({ key: `k${Math.floor(random() * KEYS)}`, value: String(id) }),
+    isComplete(cluster) {
+      const wanted = read(cluster, input).length
+      return read(cluster, ledger).length >= wanted && read(cluster, totals).length >= wanted
+    },
+    deviations(cluster, sent) {
+      const given = read(cluster, input)
+      const ids = given.map(({ value }) => Number(value)).sort((a, b) => a - b)
+      const inOrder = Map.groupBy(given, ({ key }) => key)
+      const groups = Map.groupBy(given, ({ key }) => groupOf(key))
+      return [
+        ...(ids.join() === Array.from({ length: sent }, (_, id) => id).join() ? [] : [`the input holds the records ${ids.join()}`]),
+        ...compare('ledger', read(cluster, ledger), inOrder, (list) => list.join()),
+        ...compare('totals', read(cluster, totals), groups, (list) => [...list].sort().join()),
+      ].slice(0, MAX_SHOWN)
+    },
+  }
+}
+
+function groupOf(key: string): string {
+  return `g${Number(key.slice(1)) % GROUPS}`
+}
+
+type Keyed = readonly { readonly key: string; readonly value: string }[]
+
+/** Checks that each key's numbers count from 1, and that its ids are those of the input. */
+function compare(what: string, output: Keyed, wanted: Map<string, Keyed>, show: (ids: string[]) => string): string[] {
+  const found = Map.groupBy(output, ({ key }) => key)
+  return [...new Set([...wanted.keys(), ...found.keys()])].flatMap((key) => {
+    const entries = (found.get(key) ?? []).map(({ value }) => value.split(' '))
+    const faults: string[] = []
+    if (entries.some(([count], i) => Number(count) !== i + 1)) faults.push(`${what} of ${key} counts ${entries.map(([n]) => n).join()}`)
+    const is = show(entries.map(([, id]) => id))
+    const must = show((wanted.get(key) ?? []).map(({ value }) => value))
+    if (is !== must) faults.push(`${what} of ${key} has ${is} instead of ${must}`)
+    return faults
+  })
+}
