@@ -17,6 +17,9 @@ export interface Subject {
 const NAME = 'counter'
 const KEYS = 6
 const GROUPS = 3
+/** Share of records on which the processor fails after it has changed state and emitted. */
+const SHARE_BROKEN = 0.02
+const BROKEN = 'broken'
 const MAX_SHOWN = 5
 
 function textTopic(name: string, partitions: number): Topic<string, string> {
@@ -34,7 +37,7 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
       const byGroup = t.repartition<string, string>('by-group', { key: utf8, value: rawValue(utf8), partitions: 2 })
       const counts = keyedStore<string, string>('counts', { key: utf8, value: rawValue(utf8) })
       const sums = keyedStore<string, string>('sums', { key: utf8, value: rawValue(utf8) })
-      t.source(input).process(
+      t.source(input, { onError: { process: 'dead-letter' } }).process(
         'count',
         { reads: (_, key) => counts.prefetch(key), stores: [counts], emits: [ledger, byGroup] },
         function count(id, ctx) {
@@ -42,6 +45,7 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
           counts.put(ctx.key, String(next))
           ctx.emit(ledger, ctx.key, `${next} ${id}`)
           ctx.emit(byGroup, groupOf(ctx.key), id)
+          if (id.startsWith(BROKEN)) throw new Error('a broken record')
         },
       )
       t.source(byGroup).process(
@@ -64,23 +68,34 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
   return {
     topology: counting,
     inputTopic: input,
-    input: (id, random) => ({ key: `k${Math.floor(random() * KEYS)}`, value: String(id) }),
+    input: (id, random) => ({ key: `k${Math.floor(random() * KEYS)}`, value: `${random() < SHARE_BROKEN ? BROKEN : ''}${id}` }),
     isComplete(cluster) {
-      const wanted = read(cluster, input).length
+      const wanted = read(cluster, input).filter(isGood).length
       return read(cluster, ledger).length >= wanted && read(cluster, totals).length >= wanted
     },
     deviations(cluster, sent) {
-      const given = read(cluster, input)
-      const ids = given.map(({ value }) => Number(value)).sort((a, b) => a - b)
+      const all = read(cluster, input)
+      const given = all.filter(isGood)
+      const ids = all.map(({ value }) => Number(value.replace(BROKEN, ''))).sort((a, b) => a - b)
+      const broken = all.flatMap((record) => (isGood(record) ? [] : [record.value])).sort()
+      const letters = committedRecords(cluster, `${NAME}-dead-letters`)
+        .flat()
+        .map(({ value }) => value)
+        .sort()
       const inOrder = Map.groupBy(given, ({ key }) => key)
       const groups = Map.groupBy(given, ({ key }) => groupOf(key))
       return [
         ...(ids.join() === Array.from({ length: sent }, (_, id) => id).join() ? [] : [`the input holds the records ${ids.join()}`]),
+        ...(letters.join() === broken.join() ? [] : [`the dead letters are ${letters.join()} instead of ${broken.join()}`]),
         ...compare('ledger', read(cluster, ledger), inOrder, (list) => list.join()),
         ...compare('totals', read(cluster, totals), groups, (list) => [...list].sort().join()),
       ].slice(0, MAX_SHOWN)
     },
   }
+}
+
+function isGood({ value }: { readonly value: string }): boolean {
+  return !value.startsWith(BROKEN)
 }
 
 function groupOf(key: string): string {

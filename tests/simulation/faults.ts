@@ -13,6 +13,7 @@ export const FAULT_KINDS = [
   'partition',
   'expire',
   'clock',
+  'disk',
   'broker',
   'leader',
   'coordinator',
@@ -24,6 +25,7 @@ const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2
 const BROKER_DOWN_MS = [100, 3_000] as const
+const MOST_BAD_WRITES = 2
 const LARGEST_JUMP_MS = 3_600_000
 
 export interface FaultDeps {
@@ -63,6 +65,7 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
   clock({ slot: { process }, scheduler }) {
     if (process !== undefined) process.clockOffsetMs = scheduler.between(-LARGEST_JUMP_MS, LARGEST_JUMP_MS)
   },
+  disk: ({ slot, scheduler }) => slot.failWrites(1 + Math.floor(scheduler.random() * MOST_BAD_WRITES)),
   broker: crash,
   leader({ cluster, clusterFaults, scheduler }) {
     const topics = [...cluster.topics.values()]
@@ -95,7 +98,8 @@ function crash({ broker, scheduler, clusterFaults }: Target): void {
 
 /** Ends all lasting faults, so that the output can be completed. */
 export function mend({ slots }: FaultDeps): void {
-  for (const { process } of slots) {
+  for (const { process, failWrites } of slots) {
+    failWrites(0)
     if (process === undefined) continue
     process.actor.stalledUntil = 0
     process.clockOffsetMs = 0

@@ -56,7 +56,10 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
     return scheduler.random() < SHARE_SLOW ? scheduler.between(...SLOW_LATENCY_MS) : scheduler.between(...LATENCY_MS)
   }
 
-  /** Returns when a message that is sent now arrives. TCP sends again what was lost, so nothing arrives during a partition. */
+  /**
+   * Returns when a message that is sent now arrives. TCP sends again what was lost, so nothing arrives during a
+   * partition, and everything after it.
+   */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
     let at = Math.max(after, scheduler.now() + latency())
     for (const each of silent) if (each.client === client && each.endpoint === endpoint && each.until > at) at = each.until + latency()

@@ -11,6 +11,7 @@ export default command({
     seeds: integer('Number of runs.', { default: 1_000, min: 1 }),
     from: integer('Seed of the first run; the others follow.', { default: 1, max: MAX_SEED }),
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
+    'until-wrong': flag('Ends at the first wrong output.'),
     trace: flag('Prints every event of every run.'),
   },
   examples: [

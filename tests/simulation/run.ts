@@ -15,7 +15,7 @@ function say(text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { seeds, from, minutes, trace } = commandLine(declaration)
+  const { seeds, from, minutes, trace, 'until-wrong': untilWrong } = commandLine(declaration)
   const startedAt = performance.now()
   const hash = createHash('sha256')
   let runs = 0
@@ -30,6 +30,7 @@ async function main(): Promise<number> {
     if (outcome.faults.length === 0) continue
     wrong++
     say(`seed ${seed}, after ${(outcome.lasted / SECOND_MS).toFixed(1)} simulated seconds:\n  ${outcome.faults.join('\n  ')}`)
+    if (untilWrong) break
   }
   const seconds = (performance.now() - startedAt) / SECOND_MS
   say(`${runs} runs, ${events} events, ${wrong} wrong, in ${seconds.toFixed(0)} s`)

@@ -103,7 +103,10 @@ export function scheduler(seed: number, trace?: Trace): Scheduler {
   }
 }
 
-/** Resolves when all promise jobs have run. This needs no clock: the event loop turns once, and nothing else waits in it. */
+/**
+ * Resolves when all promise jobs have run. This needs no clock: the event loop turns once, and nothing else waits in
+ * it.
+ */
 function noJobLeft(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -4,7 +4,9 @@ import { FencedError, type Transport, TransportError } from '../../kafka/transpo
 import type { MemberIdentity } from '../../pipelines/engine/index.ts'
 import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
+import { StateUnavailable } from '../../state/stores/errors.ts'
 import { type MemoryDisk, memoryBackend, memoryDisk } from '../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../state/stores/store.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import type { Network } from './network.ts'
 import { type SimulatedProcess, simulatedId, simulatedProcess } from './process.ts'
@@ -38,16 +40,18 @@ export interface Slot {
   kill(): void
   /** Deletes the state folder of a process that does not run. */
   loseState(): void
+  /** Lets the next writes of the state fail. */
+  failWrites(count: number): void
   /** Stops the process in order. Another one starts later. */
   stop(): void
 }
 
 /**
- * A process that cannot reach the brokers when it starts ends, and so does one that was fenced too often. Its supervisor
- * starts it again.
+ * A process ends when it cannot reach the brokers at its start, was fenced too often or cannot write its state. Its
+ * supervisor starts it again.
  */
 function isExpected(error: unknown): boolean {
-  return error instanceof FencedError || (error instanceof TransportError && !error.fatal)
+  return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)
 }
 
 export function openTransport(process: SimulatedProcess, { network, cluster }: Pick<SlotDeps, 'network' | 'cluster'>): Transport {
@@ -65,6 +69,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   let process: SimulatedProcess | undefined
   let worker: Worker | undefined
   let count = 0
+  let badWrites = 0
 
   function newIdentity(): MemberIdentity {
     const memberId = simulatedId(scheduler)
@@ -94,13 +99,35 @@ export function slot(name: string, deps: SlotDeps): Slot {
       await transport.connect()
       const created = createWorker(
         { topology, commitIntervalMs, stopGraceMs: 5_000 },
-        { transport, registry, backend: memoryBackend(disk), identity, runtime },
+        { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
       )
       worker = created
       await created.start()
       await created.done
     } finally {
       await transport.close()
+    }
+  }
+
+  function failing(backend: StateBackend): StateBackend {
+    function writing<Part extends { write(): void }>(part: Part): Part {
+      return {
+        ...part,
+        write() {
+          if (badWrites > 0) {
+            badWrites--
+            throw new StateUnavailable('writing the state', new Error('no space left on device'))
+          }
+          part.write()
+        },
+      }
+    }
+    return {
+      ...backend,
+      session(name) {
+        const session = backend.session(name)
+        return { ...writing(session), takeBatch: () => writing(session.takeBatch()) }
+      },
     }
   }
 
@@ -135,6 +162,9 @@ export function slot(name: string, deps: SlotDeps): Slot {
     loseState() {
       disk = memoryDisk()
       identity = newIdentity()
+    },
+    failWrites(next) {
+      badWrites = next
     },
     stop() {
       void worker?.stop()

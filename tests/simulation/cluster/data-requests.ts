@@ -169,10 +169,10 @@ export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedB
 
 type AbortedList = ReturnType<PartitionLog['read']>['aborted']
 
-/** ListOffsets v9 for the log's beginning and its high watermark. */
+/** ListOffsets v9 for the log's beginning, and its high watermark or last stable offset. */
 export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   body.readInt32()
-  body.readInt8()
+  const stableOnly = body.readInt8() === READ_COMMITTED
   const topics = body.readArray((topic) => {
     const name = topic.readString()
     const partitions = topic.readArray((entry) => {
@@ -182,7 +182,8 @@ export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBro
       let offset = -1
       const code = codeFrom(() => {
         const log = leading(cluster, broker, name, index, epoch)
-        offset = isEarliest ? 0 : log.highWatermark
+        if (isEarliest) offset = 0
+        else offset = stableOnly ? log.lastStable : log.highWatermark
       })
       return { index, code, offset }
     })

@@ -101,6 +101,7 @@ export function fetchOffsets({ body, reply }: ClientRequest, broker: SimulatedBr
     epoch: entry.readInt32(),
     topics: entry.readArray((topic) => ({ name: topic.readString(), partitions: topic.readArray((p) => p.readInt32(), true, false) })),
   }))
+  const requireStable = body.readBoolean()
   const answer = Writer.create().appendInt32(NO_THROTTLE)
   answer.appendArray(groups, (w, { id, memberId, epoch, topics }) => {
     const group = cluster.group(id)
@@ -111,7 +112,7 @@ export function fetchOffsets({ body, reply }: ClientRequest, broker: SimulatedBr
     w.appendString(id).appendArray(code === 0 ? topics : [], (inner, { name, partitions }) => {
       inner.appendString(name).appendArray(partitions, (one, partition) => {
         const key = keyOf(name, partition)
-        const stable = group.isStable(key)
+        const stable = !requireStable || group.isStable(key)
         const stored = stable ? group.offsets.get(key) : undefined
         one
           .appendInt32(partition)

@@ -121,7 +121,9 @@ export class PartitionLog {
     return baseOffset
   }
 
-  /** Writes the end of a transaction. All replicas have it at once. A producer that was fenced meanwhile ends nothing. */
+  /**
+   * Writes the end of a transaction. All replicas have it at once. A producer that was fenced meanwhile ends nothing.
+   */
   mark(producerId: number, producerEpoch: number, marker: 'commit' | 'abort'): void {
     const known = this.#producers.get(producerId)
     if (known !== undefined && producerEpoch < known.epoch) return
@@ -202,7 +204,9 @@ function nextSequence(state: ProducerState, epoch: number): number {
   return last === undefined ? 0 : last.baseSequence + (last.lastOffset - last.baseOffset) + 1
 }
 
-/** Length, attributes, two deltas, the key (version and type), the value (version and coordinator epoch), no headers. */
+/**
+ * Length, attributes, two deltas, the key (version and type), the value (version and coordinator epoch), no headers.
+ */
 const MARKER_RECORD = Buffer.from([32, 0, 0, 0, 8, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0])
 const MARKER_TYPE_AT = 8
 
