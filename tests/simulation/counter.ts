@@ -1,18 +1,8 @@
-import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { keyedStore, rawValue, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
-
-/** A topology with its input and an offline computation of its output. */
-export interface Subject {
-  readonly topology: Topology
-  readonly inputTopic: Topic<string, string>
-  /** Returns the key and value of an input record. Ids are unique. */
-  input(id: number, random: () => number): { readonly key: string; readonly value: string }
-  /** Returns whether the output is as long as it must be. */
-  isComplete(cluster: Cluster): boolean
-  /** Returns all deviations of the output from an offline computation. */
-  deviations(cluster: Cluster, sent: number): string[]
-}
+import type { Subject } from './subject.ts'
 
 const NAME = 'counter'
 const KEYS = 6
@@ -67,8 +57,14 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
 
   return {
     topology: counting,
-    inputTopic: input,
-    input: (id, random) => ({ key: `k${Math.floor(random() * KEYS)}`, value: `${random() < SHARE_BROKEN ? BROKEN : ''}${id}` }),
+    inputs: [input],
+    allowsWrongClocks: true,
+    input(number, random, timestamp) {
+      const key = `k${Math.floor(random() * KEYS)}`
+      const value = `${random() < SHARE_BROKEN ? BROKEN : ''}${number}`
+      return [{ topic: input.name, partition: partitionFor(Buffer.from(key), partitions), key, value, timestamp }]
+    },
+    end: () => [],
     isComplete(cluster) {
       const wanted = read(cluster, input).filter(isGood).length
       return read(cluster, ledger).length >= wanted && read(cluster, totals).length >= wanted

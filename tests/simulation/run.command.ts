@@ -1,6 +1,8 @@
 import { command } from '../../scripts/command-line/command.ts'
-import { flag, integer, number } from '../../scripts/command-line/option.ts'
+import { choice, flag, integer, number } from '../../scripts/command-line/option.ts'
 
+/** Repeats the names of `world.ts`, which would load the engine before this command prints its help. */
+const SUBJECTS = ['counter', 'shop'] as const
 const MAX_SEED = 2 ** 31
 
 export default command({
@@ -10,6 +12,7 @@ export default command({
   options: {
     seeds: integer('Number of runs.', { default: 1_000, min: 1 }),
     from: integer('Seed of the first run; the others follow.', { default: 1, max: MAX_SEED }),
+    topology: choice('What the workers run: a small counter, or the shop of the chaos tests.', SUBJECTS, { default: 'counter' }),
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
     'until-wrong': flag('Ends at the first wrong output.'),
     trace: flag('Prints every event of every run.'),

@@ -15,7 +15,7 @@ function say(text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { seeds, from, minutes, trace, 'until-wrong': untilWrong } = commandLine(declaration)
+  const { seeds, from, minutes, topology: subject, trace, 'until-wrong': untilWrong } = commandLine(declaration)
   const startedAt = performance.now()
   const hash = createHash('sha256')
   let runs = 0
@@ -23,7 +23,7 @@ async function main(): Promise<number> {
   let wrong = 0
   for (let seed = from; seed < from + seeds; seed++) {
     if (minutes !== undefined && performance.now() - startedAt > minutes * MINUTE_MS) break
-    const outcome = await simulate(seed, trace ? (line) => process.stdout.write(line) : undefined)
+    const outcome = await simulate(seed, { subject, trace: trace ? (line) => process.stdout.write(line) : undefined })
     hash.update(outcome.digest)
     runs++
     events += outcome.events

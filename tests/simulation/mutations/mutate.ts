@@ -16,7 +16,7 @@ const SOURCES = [
   'tests/simulation',
   'tools/random',
 ]
-const FILES = ['package.json', 'pipelines/service.ts']
+const FILES = ['package.json', 'pipelines/service.ts', 'tests/chaos/expected.ts', 'tests/chaos/shop.ts']
 
 /** Returns the names of all mutations: patches that each remove a protection from the engine or the client. */
 export function mutations(): string[] {
