@@ -12,6 +12,8 @@ export interface Transaction {
   readonly id: string
   readonly producerId: number
   epoch: number
+  /** The epoch that the producer raised last, so that it may repeat the request. */
+  raisedFrom: number | undefined
   state: TransactionState
   timeoutMs: number
   startedAt: number
@@ -56,17 +58,29 @@ export class Transactions {
   init(id: string, timeoutMs: number, producerId: number, epoch: number): Transaction {
     const known = this.#all.get(id)
     if (known === undefined) {
-      const state = { id, producerId: this.newProducerId(), epoch: 0, state: 'Empty' as const, timeoutMs, startedAt: 0 }
+      const state = {
+        id,
+        producerId: this.newProducerId(),
+        epoch: 0,
+        raisedFrom: undefined,
+        state: 'Empty' as const,
+        timeoutMs,
+        startedAt: 0,
+      }
       const begun: Transaction = { ...state, partitions: new Map(), groups: new Set() }
       this.#all.set(id, begun)
       return begun
     }
-    if (producerId >= 0 && (producerId !== known.producerId || epoch !== known.epoch)) throw new Refused('PRODUCER_FENCED')
+    if (producerId >= 0) {
+      if (producerId === known.producerId && epoch === known.raisedFrom) return known
+      if (producerId !== known.producerId || epoch !== known.epoch) throw new Refused('PRODUCER_FENCED')
+    }
     if (known.state === 'Ongoing') {
       this.#fence(known)
       throw new Refused('CONCURRENT_TRANSACTIONS')
     }
     if (known.state === 'PrepareCommit' || known.state === 'PrepareAbort') throw new Refused('CONCURRENT_TRANSACTIONS')
+    known.raisedFrom = producerId >= 0 ? known.epoch : undefined
     known.epoch++
     known.state = 'Empty'
     known.timeoutMs = timeoutMs
@@ -117,6 +131,7 @@ export class Transactions {
 
   /** The raised epoch in the markers fences the producer in every partition. */
   #fence(known: Transaction): void {
+    known.raisedFrom = undefined
     known.epoch++
     this.#prepare(known, 'abort')
   }
