@@ -18,9 +18,6 @@ import { applyCounts, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
-/** Woeid of the record with a partition's totals, which is sent with the candidates. No place has this woeid. */
-export const TOTALS_WOEID = 0
-
 /** Age in hours at which an hour's count is final. Later contributions are older than the window and do not count. */
 const LEARNED_AFTER_HOURS = 2
 /** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
@@ -82,7 +79,6 @@ export function termWindows(options: TermWindowsOptions) {
     const leaders = leadersOf(ctx)
     const state = terms.get(key) ?? returningTerm(key, counts)
     applyCounts(state, counts, {
-      adding: leaders.adding,
       added(minute, volume) {
         if (volume === 0) ctx.count('trends_minutes_too_old')
         else rounds.changed(key, state, minute, volume)
@@ -140,12 +136,6 @@ export function termWindows(options: TermWindowsOptions) {
       yield* leaders.rebuild(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
       rounds.caughtUp()
     }
-    const totals = leaders.newTermTotals(lastMinute)
-    ctx.broadcast(candidates, TOTALS_WOEID, {
-      ...noCandidates(TOTALS_WOEID, windowEnd, ctx.partition),
-      new_volume: totals.volume,
-      new_terms: totals.terms,
-    })
     const silent = new Set(regions.filter((_, index) => index % ctx.partitions === ctx.partition).map((region) => region.woeid))
     yield* leaders.rank(lastMinute, function emitRegion(standing: RegionStanding) {
       silent.delete(standing.woeid)
@@ -185,5 +175,5 @@ export function termWindows(options: TermWindowsOptions) {
 }
 
 function noCandidates(woeid: number, windowEnd: number, partition: number): RegionCandidates {
-  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0, new_volume: 0, new_terms: 0 }
+  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0 }
 }
