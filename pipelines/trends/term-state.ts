@@ -22,6 +22,8 @@ export interface MinuteListener {
   added(minute: number, volume: number): void
   /** Called when a minute leaves the kept two hours. */
   dropping(minute: number, volume: number): void
+  /** Called when an hour leaves the kept day. */
+  droppingHour(hour: number): void
 }
 
 /** Adds the counts of a term to its state. */
@@ -30,7 +32,7 @@ export function applyCounts(state: TermState, counts: TermCounts, listener: Minu
     const minute = counts.minutes[i]
     const count = counts.counts[i]
     const volume = addTo(state.minutes, minute, count, KEPT_MINUTES, listener.dropping)
-    addTo(state.hours, hourOfMinute(minute), count, KEPT_HOURS)
+    addTo(state.hours, hourOfMinute(minute), count, KEPT_HOURS, listener.droppingHour)
     listener.added(minute, volume)
   }
   for (const { form, count } of counts.forms) addForm(state.forms, form, count)

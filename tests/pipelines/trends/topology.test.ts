@@ -290,6 +290,26 @@ test(
   WEEK_TIMEOUT_MS,
 )
 
+test(
+  'after a stop of four hours, baselines learn an hour from all partitions, whichever of them is read first',
+  () => {
+    const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+    send(driver, { hashtags: ['usual'], woeid: WORLD })
+    leap(driver, 2 * MINUTE)
+    // Nothing is processed until the driver settles.
+    for (const minutes of [90, 230]) {
+      driver.advanceWallClock(START + minutes * MINUTE - driver.now)
+      for (let i = 0; i < 20; i++) send(driver, { hashtags: ['usual'], woeid: WORLD })
+    }
+    for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+    leap(driver, START + WEEK + 100 * MINUTE - driver.now)
+    for (let i = 0; i < 40; i++) send(driver, { hashtags: ['usual'], woeid: WORLD })
+    leap(driver, MINUTE)
+    expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'usual', tweet_volume: 40, velocity_vs_usual: 2 }])
+  },
+  WEEK_TIMEOUT_MS,
+)
+
 test('a term counts as trending since it entered the top 30, with gaps of up to ten minutes', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
