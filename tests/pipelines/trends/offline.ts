@@ -74,7 +74,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
     return best.length === 0 ? 0 : best.reduce((sum, count) => sum + count, 0) / best.length
   }
 
-  /** Returns whether the region's first list with terms was at least two hours before. Lists are due at each renewal. */
+  /** Returns whether the region's first list with terms was at least two hours before. */
   function mayLabel(woeid: number, windowEnd: number): boolean {
     return firstListOf(woeid) <= windowEnd - LABELS_AFTER_MS
   }
