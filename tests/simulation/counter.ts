@@ -66,8 +66,10 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
     },
     end: () => [],
     isComplete(cluster) {
-      const wanted = read(cluster, input).filter(isGood).length
-      return read(cluster, ledger).length >= wanted && read(cluster, totals).length >= wanted
+      const all = read(cluster, input)
+      const wanted = all.filter(isGood).length
+      const letters = committedRecords(cluster, `${NAME}-dead-letters`).flat().length
+      return read(cluster, ledger).length >= wanted && read(cluster, totals).length >= wanted && letters >= all.length - wanted
     },
     deviations(cluster, sent) {
       const all = read(cluster, input)
