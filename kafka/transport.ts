@@ -61,6 +61,11 @@ export interface PartitionData extends TopicPartition {
   readonly lastStableOffset: number
   /** Clock reading (epoch ms) before the fetch request was sent: the broker read its log no earlier than this. */
   readonly fetchedAt: number
+  /**
+   * True when the log had no record at the reader's offset, so that the reader was moved by its reset policy. Records
+   * in between are missing, tombstones among them.
+   */
+  readonly wasReset?: boolean
 }
 
 export type OffsetReset = 'earliest' | 'latest' | 'fail'

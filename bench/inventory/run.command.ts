@@ -9,7 +9,14 @@ export default command({
     rate: integer('Operations per second.', { default: 500, min: 1 }),
     seconds: integer('Duration of each measurement.', { default: 20, min: 1 }),
     variants: integer('Number of variants of the first measurement.', { default: 10_000, min: 1 }),
+    open: integer('Open reservations of the variant in a third measurement of Millrace, without which it is left out.', {
+      default: 0,
+      min: 0,
+    }),
     'no-peers': flag('Skips PostgreSQL and Redis.'),
   },
-  examples: [['--seconds 5 --no-peers', 'Runs a short measurement.']],
+  examples: [
+    ['--seconds 5 --no-peers', 'Runs a short measurement.'],
+    ['--open 150000 --no-peers', 'Includes a variant with very many open reservations.'],
+  ],
 })

@@ -32,7 +32,7 @@ const KINDS = ['RESERVE', 'DEDUCT', 'RELEASE'] as const
 const API_PARTS = ['command_acknowledged_seconds', 'command_answered_seconds']
 const WORKER_PARTS = ['millrace_commit_seconds']
 
-const { rate, seconds, variants, ...values } = commandLine(declaration)
+const { rate, seconds, variants, open, ...values } = commandLine(declaration)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
 /** Returns the id of the nth variant. Products have as many variants as sellers may give them. */
@@ -77,6 +77,14 @@ async function fill(subject: { receive(variant: number, quantity: number): Promi
   }
 }
 
+/** Opens reservations that nobody ends. */
+async function reserveMany(subject: Subject, count: number): Promise<void> {
+  for (let first = 0; first < count; first += FILLING_AT_ONCE) {
+    const some = Array.from({ length: Math.min(FILLING_AT_ONCE, count - first) }, () => subject.reserve(variantAt(0)))
+    if ((await Promise.all(some)).includes(undefined)) throw new Error('a reservation failed before the measurement')
+  }
+}
+
 async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: InventoryServers): Promise<void> {
   const subject = apiSubject(apiUrl, token)
   const readings = async () => [...(await sums(operationsUrl, API_PARTS)), ...(await sums(workerUrl, WORKER_PARTS))]
@@ -86,7 +94,9 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
   await waitUntil(() => subject.isReady(variantAt(0)), READY)
   await fill(subject)
   await operateAtRate(subject, { perSecond: rate, seconds: WARM_UP_SECONDS, variantAt: SCENES[0].variantAt })
-  for (const scene of SCENES) {
+  const crowded = { ...SCENES[1], name: `on one variant with ${open} open reservations` }
+  for (const scene of open === 0 ? SCENES : [...SCENES, crowded]) {
+    if (scene === crowded) await reserveMany(subject, open)
     await delay(SETTLE_MS)
     const [before, cpuBefore] = [await readings(), cpu()]
     const operations = await operateAtRate(subject, { perSecond: rate, seconds, variantAt: scene.variantAt })

@@ -15,6 +15,8 @@ export interface Segment {
   readonly highWatermark: number
   readonly lastStableOffset: number
   readonly fetchedAt: number
+  /** True for the first data after a reset of the offset. */
+  readonly wasReset: boolean
 }
 
 /**
@@ -46,6 +48,8 @@ export class FetchPosition implements TopicPartition {
   /** The reader of the first segment, when part of the segment was polled. */
   reading: ChunkReader | undefined
   bufferedBytes = 0
+  /** True from a reset of the offset until the next answer. */
+  private wasReset = false
 
   constructor({ topic, partition }: TopicPartition, offset: number, reset: OffsetReset) {
     this.topic = topic
@@ -62,16 +66,21 @@ export class FetchPosition implements TopicPartition {
     const nextOffset = records.length === 0 ? from : offsetAfter(records, from)
     const last = this.queue.at(-1)
     // A newer response replaces an empty one that waits, because an empty response only reports offsets.
-    if (last !== undefined && last.records.length === 0) this.queue.pop()
-    this.queue.push({ from, nextOffset, records, aborted, highWatermark, lastStableOffset, fetchedAt })
+    const isReplaced = last !== undefined && last.records.length === 0
+    if (isReplaced) this.queue.pop()
+    const wasReset = this.wasReset || (isReplaced && last.wasReset)
+    this.wasReset = false
+    this.queue.push({ from, nextOffset, records, aborted, highWatermark, lastStableOffset, fetchedAt, wasReset })
     this.bufferedBytes += records.length
     this.fetchOffset = nextOffset
     this.attempts = 0
     this.quiet = records.length === 0
   }
 
-  moveTo(offset: number): void {
-    this.position = offset
+  /** Continues at the offset that the reset policy gives, after what is queued. */
+  resetTo(offset: number): void {
     this.fetchOffset = offset
+    this.wasReset = true
+    if (this.queue.length === 0) this.position = offset
   }
 }

@@ -123,7 +123,7 @@ export function openFetchResponses(
   async function findReset(state: FetchPosition): Promise<void> {
     try {
       const found = await listOffsets(context, cluster, [state], state.reset === 'latest' ? 'end' : 'earliest', signal)
-      state.moveTo(found.get(partitionKey(state.topic, state.partition)) as number)
+      state.resetTo(found.get(partitionKey(state.topic, state.partition)) as number)
       state.retryAt = 0
       schedule()
     } catch (error) {

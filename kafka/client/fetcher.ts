@@ -145,8 +145,10 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     const chunks: RecordChunk[] = []
     let last: Segment | undefined
     let bytes = 0
+    const wasReset = state.queue[0]?.wasReset === true && state.reading === undefined
     while (state.queue.length > 0 && bytes < budget) {
       const segment = state.queue[0]
+      if (segment.wasReset && last !== undefined) break
       try {
         bytes += decode(state, segment, budget - bytes, chunks)
       } catch (error) {
@@ -174,6 +176,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
         highWatermark,
         lastStableOffset,
         fetchedAt,
+        wasReset,
       },
       bytes,
     }

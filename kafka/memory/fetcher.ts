@@ -11,7 +11,9 @@ import {
 import type { MemoryBroker } from './broker.ts'
 
 interface Assigned extends TopicPartition {
+  readonly reset: OffsetReset
   position: number
+  wasReset: boolean
   paused: boolean
   /** The high watermark last reported to the reader; -1 before the first report. */
   knownHighWatermark: number
@@ -30,6 +32,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   const assigned = new Map<string, Assigned>()
   let wakeUp: (() => void) | undefined
 
+  /** @throws TransportError when the log does not have the offset and the reset policy is "fail" */
   function startOf({ topic, partition }: TopicPartition, offset: number, reset: OffsetReset): number {
     const log = broker.log(topic, partition)
     if (offset >= log.startOffset && offset <= log.endOffset) return offset
@@ -47,11 +50,14 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     for (const [key, each] of [...assigned]) {
       if (budget <= 0) break
       if (each.paused) continue
+      const position = startOf(each, each.position, each.reset)
+      if (position !== each.position) Object.assign(each, { position, wasReset: true })
       const data = broker.fetch(each.topic, each.partition, each.position, MAX_POLL_RECORDS, budget)
       if (!all && data.nextOffset === each.position && data.highWatermark === each.knownHighWatermark) continue
       each.position = data.nextOffset
       each.knownHighWatermark = data.highWatermark
-      result.push(data)
+      result.push({ ...data, wasReset: each.wasReset })
+      each.wasReset = false
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
       // Moves the partition to the end, so that it comes last in the next call.
@@ -78,7 +84,15 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   return {
     assign(partition, offset, reset) {
       const position = startOf(partition, offset, reset)
-      assigned.set(partitionKey(partition.topic, partition.partition), { ...partition, position, paused: false, knownHighWatermark: -1 })
+      const wasReset = position !== offset
+      assigned.set(partitionKey(partition.topic, partition.partition), {
+        ...partition,
+        reset,
+        position,
+        wasReset,
+        paused: false,
+        knownHighWatermark: -1,
+      })
     },
     unassign({ topic, partition }) {
       assigned.delete(partitionKey(topic, partition))

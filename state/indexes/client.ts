@@ -1,4 +1,5 @@
 import { TargetUnavailableError } from '../unavailable.ts'
+import { type Exchange, httpExchange } from './exchange.ts'
 import { isUnavailable } from './unavailable.ts'
 
 /** One request to the search server. */
@@ -29,8 +30,6 @@ export interface SearchClient {
   call(call: SearchCall): Promise<SearchAnswer>
 }
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>
-
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
 /** How much of an error's text reaches the log. */
@@ -38,9 +37,9 @@ const REASON_CHARACTERS = 300
 
 /**
  * @param url address of the server, which may contain a user and a password
- * @param fetching replaced by tests
+ * @param exchange replaced by tests
  */
-export function searchClient(url: string, fetching: Fetch = fetch): SearchClient {
+export function searchClient(url: string, exchange: Exchange = httpExchange(new URL(url).protocol)): SearchClient {
   const { origin, pathname, username, password } = new URL(url)
   const base = `${origin}${pathname.replace(/\/$/, '')}`
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
@@ -55,21 +54,19 @@ export function searchClient(url: string, fetching: Fetch = fetch): SearchClient
 
   async function send({ method, path, body, timeoutMs = TIMEOUT_MS, maxBytes = MAX_ANSWER_BYTES, signal }: SearchCall) {
     const limit = AbortSignal.timeout(timeoutMs)
-    const response = await fetching(base + path, {
+    return await exchange(base + path, {
       method,
       headers: headersFor(body),
       body: typeof body === 'object' ? JSON.stringify(body) : body,
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
-      redirect: 'error',
+      maxBytes,
     })
-    return { status: response.status, text: await textOf(response, maxBytes) }
   }
 
   async function call(request: SearchCall): Promise<SearchAnswer> {
     const what = `${request.method} ${request.path.replace(/\?.*/, '')}`
     const { status, text } = await send(request).catch((error: Error) => {
-      const { cause } = error as { cause?: { message?: string } }
-      throw new TargetUnavailableError(`the search server did not answer ${what}: ${cause?.message ?? error.message}`, { cause: error })
+      throw new TargetUnavailableError(`the search server did not answer ${what}: ${error.message}`, { cause: error })
     })
     if (isUnavailable(status)) {
       throw new TargetUnavailableError(`the search server answered ${what} with ${status}: ${text.slice(0, REASON_CHARACTERS)}`)
@@ -83,17 +80,6 @@ export function searchClient(url: string, fetching: Fetch = fetch): SearchClient
 /** Encodes a name or an id for a path. */
 export function pathPart(text: string): string {
   return encodeURIComponent(text)
-}
-
-async function textOf(response: Response, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 function parsed(text: string): unknown {

@@ -70,6 +70,13 @@ export interface StoreContext {
   readonly cachedObjects: number
   /** Default: everybody may use the store. */
   readonly access?: StoreAccess
+  /** The task's event time. Default: unknown, so that only the times of a key's own entries count. */
+  readonly time?: StreamTime
+}
+
+/** The event time of a task: the greatest timestamp of its processed records, epoch ms; -1 before the first. */
+export interface StreamTime {
+  readonly streamTime: number
 }
 
 /** Receives changelog records, whose bytes it copies before it returns. */

@@ -1,7 +1,7 @@
 import type { Codec } from '../../schemas/codec.ts'
 import { addTo, type Buckets, dropBefore, eachBucket, newestOf, oneBucket, sumOf } from './buckets.ts'
 import { type KeyRange, keyedStore } from './keyed-store.ts'
-import type { EngineStore, StoreLookup } from './store.ts'
+import type { EngineStore, StoreContext, StoreLookup, StreamTime } from './store.ts'
 import { storeLife } from './store-life.ts'
 import { windowedCounterValue } from './windowed-counter.ts'
 
@@ -9,7 +9,10 @@ export interface WindowedCounterOptions<K> {
   readonly key: Codec<K>
   /** Length of a bucket, ms. Buckets begin at multiples of it. */
   readonly bucketMs: number
-  /** Number of buckets kept per key, counted back from the key's newest bucket. */
+  /**
+   * Number of buckets that can still be counted, back from the task's stream time or, if that is later, from the key's
+   * newest bucket.
+   */
   readonly buckets: number
   /** Default true. */
   readonly logged?: boolean
@@ -23,7 +26,8 @@ export interface WindowedCounterStore<K> extends EngineStore {
   /**
    * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest one advances the key's
    * ring.
-   * @returns false when the time is before the key's ring, in which case nothing is counted
+   * @returns false when the time is before the ring, in which case nothing is counted. A key that is new or was trimmed
+   *   is no exception: its older windows were closed without it.
    */
   add(key: K, time: number, by?: number): boolean
   /** Returns the sum of the buckets that begin at or after `from` and before `to`. */
@@ -42,6 +46,12 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
   if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
   const counters = keyedStore<K, Buckets>(name, { key: options.key, value: windowedCounterValue(), logged: options.logged })
 
+  let time: StreamTime | undefined
+
+  function isLate(bucket: number, newest: number): boolean {
+    return bucket <= newest - ring || (time !== undefined && bucket <= Math.floor(time.streamTime / bucketMs) - ring)
+  }
+
   /** Returns the first bucket that begins at or after `time`. */
   function firstFrom(time: number): number {
     return Math.ceil(time / bucketMs)
@@ -55,12 +65,16 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
 
   return Object.assign(storeLife(counters), {
     lookup: { ...counters.lookup, view: (stored: unknown) => bucketsOf(stored as Buckets) },
+    open(context: StoreContext) {
+      time = context.time
+      counters.open(context)
+    },
     prefetch: counters.prefetch,
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
       const counter = counters.get(key)
+      if (isLate(bucket, counter === undefined ? -Infinity : newestOf(counter))) return false
       if (counter === undefined) counters.put(key, oneBucket(bucket, by))
-      else if (bucket <= newestOf(counter) - ring) return false
       else {
         addTo(counter, bucket, by, ring)
         counters.put(key, counter)

@@ -87,7 +87,9 @@ while ARGV[at] do
     return redis.error_reply('ERR unknown view operation ' .. code)
   end
 end
-redis.call('HSET', positions, topic, ARGV[3], topic .. ':at', ARGV[4])
+redis.call('HSET', positions, topic, ARGV[3])
+if ARGV[5] == '1' then redis.call('HSET', positions, topic .. ':at', ARGV[4])
+else redis.call('HSETNX', positions, topic .. ':at', ARGV[4]) end
 if ARGV[5] == '1' and redis.call('HSET', positions, topic .. ':caught-up', '1') == 1 then
   for index = 7, 6 + topics do
     if redis.call('HEXISTS', positions, ARGV[index] .. ':caught-up') == 0 then return {1} end

@@ -36,7 +36,10 @@ export type ApplyResult =
 export interface ViewPosition {
   /** Offset of the next record that the view lacks. */
   readonly next: number
-  /** Time at which this position was last confirmed, epoch ms. */
+  /**
+   * Time at which the view was last known to have the whole log, epoch ms; before it was complete, the time of its
+   * first batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
+   */
   readonly at: number
 }
 

@@ -46,13 +46,13 @@ export function detailAnswer(parts: DetailParts, options: DetailOptions) {
     description: product.description,
     brand: product.brand,
     category_id: product.category_id,
-    category_path: categoryPath,
+    category_path: [...categoryPath],
     status: product.status,
     version: product.version,
     created_at: new Date(product.created_at).toISOString(),
     updated_at: new Date(product.updated_at).toISOString(),
     currency,
-    badges: badgesAt(details.badges, product.created_at, now),
+    badges: [...badgesAt(details.badges, product.created_at, now)],
     variants: product.variants
       .filter(({ status }) => status === 'ACTIVE')
       .map((variant) => shownVariant(variant, images, parts, publicUrl)),
@@ -68,7 +68,13 @@ function relatedProducts({ product, related, leaders }: DetailParts): number[] {
   return [...new Set([...related, ...leaders])].filter((id) => id !== product.product_id).slice(0, MAX_RELATED)
 }
 
-function shownVariant(variant: CatalogVariant, images: readonly CatalogImage[], { available }: DetailParts, publicUrl: string) {
+/** A variant, as buyers see it. @param images those of the product in display order */
+export function shownVariant(
+  variant: CatalogVariant,
+  images: readonly CatalogImage[],
+  { available }: Pick<DetailParts, 'available'>,
+  publicUrl: string,
+) {
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {

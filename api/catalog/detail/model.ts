@@ -1,45 +1,48 @@
 import { z } from '@hono/zod-openapi'
 import { imageAddress, imageSchema } from '../images/model.ts'
 
+/** The fields of a variant in the detail answer, beside its attributes. */
+export const variantFields = {
+  variant_id: z.int(),
+  sku: z.string(),
+  price: z.number().openapi({ description: 'In major units of `currency`.', example: 19.99 }),
+  was: z.number().nullable().openapi({ description: 'The price to strike through; null: none.' }),
+  weight_grams: z.int().nullable(),
+  inventory: z.object({
+    status: z.enum(['in_stock', 'low_stock', 'out_of_stock']),
+    quantity_hint: z.enum(['10+', '6-10', 'only 3 left', 'none']).or(z.string()),
+  }),
+  images: z.array(imageAddress).openapi({ description: 'Those of this variant and of all variants, in display order.' }),
+}
+
 const variant = z
-  .object({
-    variant_id: z.int(),
-    sku: z.string(),
-    price: z.number().openapi({ description: 'In major units of `currency`.', example: 19.99 }),
-    was: z.number().nullable().openapi({ description: 'The price to strike through; null: none.' }),
-    weight_grams: z.int().nullable(),
-    inventory: z.object({
-      status: z.enum(['in_stock', 'low_stock', 'out_of_stock']),
-      quantity_hint: z.enum(['10+', '6-10', 'only 3 left', 'none']).or(z.string()),
-    }),
-    images: z.array(imageAddress).openapi({ description: 'Those of this variant and of all variants, in display order.' }),
-  })
+  .object(variantFields)
   .catchall(z.string())
   .openapi('ProductVariant', { description: 'Attributes such as `colour` stand beside the other fields.' })
 
-/** The detail answer. */
-export const productDetail = z
-  .object({
-    product_id: z.int(),
-    title: z.string(),
-    description: z.string(),
-    brand: z.string().nullable(),
-    category_id: z.int(),
-    category_path: z.array(z.string()).openapi({ description: 'Names from the root.', example: ['Tools', 'Saws'] }),
-    status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED']),
-    version: z.int(),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-    currency: z.string().openapi({ example: 'USD' }),
-    badges: z.array(z.string()).openapi({ description: 'new, bestseller, top_rated, sale, low_stock', example: ['new'] }),
-    variants: z.array(variant),
-    images: z.array(imageSchema),
-    seller: z.object({ id: z.union([z.int(), z.string()]), name: z.string(), rating: z.number().nullable() }),
-    reviews_summary: z.object({
-      avg: z.number().openapi({ description: 'One decimal; 0 without reviews.' }),
-      count: z.int(),
-      distribution: z.record(z.string(), z.int()).openapi({ description: 'How many reviews have 1 to 5 stars.' }),
-    }),
-    related_products: z.array(z.int()).openapi({ description: 'What buyers look at together with it, then best sellers of the category.' }),
-  })
-  .openapi('ProductDetail')
+/** The fields of the detail answer. */
+export const detailFields = {
+  product_id: z.int(),
+  title: z.string(),
+  description: z.string(),
+  brand: z.string().nullable(),
+  category_id: z.int(),
+  category_path: z.array(z.string()).openapi({ description: 'Names from the root.', example: ['Tools', 'Saws'] }),
+  status: z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED']),
+  version: z.int(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+  currency: z.string().openapi({ example: 'USD' }),
+  badges: z.array(z.string()).openapi({ description: 'new, bestseller, top_rated, sale, low_stock', example: ['new'] }),
+  variants: z.array(variant),
+  images: z.array(imageSchema),
+  seller: z.object({ id: z.union([z.int(), z.string()]), name: z.string(), rating: z.number().nullable() }),
+  reviews_summary: z.object({
+    avg: z.number().openapi({ description: 'One decimal; 0 without reviews.' }),
+    count: z.int(),
+    distribution: z.record(z.string(), z.int()).openapi({ description: 'How many reviews have 1 to 5 stars.' }),
+  }),
+  related_products: z.array(z.int()).openapi({ description: 'What buyers look at together with it, then best sellers of the category.' }),
+}
+
+export const productDetail = z.object(detailFields).openapi('ProductDetail')

@@ -40,7 +40,7 @@ interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
 /** The page of a product. */
 export function detailPart(deps: DetailDeps): CatalogPart {
   const { views, facts, categories, publicUrl, currency, now } = deps
-  const read = detailReader(deps)
+  const { read } = detailReader(deps)
   const recent = shortCache({ load: rendered, keptMs: KEPT_MS, maxEntries: MOST_KEPT, now })
 
   /** @returns undefined if there is no such product */

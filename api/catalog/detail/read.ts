@@ -15,9 +15,8 @@ import { relatedReader } from './related.ts'
 
 export type DetailReadDeps = Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>
 
-/** What the views have about a product. */
-export interface DetailReads {
-  readonly product: StoredProduct
+/** What the views have about a product, beside the product itself. */
+export interface ProductSurroundings {
   readonly details: ProductDetails
   readonly seller: SellerRecord
   readonly leaders: readonly number[]
@@ -27,33 +26,54 @@ export interface DetailReads {
   readonly available: ReadonlyMap<number, number>
 }
 
+export interface DetailReads extends ProductSurroundings {
+  readonly product: StoredProduct
+}
+
+export interface DetailReader {
+  /** @returns undefined if there is no such product. Throws ApiError `not_ready`, `unavailable`. */
+  read(productId: number): Promise<DetailReads | undefined>
+  /** Returns what surrounds a product that has been read already. Throws the same. */
+  around(product: StoredProduct): Promise<ProductSurroundings>
+}
+
 /**
  * Creates the reader of everything that the page of a product shows. It asks Redis once; the first time that this
  * process reads a product, and when its category or variants have changed, it asks a second time for what belongs to
  * them.
  */
-export function detailReader({ views, sharedViews, facts }: DetailReadDeps) {
+export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
   const readRelated = relatedReader({ views, sharedViews, facts })
   const reader = { get: sharedViews.get, hget: views.hget, hgetall: views.hgetall }
 
-  /** @returns undefined if there is no such product. Throws ApiError `not_ready`, `unavailable`. */
-  return async function readDetail(productId: number): Promise<DetailReads | undefined> {
+  async function read(productId: number): Promise<DetailReads | undefined> {
     const guess = known.get(productId)
     const guessed = guess === undefined ? undefined : companions(productId, guess)
     // A failure of the product's own read must not leave this one without a handler.
     guessed?.catch(() => undefined)
     const key = String(productId)
-    const [product, details, related] = await Promise.all([
-      readProduct(reader, facts.partitionOf(productDecisions, key), key),
-      sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
-      readRelated(productId),
-    ])
+    const [product, own] = await Promise.all([readProduct(reader, facts.partitionOf(productDecisions, key), key), detailsOf(productId)])
     if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     if (product === undefined) return undefined
     const actual = known.remember(product)
     const others = await (actual === guess ? guessed! : companions(productId, actual))
-    return { product, details: productDetails(details), related, ...others }
+    return { product, ...own, ...others }
+  }
+
+  async function around(product: StoredProduct): Promise<ProductSurroundings> {
+    const { product_id } = product
+    const [own, others] = await Promise.all([detailsOf(product_id), companions(product_id, known.remember(product))])
+    return { ...own, ...others }
+  }
+
+  async function detailsOf(productId: number) {
+    const key = String(productId)
+    const [details, related] = await Promise.all([
+      sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
+      readRelated(productId),
+    ])
+    return { details: productDetails(details), related }
   }
 
   async function companions(productId: number, { sellerId, categoryId, variantIds }: Companions) {
@@ -72,4 +92,6 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps) {
     if (rows === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     return rows.reduce((sum, { available }) => sum + available, 0)
   }
+
+  return { read, around }
 }

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { MOST_ACTIVE_VARIANTS, MOST_PERIODS } from '../../../schemas/catalog/products/limits.ts'
-import { imageSchema } from '../images/model.ts'
+import { detailFields, variantFields } from '../detail/model.ts'
 import { offeredImageList } from '../images/offered.ts'
 
 /** Limits of what sellers send, in code points: docs/services/catalog.md#products */
@@ -172,11 +172,8 @@ const PeriodSchema = z.object({ starts_at: time, ends_at: time, price: amount, c
 
 const VariantSchema = z
   .looseObject({
-    variant_id: z.int(),
-    sku: z.string(),
-    price: amount,
+    ...variantFields,
     compare_price: amount.nullable(),
-    weight_grams: z.int().nullable(),
     status: z.enum(['ACTIVE', 'INACTIVE']),
     periods: z.array(PeriodSchema).openapi({ description: 'Prices for a time that have not ended.' }),
   })
@@ -186,20 +183,10 @@ const status = z.enum(['DRAFT', 'ACTIVE', 'INACTIVE', 'DELETED'])
 
 export const ProductSchema = z
   .object({
-    product_id: z.int(),
+    ...detailFields,
     seller_id: z.string(),
-    title: z.string(),
-    description: z.string(),
-    category_id: z.int(),
-    category_path: z.array(z.string()),
-    brand: z.string().nullable(),
-    status,
     version: z.int().openapi({ description: 'Grows with every replacement and change of the status.' }),
-    currency: z.string(),
-    variants: z.array(VariantSchema).openapi({ description: 'Attributes stand beside the fields of the variant.' }),
-    images: z.array(imageSchema),
-    created_at: time,
-    updated_at: time,
+    variants: z.array(VariantSchema).openapi({ description: 'All variants. Attributes stand beside the fields of the variant.' }),
   })
   .openapi('SellerProduct')
 

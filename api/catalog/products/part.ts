@@ -17,6 +17,7 @@ import { caughtUp, viewProbe } from '../../kit/readiness.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { CategoryTable } from '../categories/table.ts'
+import { detailReader } from '../detail/read.ts'
 import { catalogErrors } from '../errors.ts'
 import type { Images } from '../images/images.ts'
 import { offeredImages, type PresentImages } from '../images/offered.ts'
@@ -41,7 +42,7 @@ import { skuClaims } from './sku-claims.ts'
 import { mayForce, sellerOf, whoIs } from './who.ts'
 import { contentOf, NOTHING_ASKED, productWriter, type Written } from './write.ts'
 
-export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'facts' | 'commands' | 'monotonic'> {
+export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' | 'facts' | 'commands' | 'monotonic' | 'now'> {
   readonly categories: Pick<CategoryTable, 'tree'>
   readonly images: Pick<Images, 'keep'>
   readonly currency: string
@@ -66,10 +67,12 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
   const { views, facts, commands, categories, images, currency, monotonic, pause = setTimeout } = deps
   const list = ownList({ views, facts, pause, monotonic })
   const writer = productWriter(skuClaims(facts))
+  const { around } = detailReader(deps)
+  const bodyOf = async (product: StoredProduct) => productJson(product, await around(product), deps)
 
   async function shown(status: 200 | 201, product: StoredProduct): Promise<Answer> {
-    await list.untilShown(product)
-    return jsonAnswer(status, productJson(product, deps), { ...PRIVATE, ETag: versionTag(product.version) })
+    const [body] = await Promise.all([bodyOf(product), list.untilShown(product)])
+    return jsonAnswer(status, body, { ...PRIVATE, ETag: versionTag(product.version) })
   }
 
   /** Returns what a body of a new product asks for. Throws ApiError: `forbidden` and the refusals of `contentOf`. */
@@ -141,18 +144,20 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
       bind(bulkProductsRoute, async (input) => {
         const open = await commands.open(input, ['createProducts', input.body])
         const made = await Promise.allSettled(input.body.products.map((given, index) => createOne(open, input.caller!, given, index)))
-        const results = made.map((one) => {
-          if (one.status === 'fulfilled') return { status: 201, product: productJson(one.value, deps) }
-          return failed(one.reason, input.requestId)
-        })
-        await Promise.all(made.map((one) => one.status === 'fulfilled' && list.untilShown(one.value)))
+        const results = await Promise.all(
+          made.map(async (one) => {
+            if (one.status === 'rejected') return failed(one.reason, input.requestId)
+            const [product] = await Promise.all([bodyOf(one.value), list.untilShown(one.value)])
+            return { status: 201, product }
+          }),
+        )
         return jsonAnswer(200, { results }, PRIVATE)
       }),
       bind(readProductRoute, async ({ caller, params }) => {
         const product = await ownProduct(caller!, productOf(params.product_id))
         if (product === undefined) throw new ApiError(catalogErrors.product_not_found)
         const headers = { ...PRIVATE, ETag: versionTag(product.version) }
-        return jsonAnswer(200, productJson(product, deps), headers)
+        return jsonAnswer(200, await bodyOf(product), headers)
       }),
       bind(replaceProductRoute, async (input) => {
         const { caller, expectedVersion } = input

@@ -1,9 +1,10 @@
 import type { z } from '@hono/zod-openapi'
 import type { StoredPeriod, StoredProduct } from '../../../schemas/catalog/products/stored.ts'
-import type { CatalogVariant } from '../../../schemas/catalog/types.ts'
 import type { ListedProduct } from '../../../state/views/catalog/seller-products.ts'
 import type { CategoryTree } from '../categories/tree.ts'
-import { inDisplayOrder, shownImages } from '../images/shown.ts'
+import { detailAnswer, shownVariant } from '../detail/answer.ts'
+import type { ProductSurroundings } from '../detail/read.ts'
+import { inDisplayOrder } from '../images/shown.ts'
 import { majorUnits } from '../money.ts'
 import type { ListSchema, ProductSchema } from './model.ts'
 
@@ -12,41 +13,24 @@ export interface JsonDeps {
   readonly publicUrl: string
   readonly currency: string
   readonly categories: { readonly tree: Pick<CategoryTree, 'pathOf'> }
+  /** Epoch ms. */
+  now(): number
 }
 
-/** A product as its seller sees it. */
-export function productJson(product: StoredProduct, { publicUrl, currency, categories }: JsonDeps): z.output<typeof ProductSchema> {
-  const { product_id, seller_id, title, description, category_id, brand, status, version, created_at, updated_at } = product
+/** A product as its seller sees it: what buyers see, and what only sellers know. */
+export function productJson(product: StoredProduct, around: ProductSurroundings, deps: JsonDeps): z.output<typeof ProductSchema> {
+  const { publicUrl, currency, categories, now } = deps
+  const categoryPath = categories.tree.pathOf(product.category_id).map(({ name }) => name)
+  const images = inDisplayOrder(product.images)
   return {
-    product_id,
-    seller_id,
-    title,
-    description,
-    category_id,
-    category_path: categories.tree.pathOf(category_id).map(({ name }) => name),
-    brand,
-    status,
-    version,
-    currency,
-    variants: product.variants.map((variant) => variantJson(variant, product.periods[variant.variant_id] ?? [])),
-    images: shownImages(inDisplayOrder(product.images), publicUrl),
-    created_at: isoTime(created_at),
-    updated_at: isoTime(updated_at),
-  }
-}
-
-function variantJson({ attributes, ...variant }: CatalogVariant, periods: readonly StoredPeriod[]) {
-  const { variant_id, sku, price_cents, compare_price, weight_grams, status } = variant
-  return {
-    // Their names differ from those of the other fields.
-    ...attributes,
-    variant_id,
-    sku,
-    price: majorUnits(price_cents),
-    compare_price: unitsOrNull(compare_price),
-    weight_grams,
-    status,
-    periods: periods.map(periodJson),
+    ...detailAnswer({ product, ...around, categoryPath }, { publicUrl, currency, now: now() }),
+    seller_id: product.seller_id,
+    variants: product.variants.map((variant) => ({
+      ...shownVariant(variant, images, around, publicUrl),
+      compare_price: unitsOrNull(variant.compare_price),
+      status: variant.status,
+      periods: (product.periods[variant.variant_id] ?? []).map(periodJson),
+    })),
   }
 }
 

@@ -38,7 +38,7 @@ const TITLES: Readonly<Record<string, string>> = {
 export function shopPart(deps: ShopDeps): CatalogPart {
   const { categories, publicUrl, currency, now, search } = deps
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
-  const read = detailReader(deps)
+  const { read } = detailReader(deps)
   /** The policy of the pages allows images of the server that sent them, whatever its name is. */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 

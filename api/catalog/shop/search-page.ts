@@ -96,7 +96,8 @@ ${group(
   'Rating',
   ratings.map(({ min, count }) => {
     const isChosen = choice.rating_min === String(min)
-    return { text: `${min} stars and more`, count, isChosen, address: addressOf(choice, { rating_min: isChosen ? '' : String(min) }) }
+    const stars = min === 1 ? 'star' : 'stars'
+    return { text: `${min} ${stars} and more`, count, isChosen, address: addressOf(choice, { rating_min: isChosen ? '' : String(min) }) }
   }),
 )}
 ${attributes.map(({ name, values }) =>

@@ -8,6 +8,7 @@ import { searchClient } from '../../../state/indexes/client.ts'
 import { indexReader } from '../../../state/indexes/reader.ts'
 import { integer, type Random, seededRandom } from '../../../tools/random/random.ts'
 import { inFolder } from '../../harness/folder.ts'
+import { cpuSeconds } from '../../harness/process-stats.ts'
 import { startServers } from '../../harness/servers.ts'
 import { appendResults, row } from '../../harness/table.ts'
 import { readJudgments } from '../judgments.ts'
@@ -23,6 +24,7 @@ const WARM_UP_SECONDS = 5
 /** Changes reach the index in bulks. */
 const BULKS_PER_SECOND = 10
 const SEED = 11
+const MS_PER_SECOND = 1_000
 const GENERATED = 5_000
 
 const { products, rate, peak, changes, seconds, note } = commandLine(declaration)
@@ -46,7 +48,8 @@ function vocabulary() {
   }
 }
 
-async function measure(url: string): Promise<string[]> {
+/** @param serverPid the search server */
+async function measure(url: string, serverPid: number): Promise<string[]> {
   const now = Date.now()
   const { source, make: titles, titles: all, queries } = vocabulary()
   const client = searchClient(url)
@@ -57,8 +60,8 @@ async function measure(url: string): Promise<string[]> {
   const lines = [
     `${products} products (${source}), filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s); ${changes} changes/s.`,
     '',
-    row(['searches', 'per second', 'P50 ms', 'P95 ms', 'P99 ms', 'failed']),
-    row(['---', '---:', '---:', '---:', '---:', '---:']),
+    row(['searches', 'per second', 'P50 ms', 'P95 ms', 'P99 ms', 'failed', 'CPU ms of this process', 'of the server']),
+    row(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:']),
   ]
   for (const line of lines) process.stdout.write(`${line}\n`)
 
@@ -83,9 +86,12 @@ async function measure(url: string): Promise<string[]> {
         : atRate(BULKS_PER_SECOND, seconds, () =>
             load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products))),
           )
+    const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
+    const before = cpu()
     const found: Latencies = await atRate(perSecond, seconds, () => call(random))
+    const used = cpu().map((now, at) => (((now - before[at]) * MS_PER_SECOND) / (perSecond * seconds)).toFixed(1))
     await changing
-    const line = row([name, perSecond, ...[found.p50, found.p95, found.p99].map((ms) => ms.toFixed(1)), found.failed])
+    const line = row([name, perSecond, ...[found.p50, found.p95, found.p99].map((ms) => ms.toFixed(1)), found.failed, ...used])
     process.stdout.write(`${line}\n`)
     lines.push(line)
   }
@@ -100,7 +106,7 @@ await runMain(async () => {
   const lines = await inFolder(async (folder) => {
     const servers = await startServers(folder, { names: ['search'], searchHeapMb: HEAP_MB })
     try {
-      return await measure(servers.addresses.search!)
+      return await measure(servers.addresses.search!, servers.pids.search)
     } finally {
       await servers.stop()
     }

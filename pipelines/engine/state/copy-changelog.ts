@@ -21,11 +21,16 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   /** Number of fetches, by store, that are still to be copied without a search for repeated keys. */
   const unseen = new Map<string, number>()
 
-  return function copy({ store, partition }, data) {
+  return function copy({ store, partition, positionName }, data) {
     // The engine never writes such a batch. Without its records the state would be wrong, so it must not be skipped.
     const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
     if (damaged !== undefined)
       throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
+    if (data.wasReset) {
+      // The state may hold keys whose tombstones were among the records that the log has lost.
+      session.write()
+      session.clear(store, partition, [positionName])
+    }
     const column = session.column(store, partition)
     const left = unseen.get(store) ?? 0
     if (left > 0) {

@@ -39,7 +39,7 @@ function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
 }
 
-/** Returns the name of the position that contains the time when a task's state was last written, epoch ms. */
+/** Returns the name of the position that contains the time as of which a task's state was last complete, epoch ms. */
 function writtenAtName(task: TaskPlace): string {
   return `written-at/${lastingName(task)}`
 }
@@ -87,7 +87,7 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
   const age = offsets.now - writtenAt
   const tooOld = age > CHANGELOG_DELETE_RETENTION_MS || age < -CLOCK_CORRECTION_MS
   dropStaleUnlogged(session, task, offsets)
-  return task.changelogs.map((changelog) => {
+  const ranges = task.changelogs.map((changelog) => {
     const key = partitionKey(changelog.topic, changelog.partition)
     const start = offsets.changelogStarts.get(key) ?? 0
     const to = offsets.changelogEnds.get(key) ?? 0
@@ -97,6 +97,9 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
     session.clear(changelog.store, changelog.partition, [changelog.positionName])
     return { changelog, from: start, to, bulk: true }
   })
+  // Tombstones that the log holds now stay in it for their retention, counted from now, and no longer.
+  if (ranges.length > 0 && ranges.every(({ bulk }) => bulk)) session.putPosition(writtenAtName(task), offsets.now)
+  return ranges
 }
 
 /**
@@ -147,7 +150,7 @@ export function forgetSources(session: StateSession, task: TaskPlace): void {
   session.putPosition(streamTimeName(task), null)
 }
 
-/** Returns when a task's state was last written, epoch ms; undefined when there is no state. */
+/** Returns as of when a task's state was last complete, epoch ms; undefined when there is no state. */
 export function stateWrittenAt(session: StateSession, task: TaskPlace): number | undefined {
   return session.position(writtenAtName(task))
 }
@@ -162,9 +165,18 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
 }
 
 /** Records in the session's open batch that a changelog was read up to an offset. */
-export function putRestored(session: StateSession, task: TaskPlace, changelog: Changelog, offset: number, now: number): void {
+export function putRestored(session: StateSession, changelog: Changelog, offset: number): void {
   session.putPosition(changelog.positionName, offset)
-  session.putPosition(writtenAtName(task), now)
+}
+
+/**
+ * Records in the session's open batch that all changelogs of a task were read to the ends that they had at a time. Only
+ * then does its state count as fresh. A restore that is killed half way has not seen the tombstones at the end of the
+ * log, which compaction may remove before it continues.
+ * @param at epoch ms
+ */
+export function putComplete(session: StateSession, task: TaskPlace, at: number): void {
+  session.putPosition(writtenAtName(task), at)
 }
 
 /**

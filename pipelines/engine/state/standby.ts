@@ -5,7 +5,7 @@ import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import type { GroupView } from '../worker/group-view.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { standbyOwners } from './placement.ts'
-import { forgetSources, planRestore, putRestored, type StartOffsets } from './restore.ts'
+import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
 
 /**
  * Interval at which the group's members are fetched. A dead member is noticed only after its session timeout anyway.
@@ -158,7 +158,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     forgetSources(session, place)
     for (const { changelog, from, to } of planRestore(session, place, offsets)) {
       const key = partitionKey(changelog.topic, changelog.partition)
-      putRestored(session, place, changelog, from, runtime.now())
+      putRestored(session, changelog, from)
       copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined })
       owners.set(key, copy)
       fetcher.assign(changelog, from, 'earliest')
@@ -189,7 +189,9 @@ export function standbys(deps: StandbyDeps): Standbys {
     if (followed.behind === 0) followed.completeAt = data.fetchedAt
     if (!moved && runtime.monotonic() - copy.writtenAt < AGE_REFRESH_MS) return false
     copyRecords(followed.changelog, data)
-    putRestored(session, copy.place, followed.changelog, data.nextOffset, runtime.now())
+    putRestored(session, followed.changelog, data.nextOffset)
+    const { completeAt } = stateOf(copy)
+    if (completeAt !== undefined) putComplete(session, copy.place, completeAt)
     copy.writtenAt = runtime.monotonic()
     return true
   }

@@ -202,7 +202,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
     start(positions) {
       state.to('RUNNING')
       for (const store of stores) {
-        store.open({ column: session.column(store.name, partition), codec: codecs.storeValue(store), cachedObjects, access: context })
+        const column = session.column(store.name, partition)
+        store.open({ column, codec: codecs.storeValue(store), cachedObjects, access: context, time: context })
       }
       for (const queue of queues) {
         const start = positions.get(partitionKey(queue.topic, partition))

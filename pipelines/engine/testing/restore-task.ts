@@ -2,7 +2,7 @@ import type { MemoryBroker } from '../../../kafka/memory/broker.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
-import { planRestore, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
+import { planRestore, putComplete, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
 import type { StreamTask } from '../task/task.ts'
 
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER
@@ -25,8 +25,9 @@ export function restoreTask(task: StreamTask, group: string, session: StateSessi
   task.beginRestore()
   for (const { changelog, from, to } of planRestore(session, task, offsets)) {
     copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
-    putRestored(session, task, changelog, to, now)
+    putRestored(session, changelog, to)
   }
+  if (task.changelogs.length > 0) putComplete(session, task, now)
   session.write()
   const positions = startPositions(session, task, offsets)
   for (const source of task.sources) {

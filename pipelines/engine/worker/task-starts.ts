@@ -9,7 +9,7 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
-import { planRestore, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
+import { planRestore, putComplete, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
@@ -36,6 +36,8 @@ interface Restoring {
   /** True when the group has a committed offset of the input. */
   readonly committed: boolean
   readonly startedAt: number
+  /** When the ends of the changelogs were requested, epoch ms. */
+  readonly endsKnownAt: number
   /** Number of changelogs that are not completely read yet. */
   open: number
   records: number
@@ -92,6 +94,7 @@ export async function fetchStartOffsets(
   const sources = tasks.flatMap((task) => task.sources)
   const changelogs = tasks.flatMap((task) => task.changelogs)
   const committed = await group.committed(sources)
+  const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
   const [changelogStarts, changelogEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
@@ -99,7 +102,7 @@ export async function fetchStartOffsets(
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  return { committed, changelogStarts, changelogEnds, sourceStarts, sourceEnds, now: runtime.now(), exactlyOnce }
+  return { committed, changelogStarts, changelogEnds, sourceStarts, sourceEnds, now, exactlyOnce }
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
@@ -118,12 +121,13 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       positions: withResets(task, known, offsets),
       committed: task.sources.some(({ topic, partition }) => offsets.committed.has(partitionKey(topic, partition))),
       startedAt: runtime.monotonic(),
+      endsKnownAt: offsets.now,
       open: 0,
       records: 0,
     }
     tasks.add(restoring)
     for (const { changelog, from, to, bulk } of planRestore(session, task, offsets, known.size > 0)) {
-      putRestored(session, task, changelog, from, runtime.now())
+      putRestored(session, changelog, from)
       taken = true
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
@@ -181,7 +185,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (open === undefined) return false
       const { restoring, changelog } = open
       copy(changelog, data)
-      putRestored(session, restoring.task, changelog, data.nextOffset, runtime.now())
+      putRestored(session, changelog, data.nextOffset)
       taken = true
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
@@ -193,9 +197,11 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       return true
     },
     finish() {
+      const complete = [...tasks].filter(({ open }) => open === 0)
+      for (const { task, endsKnownAt } of complete) if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
       if (taken) session.write()
       taken = false
-      for (const restoring of [...tasks]) if (restoring.open === 0) run(restoring)
+      for (const restoring of complete) run(restoring)
     },
     drop(task) {
       for (const [key, open] of changelogs) {

@@ -89,7 +89,11 @@ test(
     })
     const related = async () => (await ask(undefined, 'GET', `products/${other.body.product_id}`)).body.related_products
     await waitUntil(async () => (await related()).includes(product_id), { what: 'the best seller', timeoutMs: 90_000, intervalMs: 200 })
-    expect((await detail()).badges).toContain('bestseller')
+    await waitUntil(async () => (await detail()).badges.includes('bestseller'), {
+      what: 'the badge of the best seller',
+      timeoutMs: 90_000,
+      intervalMs: 200,
+    })
 
     expect((await ask(SELLER, 'PATCH', `seller/products/${product_id}/status`, { status: 'INACTIVE' })).status).toBe(200)
     expect((await ask(SELLER, 'GET', `products/${product_id}`)).body.status).toBe('INACTIVE')

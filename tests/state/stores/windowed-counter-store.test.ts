@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { windowedCounterStore } from '../../../state/stores/windowed-counter-store.ts'
-import { openStore, storedRows, type TestBackend, testBackends } from './harness.ts'
+import { openStore, PARTITION, storedRows, type TestBackend, testBackends } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'clicks'
@@ -108,6 +108,22 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
 }
 
 testAgainstModel('windowed counters agree with a list of all additions', STORE, stepArbitrary, runAgainstModel)
+
+test('a key that is new or was trimmed does not reopen a window that the stream time has closed', async () => {
+  const opened = await testBackends[0]()
+  const time = { streamTime: -1 }
+  const store = windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS })
+  const codec = store.values.open(0, { get: () => undefined })
+  store.open({ column: opened.session.column(STORE, PARTITION), codec, cachedObjects: CACHED_OBJECTS, time })
+  expect(store.add('trimmed', 100)).toBe(true)
+  store.trim('trimmed', 200)
+  time.streamTime = 159
+  for (const key of ['new', 'trimmed']) {
+    expect(store.add(key, 100)).toBe(false)
+    expect(store.buckets(key)).toEqual([])
+    expect(store.add(key, 110)).toBe(true)
+  }
+})
 
 test('only non-empty buckets take space', async () => {
   const opened = await testBackends[0]()

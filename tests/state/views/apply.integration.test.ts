@@ -75,6 +75,15 @@ test('operations are applied in order, together with the offset after them', asy
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })
 
+test('only a batch that reaches the end of the log makes a view fresh', async () => {
+  const { view, store, batch } = await open()
+  await store.apply(batch(undefined, 1, [], { now: NOW }))
+  await store.apply(batch(1, 2, [], { now: NOW + 1 }))
+  expect(await store.position(view, 3, 'one')).toEqual({ next: 2, at: NOW })
+  await store.apply(batch(2, 3, [], { now: NOW + 2, caughtUp: true }))
+  expect(await store.position(view, 3, 'one')).toEqual({ next: 3, at: NOW + 2 })
+})
+
 test('only a greater version replaces a value', async () => {
   const { redis, tag, store, batch } = await open()
   const versioned = (version: number): ViewOperation => ({ op: 'setIfNewer', key: `${tag}:v`, version, value: `v${version}` })

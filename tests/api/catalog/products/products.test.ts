@@ -26,8 +26,11 @@ test('a seller creates a product and reads it at once, alone and in the list', a
       sku: 'a',
       ...attributes,
       price: 10,
+      was: 12.5,
       compare_price: 12.5,
       weight_grams: 300,
+      inventory: { status: 'out_of_stock', quantity_hint: 'none' },
+      images: [],
       status: 'ACTIVE',
       periods: [],
     },
@@ -40,6 +43,25 @@ test('a seller creates a product and reads it at once, alone and in the list', a
     page: 1,
     limit: 20,
     products: [{ product_id, price: 9.99, variants: 2 }],
+  })
+})
+
+test('a seller sees what buyers see: stock, seller, reviews, badges and related products', async () => {
+  const { create, send, redis } = await productsApi()
+  const { product_id } = (await create()).body
+  const set = (key: string, value: unknown) => redis.apply([{ op: 'set', key, value: JSON.stringify(value) }])
+  const stock = `{catalog-stock:0}:variant:${variantIdOf(product_id, 1)}`
+  redis.apply([{ op: 'hset', key: stock, fields: { w1: '2 0 1', w2: '1 0 1' } }])
+  set('{sellers:0}:7', { name: 'Shop', rating: 4.5 })
+  set(`{category-leaders:0}:${CATEGORY}`, [product_id, 6])
+  set(`{catalog-details:0}:${product_id}`, { stars: [0, 0, 0, 0, 2], badges: ['low_stock'] })
+  expect((await send('GET', `products/${product_id}`)).body).toMatchObject({
+    seller_id: '7',
+    seller: { id: 7, name: 'Shop', rating: 4.5 },
+    badges: ['new', 'low_stock'],
+    reviews_summary: { avg: 5, count: 2 },
+    related_products: [6],
+    variants: [{ was: null, inventory: { status: 'low_stock', quantity_hint: 'only 3 left' } }],
   })
 })
 

@@ -19,6 +19,7 @@ import type { CatalogProductCommand, SkuCommand } from '../../../../schemas/cata
 import type { CommandFlow } from '../../../../schemas/commands/topics.ts'
 import { catalogProductsView } from '../../../../state/views/catalog/products.ts'
 import { sellerProductsView } from '../../../../state/views/catalog/seller-products.ts'
+import { stockView } from '../../../../state/views/catalog/stock.ts'
 import { caughtUpKey, type View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
@@ -95,6 +96,7 @@ export async function productsApi() {
   const tree = categoryTree([{ category_id: CATEGORY, parent_id: null, name: 'Shoes', slug: 'shoes' } as never])
   const part = productsPart({
     views: redis.reader,
+    sharedViews: redis.reader,
     facts: facts as never,
     commands,
     categories: { tree },
@@ -102,11 +104,13 @@ export async function productsApi() {
     currency: 'EUR',
     publicUrl: 'http://localhost:8080',
     monotonic: () => clock.now,
+    now: () => clock.now,
     async pause(ms) {
       clock.now += ms
     },
   })
-  for (const view of [catalogProductsView, sellerProductsView]) redis.apply([{ op: 'set', key: caughtUpKey(view.name, 0), value: '1' }])
+  for (const view of [catalogProductsView, sellerProductsView, stockView])
+    redis.apply([{ op: 'set', key: caughtUpKey(view.name, 0), value: '1' }])
   const service = {
     name: 'catalog',
     description: '',

@@ -41,6 +41,15 @@ test('the page of results shows products, escapes every text, and loads nothing 
   expect(html).toContain('Out of stock')
 })
 
+test('one star is not several', async () => {
+  const { app, world } = await shopWorld()
+  const ratings = [4, 1].map((min) => ({ min, count: 2 }))
+  world.answer = async () => found({ facets: { ...found().facets, ratings } })
+  const html = await (await app.request('/shop')).text()
+  expect(html).toContain('4 stars and more')
+  expect(html).toContain('1 star and more')
+})
+
 test('a wrong value is explained on the page, and errors of the search are pages too', async () => {
   const { app, asked, world } = await shopWorld()
   const wrong = await app.request('/shop?price_min=cheap&sort=random')

@@ -7,7 +7,9 @@ import type { StateBackend, StateSession } from '../../../../state/stores/store.
 import { type Bench, bench, until } from '../harness.ts'
 import { lines, wordCount, wordCounts } from '../words.ts'
 
-const DAY_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const HALTED_POLL_MS = 5
 const CHANGELOG = 'words-totals-changelog'
 
 /** Creates a backend that counts the rows that are put into it. */
@@ -50,6 +52,24 @@ function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport
         poll(timeoutMs, maxBytes) {
           asked.push(maxBytes)
           return fetcher.poll(timeoutMs, maxBytes)
+        },
+      }
+    },
+  }
+}
+
+/** Returns single records per poll, and nothing more once `halted` holds. */
+function haltingTransport(transport: Transport, halted: () => boolean): Transport {
+  return {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      return {
+        ...fetcher,
+        async poll(timeoutMs) {
+          if (!halted()) return await fetcher.poll(timeoutMs, 1)
+          await new Promise((resolve) => setTimeout(resolve, Math.min(timeoutMs, HALTED_POLL_MS)))
+          return []
         },
       }
     },
@@ -125,6 +145,67 @@ test('state that is older than the retention of tombstones is restored from scra
   isLoadedAnew(undefined, inDays(2)))
 
 test('state that a clock far ahead has written at an unknown time is also restored from scratch', () => isLoadedAnew(inDays(2), undefined))
+
+test('a restore that ends half way does not make old state fresh, because it has not seen the tombstones at the end', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await counting(at, backend)
+  for (let i = 0; i < 5; i++) await first.count()
+  at.send(lines, 'ann', 'd e f')
+  await until(() => ['d', 'e', 'f'].every((word) => at.latest(wordCounts).has(word)), 'words that come once')
+  await first.words.stop()
+  const other = await counting(at, memoryBackend())
+  other.after(5)
+  await other.count()
+  await other.words.stop()
+
+  const before = rows()
+  const inHours = (hours: number) => () => Date.now() + hours * HOUR_MS
+  const half = await at.worker(wordCount(), {
+    backend,
+    transport: haltingTransport(memoryTransport(at.broker), () => rows() > before),
+    runtime: { ...systemRuntime(), now: inHours(23) },
+  })
+  await until(() => rows() > before, 'it has begun to restore')
+  await half.stop()
+  expect(rows() - before).toBe(1)
+
+  const again = await counting(at, backend, inHours(26))
+  again.after(6)
+  await until(() => again.words.status().ready, 'it runs')
+  expect(rows() - before - 1).toBe(5)
+  await again.count()
+})
+
+test('a changelog that loses its beginning during a restore is read anew into an empty store', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await at.worker(wordCount(), { backend })
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.latest(wordCounts).size === 6, 'all words')
+  await first.stop()
+  const other = await at.worker(wordCount())
+  for (const total of [2, 3]) {
+    at.send(lines, 'ann', 'a b c d e f')
+    await until(() => [...at.latest(wordCounts).values()].every((count) => count === total), `${total} of each`)
+  }
+  await other.stop()
+
+  const before = rows()
+  let released = false
+  const transport = haltingTransport(memoryTransport(at.broker), () => rows() > before && !released)
+  const restoring = await at.worker(wordCount(), { backend, transport })
+  await until(() => rows() > before, 'it has begun to restore')
+  for (const partition of [0, 1, 2]) {
+    const log = at.broker.log(CHANGELOG, partition)
+    log.truncateBefore(log.endOffset)
+  }
+  released = true
+  await until(() => restoring.status().ready, 'it runs')
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.all(wordCounts).length === 4 * 6, 'all are counted again')
+  expect([...at.latest(wordCounts).values()]).toEqual([1, 1, 1, 1, 1, 1])
+})
 
 test('state that is old but current is used, even if the group offsets have expired', async () => {
   const at = bench()

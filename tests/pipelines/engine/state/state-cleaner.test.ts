@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { putRestored } from '../../../../pipelines/engine/state/restore.ts'
+import { putComplete, putRestored } from '../../../../pipelines/engine/state/restore.ts'
 import { stateCleaner } from '../../../../pipelines/engine/state/state-cleaner.ts'
 import { taskPlace } from '../../../../pipelines/engine/task/task-place.ts'
 import { manualRuntime } from '../../../../runtime/manual.ts'
@@ -27,7 +27,8 @@ test('state is kept for its retention from when the task moved away, however lon
   const row = Buffer.from('to')
   const rows = () => [...session.column('totals', 0).scan({})].length
   session.column('totals', 0).put(row, 0, 1, row, 1, 2)
-  putRestored(session, place, place.changelogs[0], 1, runtime.now() - 3 * HOUR_MS)
+  putRestored(session, place.changelogs[0], 1)
+  putComplete(session, place, runtime.now() - 3 * HOUR_MS)
   session.write()
   const pass = (ms: number) => {
     for (let passed = 0; passed < ms; passed += MINUTE_MS) {
