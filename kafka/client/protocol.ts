@@ -18,6 +18,7 @@ export {
   consumerGroupDescribeV0,
   consumerGroupHeartbeatV1,
   crc32c,
+  createAPI,
   createTopicsV7,
   describeConfigsV4,
   describeTransactionsV0,
