@@ -79,7 +79,22 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function end(log: TransactionLog, outcome: 'commit' | 'abort'): Promise<void> {
     const next = await log.end(id, outcome)
-    if (next === undefined) return
+    if (next !== undefined) adopt(next)
+    else await renewIdentity(log)
+  }
+
+  /** Call it between two transactions. If there is no new identity, only the next transaction fails. */
+  async function renewIdentity(log: TransactionLog): Promise<void> {
+    try {
+      const next = await log.renew(id)
+      if (next !== id) adopt(next)
+    } catch (error) {
+      status = 'fenced'
+      context.runtime.log.warn({ err: error, transactionalId }, 'kafka_epoch_not_renewed')
+    }
+  }
+
+  function adopt(next: ProducerId): void {
     id = next
     for (const known of appenders.values()) known.restartSequence()
   }

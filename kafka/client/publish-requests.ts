@@ -54,7 +54,7 @@ interface Entry {
 
 export function openPublishRequests(context: Context, options: PublishRequestOptions, hooks: PublishRequestHooks): PublishRequests {
   const { requestTimeoutMs, spacingMs } = options
-  const connections = openConnections({ options: { ...context.options, requestTimeoutMs } })
+  const connections = openConnections({ ...context, options: { ...context.options, requestTimeoutMs } })
   const replicationTimeoutMs = Math.min(REPLICATION_TIMEOUT_MS, requestTimeoutMs)
   const flows = new Map<string, Flow>()
 

@@ -64,6 +64,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let opened = false
   /** Stays the same from one `init` to the next. */
   let isVersion2 = false
+  /** True after a request with this epoch was not answered, so that the brokers may still carry it out later. */
+  let unanswered = false
   /** Partitions and groups that the coordinator has added to the open transaction. */
   const members = new Set<string>()
   const offsetGroups = new Set<string>()
@@ -91,6 +93,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         if (names.every((name) => name === 'NONE')) return answer
       } catch (error) {
         if (!(error instanceof Disconnected)) throw error
+        unanswered = true
         names = ['NETWORK_EXCEPTION']
       }
       // OPERATION_NOT_ATTEMPTED only means that another part of the request was refused.
@@ -119,6 +122,26 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       ({ errorCode }) => [errorName(errorCode)],
     )
     forgetTransaction()
+    unanswered = false
+    return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
+  }
+
+  /**
+   * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
+   * same epoch, so a broker that carries out an unanswered request late, although its repetition was answered, applies
+   * it to the next transaction: an EndTxn commits it before its records are in the log, and a TxnOffsetCommit sets its
+   * offsets back (KIP-890). After an unanswered request the next transaction therefore has a new epoch.
+   * @throws FencedError when another process has initialised the id since
+   */
+  async function renew(id: ProducerId): Promise<ProducerId> {
+    if (!unanswered) return id
+    const answer = await sendUntilAnswered(
+      `InitProducerId of ${transactionalId} for a new epoch`,
+      deadline(),
+      () => coordinator.send(initProducerIdV4.api, transactionalId, timeoutMs, BigInt(id.producerId), id.producerEpoch),
+      ({ errorCode }) => [errorName(errorCode)],
+    )
+    unanswered = false
     return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
   }
 
@@ -200,21 +223,29 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       owner,
       `TxnOffsetCommit for group ${groupId}`,
       async () => {
-        const answer = await group.send(
-          isVersion2 ? txnOffsetCommitV5 : txnOffsetCommitV4.api,
-          transactionalId,
-          groupId,
-          BigInt(id.producerId),
-          id.producerEpoch,
-          owner.epoch,
-          owner.memberId,
-          null,
-          topics,
-        )
+        const { producerId, producerEpoch } = id
+        const answer = await group
+          .send(
+            isVersion2 ? txnOffsetCommitV5 : txnOffsetCommitV4.api,
+            transactionalId,
+            groupId,
+            BigInt(producerId),
+            producerEpoch,
+            owner.epoch,
+            owner.memberId,
+            null,
+            topics,
+          )
+          .catch(noteUnanswered)
         return answer.topics.flatMap(({ partitions }) => partitions.map(({ errorCode }) => errorName(errorCode)))
       },
       deadline(),
     )
+  }
+
+  function noteUnanswered(error: unknown): never {
+    if (error instanceof Disconnected) unanswered = true
+    throw error
   }
 
   function groupCoordinator(groupId: string): Coordinator {
@@ -255,6 +286,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     get isVersion2() {
       return isVersion2
     },
+    renew,
     /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
     get isOpen() {
       return opened
