@@ -7,6 +7,7 @@ import type { OpenService, ServiceKit } from '../service.ts'
 import { adminPart } from './admin/part.ts'
 import { recommendationErrors } from './errors.ts'
 import { eventsPart } from './events/part.ts'
+import { openModel } from './model/open.ts'
 import { followModels } from './model/source.ts'
 import type { RecommendationsPart } from './part.ts'
 import { lastLists } from './serve/last-lists.ts'
@@ -20,9 +21,14 @@ import { openTables } from './tables.ts'
 import { usersPart } from './users/part.ts'
 
 /** Creates the handlers of recommendations: docs/services/recommendations.md */
-export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings): Promise<OpenService> {
+export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings, open = openModel): Promise<OpenService> {
   const { now, monotonic, surroundings } = kit
-  const models = await followModels({ ...kit, blobs: await connectBlobs(kit.state.models), setTimer: systemTimers.setTimer })
+  const models = await followModels({
+    ...kit,
+    blobs: await connectBlobs(kit.state.models),
+    openModel: open,
+    setTimer: systemTimers.setTimer,
+  })
   const tables = await openTables({ ...kit, onItem: models.putItem })
   const shown = shownItems(kit, monotonic)
   const lists = listServer({ ...kit, ...settings, tables, models, shown, last: lastLists(now) })

@@ -36,7 +36,7 @@ export class BundleError extends Error {
  */
 export async function readManifest(folder: string): Promise<{ manifest: BundleManifest; version: string }> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
-    throw new BundleError('the bundle has no manifest', { cause })
+    throw new BundleError('the manifest cannot be read', { cause })
   })
   const manifest = parse(text)
   if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`vectors of ${manifest.dimensions} numbers: must be ${DIMENSIONS}`)
@@ -67,7 +67,7 @@ function versionOf({ trained_at }: BundleManifest, text: string): string {
 }
 
 /** Hashes a file in pieces. */
-export async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
+async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256')
   let bytes = 0
   try {

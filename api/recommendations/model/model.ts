@@ -30,12 +30,15 @@ export interface RecommendationModel {
   }): void
   /**
    * Scores rows of ranking features (row-major, in the order of RANKING_FEATURES) with the trees, from 0 to 1 through a
-   * logistic.
+   * logistic; undefined if the trees cannot be asked.
    */
-  score(features: Float64Array, rows: number): Float64Array
+  score(features: Float64Array, rows: number): Float64Array | undefined
 }
 
 export interface ModelSource {
-  /** Returns the champion, or the challenger for its share of the users; undefined without a model. */
-  current(userId: bigint | string): RecommendationModel | undefined
+  /**
+   * Returns the champion, or the challenger for its share of the users; undefined without a model.
+   * @param userId undefined for an answer that is about no user
+   */
+  current(userId: bigint | string | undefined): RecommendationModel | undefined
 }

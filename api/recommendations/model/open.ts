@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as otherWork } from 'node:timers/promises'
 import { contentTokens } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { openFactors } from './factors.ts'
@@ -7,7 +8,7 @@ import { foldIn } from './fold-in.ts'
 import { BundleError, readManifest } from './manifest.ts'
 import type { RecommendationModel } from './model.ts'
 import { parseTrees } from './trees.ts'
-import { newVectorIndex, viewVectorIndex } from './vector-index.ts'
+import { newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
 
 /** A model with the files that it holds open. */
 export interface OpenModel extends RecommendationModel {
@@ -17,8 +18,11 @@ export interface OpenModel extends RecommendationModel {
 /** So many of the nearest by product are compared by cosine for similar items. */
 const REORDERED = 4
 
+/** So many numbers are checked in a millisecond or two. */
+const CHECKED_NUMBERS = 1 << 20
+
 /**
- * Opens a bundle. Its files must stay until the model is closed.
+ * Opens a bundle. Its files are checked in pieces, between which requests are answered.
  * @throws BundleError if a file is damaged, or holds something else than the manifest says
  */
 export async function openModel(folder: string): Promise<OpenModel> {
@@ -30,12 +34,12 @@ export async function openModel(folder: string): Promise<OpenModel> {
   const names = JSON.parse(await readFile(at('tokens.json'), 'utf8')) as string[]
   const tokens = new Map(names.map((name, row) => [name, row]))
   const tokenFactors = new Float32Array(await bytesOf(at('tokens.f32'), names.length * dimensions * Float32Array.BYTES_PER_ELEMENT))
-  checkNumbers('gram.f64', gram)
-  checkNumbers('tokens.f32', tokenFactors)
+  await checkNumbers('gram.f64', gram)
+  await checkNumbers('tokens.f32', tokenFactors)
   const trees = parseTrees(await readFile(at('trees.txt'), 'utf8'), RANKING_FEATURES)
-  const index = viewVectorIndex(at('items.usearch'), dimensions)
+  const index = await indexOf(at('items.usearch'), dimensions)
   if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
-  const factors = openFactors(at('items.f16'), items, dimensions)
+  const factors = await openFactors(at('items.f16'), items, dimensions)
   const solver = foldIn({ gram, dimensions, regularization: manifest.regularization })
   const added = new Map<bigint, Float32Array>()
   const newer = newVectorIndex(dimensions)
@@ -141,9 +145,24 @@ function doublesOf(path: string, count: number): Promise<ArrayBuffer> {
 async function bytesOf(path: string, bytes: number): Promise<ArrayBuffer> {
   const read = await readFile(path)
   if (read.length !== bytes) throw new BundleError(`${path} has ${read.length} bytes instead of ${bytes}`)
-  return Uint8Array.from(read).buffer
+  return new Uint8Array(read).buffer
 }
 
-function checkNumbers(name: string, values: Float32Array | Float64Array): void {
-  for (const value of values) if (!Number.isFinite(value)) throw new BundleError(`${name} holds ${value}`)
+async function checkNumbers(name: string, values: Float32Array | Float64Array): Promise<void> {
+  for (let start = 0; start < values.length; start += CHECKED_NUMBERS) {
+    for (const value of values.subarray(start, start + CHECKED_NUMBERS)) {
+      if (!Number.isFinite(value)) throw new BundleError(`${name} holds ${value}`)
+    }
+    await otherWork()
+  }
+}
+
+async function indexOf(path: string, dimensions: number): Promise<VectorIndex> {
+  try {
+    return viewVectorIndex(path, dimensions)
+  } catch (cause) {
+    // A file that has vanished is fetched again, and the library does not tell it from one that it cannot read.
+    await stat(path)
+    throw new BundleError('the index cannot be read', { cause })
+  }
 }

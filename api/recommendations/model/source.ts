@@ -10,7 +10,7 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { ModelSource } from './model.ts'
 import { newerItems } from './newer-items.ts'
-import { type OpenModel, openModel } from './open.ts'
+import type { OpenModel } from './open.ts'
 
 export interface FollowedModels extends ModelSource {
   readonly probe: ReadinessProbe
@@ -23,6 +23,7 @@ export interface FollowedModels extends ModelSource {
 
 export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surroundings' | 'log' | 'now'> {
   readonly blobs: Pick<BlobStore, 'open'>
+  openModel(folder: string): Promise<OpenModel>
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
@@ -31,7 +32,8 @@ const LET_GO_AFTER_MS = 60_000
 const PERCENT = 100
 
 /** Follows the record that names the models, and holds the champion and the challenger open. */
-export async function followModels({ topicFeeds, blobs, surroundings, log, now, setTimer }: FollowModelsDeps): Promise<FollowedModels> {
+export async function followModels(deps: FollowModelsDeps): Promise<FollowedModels> {
+  const { topicFeeds, blobs, openModel, surroundings, log, now, setTimer } = deps
   const local = localVersions({ blobs, folder: join(surroundings.home, 'data', 'model-versions'), now })
   const newer = newerItems()
   const opened = new Set<OpenModel>()
@@ -44,8 +46,8 @@ export async function followModels({ topicFeeds, blobs, surroundings, log, now, 
       local,
       async open(folder) {
         const model = await openModel(folder)
+        await newer.fill(model)
         opened.add(model)
-        newer.fill(model)
         return model
       },
       onSwitch(version) {
@@ -65,10 +67,12 @@ export async function followModels({ topicFeeds, blobs, surroundings, log, now, 
    * have read the same record too, and none of them opens what is removed here.
    */
   function letGoLater(): void {
+    const answering = new Set(inForce())
+    const leaving = [...opened].filter((model) => !answering.has(model))
     const cancel = setTimer(LET_GO_AFTER_MS, () => {
       timers.delete(cancel)
       const kept = new Set(inForce())
-      for (const model of opened) if (!kept.has(model) && opened.delete(model)) model.close()
+      for (const model of leaving) if (!kept.has(model) && opened.delete(model)) model.close()
       local.keepOnly(versions).catch((error) => log.warn({ err: error }, 'old_models_not_removed'))
     })
     timers.add(cancel)
@@ -87,7 +91,7 @@ export async function followModels({ topicFeeds, blobs, surroundings, log, now, 
 
   return {
     current(userId) {
-      const isChallenged = percent > 0 && bucketOf(userId) < percent
+      const isChallenged = percent > 0 && userId !== undefined && bucketOf(userId) < percent
       return (isChallenged ? challenger.current : undefined)?.opened ?? champion.current?.opened
     },
     probe: feed.probe,

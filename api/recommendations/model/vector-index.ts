@@ -16,8 +16,8 @@ export interface VectorIndex {
 }
 
 /**
- * The product is no metric, and vectors of different lengths lead a sparse graph astray: on clustered vectors, 16
- * links per item find 0.82 of the nearest 200 at most, 32 links 0.92 and more. docs/services/recommendations.md#vectors
+ * The product is no metric, and vectors of different lengths lead a sparse graph astray. Therefore an item has twice as
+ * many links as usual: docs/services/recommendations.md#vectors
  */
 const CONNECTIVITY = 32
 const EXPANSION_ADD = 256

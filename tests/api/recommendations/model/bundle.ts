@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BUNDLE_FILES, DIMENSIONS } from '../../../../api/recommendations/model/manifest.ts'
+import { BUNDLE_FILES, DIMENSIONS, readManifest } from '../../../../api/recommendations/model/manifest.ts'
 import { newVectorIndex } from '../../../../api/recommendations/model/vector-index.ts'
 import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { ModelVersion } from '../../../../schemas/recommendations/types.ts'
+import type { BlobStore } from '../../../../state/blobs/blob-store.ts'
+import { publishFiles } from '../../../../state/versions/publish.ts'
 
-export const BUNDLE_NAMES = ['manifest.json', ...BUNDLE_FILES]
+const BUNDLE_NAMES = ['manifest.json', ...BUNDLE_FILES]
 
 export interface TestBundle {
   readonly sequence: number
@@ -16,8 +20,28 @@ export interface TestBundle {
   readonly dimensions?: number
   /** Axes of tokens, such as `title:heat`. */
   readonly tokens?: Readonly<Record<string, number>>
+  /** Replaces a file after its checksum is taken. */
+  readonly tamper?: Readonly<Record<string, (content: Buffer) => Buffer>>
   /** Replaces a file before its checksum is taken. */
   readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
+}
+
+/** Writes a bundle and stores it, as training does, and returns what the record says of it. */
+export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promise<ModelVersion> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
+  try {
+    writeBundle(folder, bundle)
+    const { sequence, trainedAt } = bundle
+    // A bundle that is refused has no version of its own.
+    const version = await readManifest(folder).then(
+      (read) => read.version,
+      () => `refused-${sequence}`,
+    )
+    const { files } = await publishFiles({ version, sequence }, { blobs, folder, names: BUNDLE_NAMES })
+    return { version, sequence, trained_at: trainedAt, learned_until: trainedAt, files: [...files], metrics: {} }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 /** Halves of the numbers that bundles of tests hold. */
@@ -25,7 +49,7 @@ const HALF = { 0: 0, 1: 0x3c00 }
 
 /** Writes a small bundle, as training writes it, whose only tree prefers a high product of the vectors. */
 export function writeBundle(folder: string, bundle: TestBundle): void {
-  const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {} } = bundle
+  const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {} } = bundle
   mkdirSync(folder, { recursive: true })
   const ids = [...axes.keys()].sort((a, b) => Number(a - b))
   const halves = new Uint16Array(ids.length * DIMENSIONS)
@@ -50,7 +74,7 @@ export function writeBundle(folder: string, bundle: TestBundle): void {
   const files: Record<string, { bytes: number; sha256: string }> = {}
   for (const [name, content] of Object.entries(contents)) {
     const written = damage[name]?.(content) ?? content
-    writeFileSync(join(folder, name), written)
+    writeFileSync(join(folder, name), tamper[name]?.(written) ?? written)
     files[name] = { bytes: written.length, sha256: createHash('sha256').update(written).digest('hex') }
   }
   const manifest = {
