@@ -127,7 +127,7 @@ test('without both the rules answer, and similar items go by category', async ()
   expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)
 })
 
-test('a model of more than six hours is used, and its age is told', async () => {
+test('a model of more than six hours is used, and the answer names its age', async () => {
   const { api, list, version } = await trainedApi()
   api.state.now = START + 5 * HOUR_MS + 1
   const body = await list()

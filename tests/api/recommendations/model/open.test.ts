@@ -40,7 +40,7 @@ test.each([
   await expect(readManifest(folder)).rejects.toThrow(message)
 })
 
-test('a file that vanished is told from a damaged one, because it can be fetched again', async () => {
+test('an error about a vanished file names its cause, because the file can be fetched again', async () => {
   unlinkSync(join(folder, 'items.ids'))
   await expect(readManifest(folder)).rejects.toMatchObject({ name: 'BundleError', cause: { code: 'ENOENT' } })
 })
