@@ -41,6 +41,7 @@ export interface MemoryBroker {
   readonly groups: MemoryGroups
   /** Throws if the topic exists with another partition count. */
   createTopic(spec: TopicSpec): void
+  deleteTopic(name: string): void
   partitionCount(topic: string): number | undefined
   topicId(topic: string): string | undefined
   topics(): string[]
@@ -88,12 +89,13 @@ export interface MemoryBroker {
 
 export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
   const { runtime = systemRuntime() } = options
-  const topics = new Map<string, { spec: TopicSpec; logs: PartitionLog[] }>()
+  const topics = new Map<string, { id: string; spec: TopicSpec; logs: PartitionLog[] }>()
+  let created = 0
   const producerEpochs = new Map<string, number>()
   const listeners = new Set<() => void>()
   const groups = memoryGroups((topic) => topics.get(topic)?.spec.partitions)
 
-  function known(topic: string): { spec: TopicSpec; logs: PartitionLog[] } {
+  function known(topic: string): { id: string; spec: TopicSpec; logs: PartitionLog[] } {
     const found = topics.get(topic)
     if (found === undefined) throw new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} does not exist`, { fatal: true })
     return found
@@ -141,12 +143,15 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
           },
         )
       }
-      topics.set(spec.name, { spec, logs: Array.from({ length: spec.partitions }, partitionLog) })
+      topics.set(spec.name, { id: `${spec.name}/${++created}`, spec, logs: Array.from({ length: spec.partitions }, partitionLog) })
+      changed()
+    },
+    deleteTopic(name) {
+      topics.delete(name)
       changed()
     },
     partitionCount: (topic) => topics.get(topic)?.spec.partitions,
-    // Topics of this broker are never deleted.
-    topicId: (topic) => (topics.has(topic) ? `id-of-${topic}` : undefined),
+    topicId: (topic) => topics.get(topic)?.id,
     topics: () => [...topics.keys()],
     topic: (name) => known(name).spec,
     log,

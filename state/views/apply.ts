@@ -21,6 +21,8 @@ export interface ViewBatch {
   readonly expected: number | undefined
   /** The offset after the last record of the batch. */
   readonly next: number
+  /** Id of the topic, which is stored with the position. Undefined keeps the stored one. */
+  readonly topicId?: string | undefined
   readonly operations: readonly ViewOperation[]
   /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
@@ -41,6 +43,8 @@ export interface ViewPosition {
    * first batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
    */
   readonly at: number
+  /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */
+  readonly topicId?: string | undefined
 }
 
 /** Redis, single or clustered, as the store that sinks write views to. */
@@ -102,8 +106,9 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   const run = (script: RedisScript, keys: readonly string[], args: readonly ViewValue[]) => runScript(commands, script, keys, args)
 
   async function position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined> {
-    const [next, at] = await asking(() => commands.hmget(positionsKey(view, partition), topic, `${topic}:at`))
-    return next === null ? undefined : { next: Number(next), at: Number(at) }
+    const fields = [topic, `${topic}:at`, `${topic}:id`]
+    const [next, at, topicId] = await asking(() => commands.hmget(positionsKey(view, partition), ...fields))
+    return next === null ? undefined : { next: Number(next), at: Number(at), topicId: topicId ?? undefined }
   }
 
   async function clear(view: string, partition: number, keeps?: KeptKeys): Promise<void> {
@@ -137,11 +142,12 @@ export function positionsKey(view: string, partition: number): string {
 }
 
 function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] {
-  const { view, partition, topic, viewTopics, expected, next, operations, caughtUp, now } = batch
+  const { view, partition, topic, viewTopics, expected, next, topicId, operations, caughtUp, now } = batch
   const tag = viewTag(view, partition)
   const keys = [positionsKey(view, partition), caughtUpKey(view, partition)]
   const indexes = new Map<string, string>()
   const args: ViewValue[] = [topic, expected === undefined ? NONE : String(expected), String(next), String(now), caughtUp ? '1' : '0']
+  args.push(topicId ?? NONE)
   args.push(String(viewTopics.length), ...viewTopics)
 
   function keyIndex(key: string): string {

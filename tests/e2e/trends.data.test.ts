@@ -175,7 +175,8 @@ test('interests written through one process rerank the lists of the other', asyn
   const [one, other] = system.apis
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
-  const [loved, muted] = [trends.at(-1)!, trends[0]]
+  // The last terms of the list may leave it before the other process has the interests.
+  const [loved, muted] = [trends[Math.min(2, trends.length - 1)], trends[0]]
   // With a single term, reranking would not be visible.
   expect(loved.term).not.toBe(muted.term)
   const body = JSON.stringify({ topic_weights: { [loved.name]: 1_000 }, exclude_topics: [muted.name] })

@@ -58,7 +58,7 @@ export interface PartitionFacts {
   /** The first offset of the log; `end` is the offset after its last record. */
   readonly start: number
   readonly end: number
-  /** Id of the topic. One that was deleted and created again has another id. */
+  /** Id of the topic; empty if it is unknown. One that was deleted and created again has another id. */
   readonly topicId: string
   readonly committed: CommittedOffset | undefined
 }

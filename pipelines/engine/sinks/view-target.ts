@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
-import type { ViewStore } from '../../../state/views/apply.ts'
+import type { ViewPosition, ViewStore } from '../../../state/views/apply.ts'
 import type { View } from '../../../state/views/view.ts'
 import type { PartitionFacts, SinkBatch, SinkTarget, WriteResult } from './target.ts'
 
@@ -14,6 +14,12 @@ export interface ViewTargetOptions<K, V> {
 export interface ViewTargetDeps {
   readonly store: ViewStore
   readonly runtime: Pick<Runtime, 'now' | 'log'>
+}
+
+interface FactsToCompare {
+  readonly end: number
+  readonly topicId: string | undefined
+  readonly retentionMs: number
 }
 
 /** Limits of a batch. Its script call blocks Redis' only thread for about a millisecond. */
@@ -33,24 +39,37 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   const viewTopics = topics.map((topic) => topic.name)
   const retentions = new Map(topics.map((topic) => [topic.name, tombstoneRetentionMs(topic)]))
 
-  async function open({ topic, partition }: TopicPartition, { end }: PartitionFacts): Promise<number | undefined> {
+  const topicIds = new Map<string, string>()
+
+  async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
+    const { end } = facts
+    const topicId = facts.topicId === '' ? undefined : facts.topicId
+    if (topicId !== undefined) topicIds.set(topic, topicId)
     const stored = await store.position(view.name, partition, topic)
     if (stored === undefined) {
       await store.finishClearing(view.name, partition, view.keeps)
       return undefined
     }
-    const reason = stored.next > end ? 'ahead_of_log' : runtime.now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
+    const reason = reasonToClear(stored, { end, topicId, retentionMs: retentions.get(topic)! })
     if (reason === undefined) return stored.next
     runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
     await store.clear(view.name, partition, view.keeps)
     return undefined
   }
 
+  function reasonToClear(stored: ViewPosition, { end, topicId, retentionMs }: FactsToCompare) {
+    if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
+    if (stored.next > end) return 'ahead_of_log'
+    return runtime.now() - stored.at > retentionMs ? 'missed_tombstones' : undefined
+  }
+
   function prepare({ partition: { topic, partition }, records, expected, next, caughtUp }: SinkBatch): () => Promise<WriteResult> {
     const known = records as readonly { readonly key: K; readonly value: V | null }[]
     return async function applyToView() {
       const operations = await operationsOf(partition, known)
-      const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: runtime.now() }
+      const topicId = topicIds.get(topic)
+      const place = { view: view.name, partition, topic, topicId, viewTopics }
+      const batch = { ...place, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
       // An earlier attempt was applied but its answer was lost, unless the batch did not move the offset.

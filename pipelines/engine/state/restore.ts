@@ -3,6 +3,7 @@ import type { StateBatch, StateSession } from '../../../state/stores/store.ts'
 import { type StartPosition, type StreamTask, streamTimeOf, type TaskProgress } from '../task/task.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
+import { isFromOtherLog, putLogIdentity } from './log-identity.ts'
 
 /**
  * Maximum size of a normal clock correction. State that is dated further ahead was written by a wrong clock, so its age
@@ -25,6 +26,8 @@ export interface StartOffsets {
   readonly committed: ReadonlyMap<string, { readonly offset: number; readonly metadata: string }>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
+  /** Ids of the changelog topics, by name. */
+  readonly changelogIds: ReadonlyMap<string, string>
   /** Epoch ms. */
   readonly now: number
   /** True when the changelogs are written in transactions. */
@@ -75,9 +78,10 @@ export function putPositions(
 }
 
 /**
- * Decides which part of a task's changelogs must be read. It clears state that cannot be completed from its changelog:
- * state without a position, state older than the beginning of the log or from a log that was recreated, and state older
- * than the retention of tombstones (or with a time in the future).
+ * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch. It
+ * clears state that cannot be completed from its changelog: state without a position, state older than the beginning of
+ * the log or from a log that was recreated, and state older than the retention of tombstones (or with a time in the
+ * future).
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  *   committed nothing) is then restored from the beginning, so that the restore shows whether the changelog contains
  *   any records.
@@ -92,7 +96,11 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
     const start = offsets.changelogStarts.get(key) ?? 0
     const to = offsets.changelogEnds.get(key) ?? 0
     const stored = session.position(changelog.positionName)
-    const usable = inputKnown && stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, offsets))
+    const topicId = offsets.changelogIds.get(changelog.topic)
+    const isOther = isFromOtherLog(session, changelog, topicId)
+    putLogIdentity(session, changelog, topicId)
+    const usable =
+      inputKnown && !isOther && stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, offsets))
     if (usable) return { changelog, from: stored, to, bulk: false }
     session.clear(changelog.store, changelog.partition, [changelog.positionName])
     return { changelog, from: start, to, bulk: true }
@@ -157,7 +165,8 @@ export function stateWrittenAt(session: StateSession, task: TaskPlace): number |
 
 /** Deletes all state of a task. The open batch must not contain any of it. */
 export function deleteState(session: StateSession, task: TaskPlace): void {
-  for (const { store, partition, positionName } of task.changelogs) session.clear(store, partition, [positionName])
+  for (const { store, partition, positionName, identityName } of task.changelogs)
+    session.clear(store, partition, [positionName, identityName])
   for (const store of task.unloggedStores) session.clear(store, task.partition)
   forgetSources(session, task)
   session.putPosition(writtenAtName(task), null)

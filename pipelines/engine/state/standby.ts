@@ -56,7 +56,7 @@ export interface StandbyDeps {
   readonly places: readonly TaskPlace[]
   /** Partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
-  readonly transport: Pick<Transport, 'offsets' | 'fetcher'>
+  readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'fetcher'>
   /** Separate from the session of the running tasks. */
   readonly session: StateSession
   readonly group: GroupView
@@ -132,9 +132,14 @@ export function standbys(deps: StandbyDeps): Standbys {
   function askBeside(fresh: readonly TaskPlace[]): void {
     const changelogs = fresh.flatMap((place) => place.changelogs)
     const now = runtime.now()
-    Promise.all([deps.transport.offsets(changelogs, 'earliest'), deps.transport.offsets(changelogs, 'end')])
-      .then(([changelogStarts, changelogEnds]): StartOffsets => {
-        return { committed: new Map(), changelogStarts, changelogEnds, now, exactlyOnce: deps.exactlyOnce }
+    const topics = [...new Set(changelogs.map(({ topic }) => topic))]
+    Promise.all([
+      deps.transport.topicIds(topics),
+      deps.transport.offsets(changelogs, 'earliest'),
+      deps.transport.offsets(changelogs, 'end'),
+    ])
+      .then(([changelogIds, changelogStarts, changelogEnds]): StartOffsets => {
+        return { committed: new Map(), changelogStarts, changelogEnds, changelogIds, now, exactlyOnce: deps.exactlyOnce }
       })
       .then(
         (offsets) =>

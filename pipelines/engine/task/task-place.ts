@@ -10,6 +10,8 @@ export interface Changelog {
   readonly partition: number
   /** Name of the changelog's position in the state. */
   readonly positionName: string
+  /** Name of the position that contains the fingerprint of the topic's id. */
+  readonly identityName: string
 }
 
 /** One sub-topology in one partition, with its input and its state, whether or not its task runs here. */
@@ -33,7 +35,8 @@ export function taskPlace({ topology, stores }: Declaration, part: SubTopology, 
     sources: part.sources.map((topic) => ({ topic, partition })),
     changelogs: part.stores.filter(isLogged).map((store) => {
       const topic = changelogTopicName(topology, store)
-      return { store, topic, partition, positionName: `changelog/${partitionKey(topic, partition)}` }
+      const key = partitionKey(topic, partition)
+      return { store, topic, partition, positionName: `changelog/${key}`, identityName: `changelog-id/${key}` }
     }),
     unloggedStores: part.stores.filter((name) => !isLogged(name)),
   }

@@ -18,6 +18,7 @@ export function restoreTask(task: StreamTask, group: string, session: StateSessi
     committed: broker.groups.committed(group),
     changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
     changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
+    changelogIds: new Map(),
     now,
     exactlyOnce: true,
   }

@@ -96,13 +96,16 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
+  // The ids come first: if a changelog is recreated between the requests, its offsets are those of the newer topic, and
+  // the next start clears what this one keeps.
+  const changelogIds = await transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
     transport.offsets(changelogs, 'end'),
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  return { committed, changelogStarts, changelogEnds, sourceStarts, sourceEnds, now, exactlyOnce }
+  return { committed, changelogStarts, changelogEnds, changelogIds, sourceStarts, sourceEnds, now, exactlyOnce }
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {

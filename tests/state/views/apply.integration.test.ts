@@ -84,6 +84,13 @@ test('only a batch that reaches the end of the log makes a view fresh', async ()
   expect(await store.position(view, 3, 'one')).toEqual({ next: 3, at: NOW + 2 })
 })
 
+test('the id of the topic is stored with the position, and stays if a batch names none', async () => {
+  const { view, store, batch } = await open()
+  await store.apply(batch(undefined, 1, [], { topicId: 'first' }))
+  await store.apply(batch(1, 2))
+  expect(await store.position(view, 3, 'one')).toEqual({ next: 2, at: NOW, topicId: 'first' })
+})
+
 test('only a greater version replaces a value', async () => {
   const { redis, tag, store, batch } = await open()
   const versioned = (version: number): ViewOperation => ({ op: 'setIfNewer', key: `${tag}:v`, version, value: `v${version}` })

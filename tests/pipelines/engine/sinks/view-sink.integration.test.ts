@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
@@ -173,6 +174,29 @@ test('a view that is ahead of its log belongs to another log, and is emptied and
     await redis.set(`{${view}:${partition}}:value:stale`, 'from another log')
     expected[partition].set('stale', undefined)
   }
+  runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
+  await eventually(contents).toEqual(expected)
+})
+
+test('a view of a topic that was deleted and filled with more records than before is emptied and rebuilt', async () => {
+  const { broker, kafka, topic, server, redis, view, expected, change, contents } = await world()
+  await change()
+  const first = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
+  await eventually(contents).toEqual(expected)
+  await first.stop()
+  for (let partition = 0; partition < PARTITIONS; partition++) {
+    await redis.set(`{${view}:${partition}}:value:stale`, 'from the deleted topic')
+    expected[partition].set('stale', undefined)
+  }
+  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [broker] })
+  onTestFinished(() => admin.close())
+  const idOf = async () => (await kafka.transport.topicIds([topic])).get(topic)
+  const deleted = await idOf()
+  await admin.deleteTopics({ topics: [topic] })
+  await eventually(idOf).toBeUndefined()
+  await kafka.transport.ensureTopics([{ name: topic, partitions: PARTITIONS }])
+  expect(await idOf()).not.toBe(deleted)
+  for (let round = 0; round < 3; round++) await change()
   runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   await eventually(contents).toEqual(expected)
 })

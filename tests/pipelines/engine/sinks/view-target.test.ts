@@ -159,6 +159,18 @@ test('a view that is ahead of its log belongs to another log, and is cleared and
   expect(cleared).toEqual(['things 3'])
 })
 
+test('a view of a topic that was deleted and filled again is rebuilt, even if the new log is longer', async () => {
+  const { target, state, batches, cleared } = world()
+  state.stored = { next: 5, at: NOW, topicId: 'id' }
+  expect(await target.open(partition, facts)).toBe(5)
+  await target.prepare({ partition, records: [], expected: 5, next: 6, caughtUp: false })()
+  expect(batches).toMatchObject([{ topic: 'facts', topicId: 'id' }])
+  expect(await target.open(partition, { ...facts, topicId: '' })).toBe(5)
+  expect(cleared).toEqual([])
+  expect(await target.open(partition, { ...facts, topicId: 'another' })).toBeUndefined()
+  expect(cleared).toEqual(['things 3'])
+})
+
 test('a view of a compacted topic is rebuilt if it was not confirmed within the retention of tombstones', async () => {
   const usual = world({ 'cleanup.policy': 'compact' })
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS }

@@ -240,6 +240,31 @@ test('state beyond the end of its changelog belongs to another log, and is resto
   await moved.count()
 })
 
+test('a changelog that was deleted and filled again is another log, even if it is longer than the kept state', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await counting(at, backend)
+  at.send(lines, 'ann', 'd e f')
+  for (let i = 0; i < 2; i++) await first.count()
+  await first.words.stop()
+  at.broker.deleteTopic(CHANGELOG)
+  const other = await at.worker(wordCount())
+  for (let total = 1; total <= 10; total++) {
+    at.send(lines, 'ann', 'a b c')
+    await until(() => at.all(wordCounts).length === 3 + 3 * (2 + total), `line ${total} in the new changelog`)
+  }
+  await other.stop()
+
+  const before = rows()
+  const back = await at.worker(wordCount(), { backend })
+  await until(() => back.status().ready, 'it runs')
+  expect(rows() - before).toBe(3)
+  at.send(lines, 'ann', 'd e f')
+  await until(() => at.all(wordCounts).length === 3 + 3 * 12 + 3, 'the words that only the deleted log had')
+  const counts = at.latest(wordCounts)
+  expect(['d', 'e', 'f'].map((word) => counts.get(word))).toEqual([1, 1, 1])
+})
+
 test('a restoring worker is not ready, reports its progress, and processes other tasks meanwhile', async () => {
   const at = bench()
   const first = await counting(at, memoryBackend())
