@@ -37,6 +37,11 @@ export const stateSettings = settingsFragment({
       'where images are stored: a `file:` or `s3:` URL, neither inside `BLOBS_URL` nor around it, because each place is cleared of what nobody refers to',
       '`data/images` in `MILLRACE_HOME`',
     ),
+    MODELS_URL: documented(
+      z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
+      'where trained models are stored: a `file:` or `s3:` URL, under the same rule as `IMAGES_URL`',
+      '`data/models` in `MILLRACE_HOME`',
+    ),
     BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
     ERASE_WITHIN_SECONDS: documented(
       wholeNumber(1).prefault('3600'),
@@ -44,9 +49,13 @@ export const stateSettings = settingsFragment({
     ),
   },
   rules(env, report, { home }) {
-    const [blobs, images] = [env.BLOBS_URL ?? folderUrl(home, 'blobs'), env.IMAGES_URL ?? folderUrl(home, 'images')]
-    if (isWithin(blobs, images) || isWithin(images, blobs))
-      report('IMAGES_URL', 'is the place of BLOBS_URL, or one of them lies inside the other')
+    const blobs = env.BLOBS_URL ?? folderUrl(home, 'blobs')
+    const images = env.IMAGES_URL ?? folderUrl(home, 'images')
+    const models = env.MODELS_URL ?? folderUrl(home, 'models')
+    const overlap = (one: string, other: string) => isWithin(one, other) || isWithin(other, one)
+    if (overlap(blobs, images)) report('IMAGES_URL', 'is the place of BLOBS_URL, or one of them lies inside the other')
+    if (overlap(blobs, models)) report('MODELS_URL', 'is the place of BLOBS_URL, or one of them lies inside the other')
+    if (overlap(images, models)) report('MODELS_URL', 'is the place of IMAGES_URL, or one of them lies inside the other')
   },
   value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
@@ -65,6 +74,8 @@ export const stateSettings = settingsFragment({
     opensearchLayout: { shards: env.OPENSEARCH_SHARDS, replicas: env.OPENSEARCH_REPLICAS },
     blobs: { url: env.BLOBS_URL ?? folderUrl(home, 'blobs'), s3Endpoint: env.BLOBS_ENDPOINT },
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
+    /** Stored uncompressed, because processes map them as they are. */
+    models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
     /** Time within which deleted things vanish from everywhere. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),

@@ -4,6 +4,7 @@ import { compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { RECOMMENDATIONS_LIMITS } from './limits.ts'
+import { modelTopics } from './models/topics.ts'
 import { BY_ITEM, BY_USER } from './partitions.ts'
 import type {
   EditorialList,
@@ -135,6 +136,7 @@ export const recommendationsSchemas: ServiceSchemas = {
     itemNeighbours,
     trendingItems,
     editorialLists,
+    ...modelTopics,
   ],
   limits: RECOMMENDATIONS_LIMITS,
 }

@@ -136,6 +136,73 @@ export interface ItemStats {
   interactions: number
 }
 
+/** Which trained models there are, and which of them answer. Topic recommendation-models, under a single key, so that every change is one record. */
+export interface ModelHistory {
+  /** newest first */
+  versions: ModelVersion[]
+  /** the version in force; null: lists are ranked by rules */
+  champion: null | string
+  /** the version that answers a share of the users */
+  challenger: null | string
+  /** that share, 0 to 50 */
+  challenger_percent: number
+  /** champions before, the last one first; an empty text stands for the rules */
+  earlier: string[]
+  changed_at: number
+}
+
+export interface ModelVersion {
+  /** time and hash of the bundle */
+  version: string
+  /** embedding_version, from 1 */
+  sequence: number
+  trained_at: number
+  /** it has learned from interactions before this time only */
+  learned_until: number
+  files: ModelFile[]
+  metrics: { [key: string]: number }
+}
+
+export interface ModelFile {
+  name: string
+  /** SHA-256 in hexadecimal digits */
+  hash: string
+  bytes: number
+}
+
+/** Asks the one process that owns the models to train, or to change which model answers. Topic recommendation-model-requests. */
+export interface ModelRequest {
+  request_id: string
+  action: ModelAction
+  /** of PROMOTE, and of CHALLENGE, where null ends the trial */
+  version: null | string
+  /** of CHALLENGE: the share of the users, 0 to 50 */
+  percent: number
+  requested_by: string
+  requested_at: number
+}
+
+export type ModelAction = 'TRAIN' | 'PROMOTE' | 'CHALLENGE' | 'ROLL_BACK'
+
+/** How a training went. Topic recommendation-model-runs, key: run_id. A later record of a run replaces an earlier one. */
+export interface ModelRun {
+  run_id: string
+  /** of those who asked for it; empty: it was due */
+  request_ids: string[]
+  state: ModelRunState
+  /** why it is refused, was skipped or failed, or why it went into force without a comparison */
+  reason: string
+  version: null | string
+  /** the version in force, or that of the rules */
+  compared_with: null | string
+  started_at: number
+  ended_at: null | number
+  learned_until: null | number
+  metrics: { [key: string]: number }
+}
+
+export type ModelRunState = 'RUNNING' | 'IN_FORCE' | 'REFUSED' | 'SKIPPED' | 'FAILED'
+
 /** An item that can be recommended. Topic items, key: item_id. */
 export interface RecommendationItem {
   title: string
@@ -301,6 +368,9 @@ declare module '../load.ts' {
     'recommendations/ItemNeighbours': ItemNeighbours
     'recommendations/ItemSignals': ItemSignals
     'recommendations/ItemStats': ItemStats
+    'recommendations/ModelHistory': ModelHistory
+    'recommendations/ModelRequest': ModelRequest
+    'recommendations/ModelRun': ModelRun
     'recommendations/RecommendationItem': RecommendationItem
     'recommendations/RecommendationUser': RecommendationUser
     'recommendations/ServedRecommendations': ServedRecommendations

@@ -8,11 +8,14 @@ export interface VersionHistory<V extends FileVersion> {
   readonly champion: string | undefined
   /** Answers a share of the users; undefined: none does. */
   readonly challenger: string | undefined
-  /** Champions before, the last one first. */
+  /** Champions before, the last one first. `NO_VERSION` stands for the time before the first one. */
   readonly earlier: readonly string[]
 }
 
 export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: undefined, challenger: undefined, earlier: [] }
+
+/** Takes the place of a version's name when none was in force. */
+export const NO_VERSION = ''
 
 /** Versions that are kept for rolling back. Those in force are kept beyond it. */
 export const KEPT_VERSIONS = 5
@@ -28,7 +31,7 @@ export function withVersion<V extends FileVersion>(history: VersionHistory<V>, v
 export function promoted<V extends FileVersion>(history: VersionHistory<V>, version: string): VersionHistory<V> | undefined {
   if (!history.versions.some((known) => known.version === version)) return undefined
   if (history.champion === version) return history
-  const earlier = [history.champion, ...history.earlier].filter((name) => name !== undefined && name !== version) as string[]
+  const earlier = [history.champion ?? NO_VERSION, ...history.earlier].filter((name) => name !== version)
   const challenger = history.challenger === version ? undefined : history.challenger
   return trimmed({ ...history, champion: version, challenger, earlier })
 }
@@ -44,9 +47,10 @@ export function withChallenger<V extends FileVersion>(
 
 /** Restores the champion before; undefined when none is kept. The one that was in force stays, and can be promoted. */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
-  const [champion, ...earlier] = history.earlier
-  if (champion === undefined) return undefined
-  const challenger = history.challenger === champion ? undefined : history.challenger
+  const [before, ...earlier] = history.earlier
+  if (before === undefined) return undefined
+  const champion = before === NO_VERSION ? undefined : before
+  const challenger = history.challenger === before ? undefined : history.challenger
   return trimmed({ ...history, champion, challenger, earlier })
 }
 
@@ -54,5 +58,5 @@ function trimmed<V extends FileVersion>(history: VersionHistory<V>): VersionHist
   const inForce = new Set([history.champion, history.challenger])
   const versions = history.versions.filter(({ version }, index) => index < KEPT_VERSIONS || inForce.has(version))
   const kept = new Set(versions.map(({ version }) => version))
-  return { ...history, versions, earlier: history.earlier.filter((version) => kept.has(version)) }
+  return { ...history, versions, earlier: history.earlier.filter((version) => version === NO_VERSION || kept.has(version)) }
 }

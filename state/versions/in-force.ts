@@ -25,7 +25,7 @@ export interface VersionInForceOptions<T> {
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** Pause before a store that does not respond is asked again. */
+/** Pause before a store that does not respond, or a disk, is asked again. */
 const RETRY_MS = 5_000
 
 /** Fetches and opens what is wanted beside what answers, and switches once the new version is complete. */
@@ -49,7 +49,7 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
         onSwitch(version)
       } catch (error) {
         if (isClosed || wanted?.version !== version.version) continue
-        const willRetry = error instanceof BlobsUnavailableError
+        const willRetry = mayHeal(error)
         onRefused(version, error as Error, willRetry)
         if (willRetry) cancelRetry = setTimer(RETRY_MS, start)
       }
@@ -82,4 +82,15 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
       cancelRetry()
     },
   }
+}
+
+/**
+ * A store can respond again, and so can a disk. A file that vanished, because another process of the host removed the
+ * version meanwhile, is fetched again. What is damaged or wrong stays so.
+ */
+function mayHeal(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof BlobsUnavailableError || 'syscall' in cause) return true
+  }
+  return false
 }

@@ -11,9 +11,16 @@ export interface RecommendationModel {
    * item is known.
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
-  /** Returns the nearest items, best first. */
+  /** Returns the items with the greatest products with the vector, best first: the same number as `productWith`. */
   nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
-  /** Returns the vector of a trained item, or the one by content of a newer item that was added. */
+  /** Returns the items with the greatest cosine to this one, best first. */
+  similarTo(itemId: bigint, count: number): { readonly itemId: bigint; readonly similarity: number }[]
+  /**
+   * Returns the product of a user's vector with an item's factors, whose length says how much is known of it. It ranks
+   * much better than the cosine. The greatest possible one is 1.
+   */
+  productWith(vector: Float32Array, itemId: bigint): number | undefined
+  /** Returns the vector (length 1) of a trained item, or the one by content of a newer item that was added. */
   vectorOf(itemId: bigint): Float32Array | undefined
   addItem(item: {
     readonly itemId: bigint
@@ -23,12 +30,15 @@ export interface RecommendationModel {
   }): void
   /**
    * Scores rows of ranking features (row-major, in the order of RANKING_FEATURES) with the trees, from 0 to 1 through a
-   * logistic.
+   * logistic; undefined if the trees cannot be asked.
    */
-  score(features: Float64Array, rows: number): Float64Array
+  score(features: Float64Array, rows: number): Float64Array | undefined
 }
 
 export interface ModelSource {
-  /** Returns the champion, or the challenger for its share of the users; undefined without a model. */
-  current(userId: bigint | string): RecommendationModel | undefined
+  /**
+   * Returns the champion, or the challenger for its share of the users; undefined without a model.
+   * @param userId undefined for an answer that is about no user
+   */
+  current(userId: bigint | string | undefined): RecommendationModel | undefined
 }

@@ -1,4 +1,5 @@
 import {
+  RANKING_FEATURES,
   RANKING_WIDTH,
   type RankedUser,
   type RecommendationContext,
@@ -28,7 +29,10 @@ export interface RankRequest {
   readonly now: number
 }
 
-/** Scores all candidates, by the model's trees or by rules. The order stays. */
+/**
+ * Scores all candidates by the model's trees. Without trees the similarity of the vectors counts, and without vectors
+ * the rules do. The order stays.
+ */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request
   const rows = new Float64Array(candidates.length * RANKING_WIDTH)
@@ -47,10 +51,19 @@ export function rankCandidates(items: ItemTable, candidates: readonly Candidate[
       timesShown: user.timesShown.get(candidate.itemId) ?? 0,
     })
   })
-  const scores = model?.score(rows, candidates.length) ?? scoreByRules(rows, candidates.length)
+  const scores = model?.score(rows, candidates.length) ?? scoreWithoutTrees(rows, candidates.length, model)
   return candidates.map((candidate, index) => ({
     candidate,
     score: scores[index],
     features: rows.subarray(index * RANKING_WIDTH, (index + 1) * RANKING_WIDTH),
   }))
+}
+
+const SIMILARITY_COLUMN = RANKING_FEATURES.indexOf('vector_similarity')
+
+function scoreWithoutTrees(rows: Float64Array, count: number, model: RecommendationModel | undefined): Float64Array {
+  const similarities = Float64Array.from({ length: count }, (_, index) => rows[index * RANKING_WIDTH + SIMILARITY_COLUMN])
+  const hasVectors = model !== undefined && similarities.some((similarity) => similarity !== 0)
+  // Similarities are -1 to 1, and scores 0 to 1.
+  return hasVectors ? similarities.map((similarity) => (1 + similarity) / 2) : scoreByRules(rows, count)
 }

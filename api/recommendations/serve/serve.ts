@@ -8,6 +8,7 @@ import { readUser } from '../../../state/views/recommendations/users.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { RecType } from '../candidates/generate.ts'
+import { guarded, type ModelPart } from '../model/guarded.ts'
 import type { ModelSource, RecommendationModel } from '../model/model.ts'
 import type { Arranged } from '../rank/arrange.ts'
 import { RULES_VERSION } from '../rank/rules.ts'
@@ -24,7 +25,7 @@ import type { ShownItems } from './shown-items.ts'
 export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
 export type Degradation = (typeof DEGRADATIONS)[number]
 
-export interface ServeDeps extends Pick<ServiceKit, 'views' | 'facts' | 'now'> {
+export interface ServeDeps extends Pick<ServiceKit, 'views' | 'facts' | 'now' | 'log'> {
   readonly tables: RecommendationTables
   readonly models: ModelSource
   readonly shown: ShownItems
@@ -58,10 +59,15 @@ export interface ServedList {
 
 /** Older embeddings are reported. */
 const MAX_MODEL_AGE_MS = 6 * HOUR_MS
+const NOTHING: ReadonlySet<ModelPart> = new Set()
+/** Vectors and trees. An answer without both is one by rules. */
+const MODEL_PARTS = 2
 
 /** Computes lists. A list takes three turns of Redis: features, neighbours, titles. It does without what is missing. */
 export function listServer(deps: ServeDeps) {
-  const { views, facts, tables, models, shown, last, readMs, now } = deps
+  const { views, facts, tables, models, shown, last, readMs, now, log } = deps
+  /** Failures of models that were logged, once each, because they come with every request. */
+  const logged = new Set<string>()
 
   async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
     const read = async () => readUser(views, facts.partitionOf(interactions, userId), String(userId))
@@ -138,23 +144,24 @@ export function listServer(deps: ServeDeps) {
       now: now(),
     }
     const isAbout = request.recType === 'similar' && anchor !== undefined
-    let used = model
-    let made: ReturnType<typeof recommend>
-    try {
-      made = recommend(tables, { ...wanted, model })
-    } catch (error) {
-      // A model that fails must not cost the answer. Without one there is nothing to fall back to.
-      if (model === undefined) throw error
-      degraded.push('vectors', 'ranking')
-      used = undefined
-      made = recommend(tables, { ...wanted, model: undefined })
-    }
+    const asked = model && guarded(model, (part, error) => logFailure(model.version, part, error))
+    const made = recommend(tables, { ...wanted, model: asked })
+    const failed = asked?.failed ?? NOTHING
+    degraded.push(...failed)
+    const isModelUsed = asked !== undefined && failed.size < MODEL_PARTS
     const items = made.list.map((details): AnswerItem => {
       const { candidate, score } = details
       const channel = details.isExplored ? 'exploration' : candidate.channel
       return { itemId: candidate.itemId, score, ...reasonOf(channel, candidate.sourceItemId, isAbout), details }
     })
-    return { items, isCapRelaxed: made.isCapRelaxed, modelVersion: used?.version ?? RULES_VERSION }
+    return { items, isCapRelaxed: made.isCapRelaxed, modelVersion: isModelUsed ? asked.version : RULES_VERSION }
+  }
+
+  function logFailure(version: string, part: ModelPart, error: unknown): void {
+    const name = `${version} ${part}`
+    if (logged.has(name)) return
+    logged.add(name)
+    log.error({ version, part, err: error }, 'model_failed')
   }
 
   /** Shows the rest of a list, without what the user has seen or hidden meanwhile. */

@@ -4,6 +4,7 @@ import { bind } from '../../kit/route.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from '../candidates/similarity.ts'
 import { recommendationErrors } from '../errors.ts'
 import { sharedAttributes } from '../items/genre.ts'
+import { guarded } from '../model/guarded.ts'
 import type { ModelSource } from '../model/model.ts'
 import type { RecommendationsPart } from '../part.ts'
 import { inTime } from '../serve/in-time.ts'
@@ -20,17 +21,15 @@ export interface SimilarDeps {
   readonly readMs: number
 }
 
-/** Everybody gets the champion's opinion here, because the answer is about no user. */
-const NOBODY = ''
-
 export function similarPart({ tables, models, shown, lists, readMs }: SimilarDeps): RecommendationsPart {
   const { items, leaders } = tables
 
   async function similarTo(itemId: bigint, row: number, limit: number): Promise<SimilarItem[]> {
+    const model = models.current(undefined)
     const neighbours = (await lists.neighboursOf([itemId]))?.get(itemId) ?? []
     const found = [
       ...byNeighbours(items, itemId, neighbours),
-      ...byVector(items, models.current(NOBODY), itemId, limit),
+      ...byVector(items, model && guarded(model, () => {}), itemId, limit),
       ...byCategory(items, leaders.ofGenre, row, limit),
     ]
     const seen = new Set<number>()

@@ -1,17 +1,28 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { HttpMetrics } from '../../../api/kit/metrics.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { recommendationsHandlers } from '../../../api/recommendations/handlers.ts'
+import { openModel } from '../../../api/recommendations/model/open.ts'
 import type { ServiceKit } from '../../../api/service.ts'
+import { MODELS_KEY, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
 import { type Neighbour, packNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import { editorialLists, itemStats, items, trendingItems } from '../../../schemas/recommendations/topics.ts'
-import type { RecommendationItem, UserFeatures } from '../../../schemas/recommendations/types.ts'
+import type { ModelHistory, RecommendationItem, UserFeatures } from '../../../schemas/recommendations/types.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import { recommendationItemsView } from '../../../state/views/recommendations/items.ts'
 import { itemNeighboursView } from '../../../state/views/recommendations/neighbours.ts'
 import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
 import type { ViewOperation } from '../../../state/views/view.ts'
 import { START, testApp } from '../kit/harness.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-recommendations-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Published {
   readonly topic: string
@@ -21,7 +32,7 @@ interface Published {
 }
 
 /** Runs the API of recommendations on views and topics in memory. */
-export async function recommendationsApi() {
+export async function recommendationsApi({ open = openModel } = {}) {
   const strings = new Map<string, string | Buffer>()
   const hashes = new Map<string, Map<string, string | Buffer>>()
   const feeds = new Map<string, (key: never, value: never) => void>()
@@ -58,6 +69,8 @@ export async function recommendationsApi() {
     feeds.set(topic.name, apply)
     return { probe: { name: topic.name, check: async () => undefined }, close: async () => undefined }
   }
+  const home = join(folder, randomUUID())
+  const modelBlobs = { url: pathToFileURL(join(home, 'data', 'models')).href, s3Endpoint: undefined, compresses: false }
   const log = { info() {}, warn() {}, error() {}, debug() {} }
   const kit = {
     views,
@@ -67,12 +80,13 @@ export async function recommendationsApi() {
     metrics,
     log,
     publicUrl: 'http://localhost:8080',
-    surroundings: { home: '/nowhere', isProduction: false },
+    state: { models: modelBlobs },
+    surroundings: { home, isProduction: false },
     now: () => state.now,
     monotonic: () => state.now,
   } as unknown as ServiceKit
   const settings = { secret: 'a secret for tests of pages', readMs: 1_000, featuresShare: 1 }
-  const service = await recommendationsHandlers(kit, settings)
+  const service = await recommendationsHandlers(kit, settings, open)
   const app = await testApp({ services: [service] })
 
   function apply(operations: readonly ViewOperation[]): void {
@@ -123,6 +137,8 @@ export async function recommendationsApi() {
       }),
     putTrending: (group: string, item_ids: readonly bigint[], events = 1_000) =>
       feed(trendingItems, group, { at: START, events, item_ids }),
+    putModels: (history: ModelHistory | undefined) => feed(recommendationModels, MODELS_KEY, history),
+    modelBlobs,
     putEditorial: (name: string, list: unknown) => feed(editorialLists, name, list),
     putNeighbours: (itemId: bigint, neighbours: readonly Neighbour[]) =>
       apply(itemNeighboursView.operationsFor(0, itemId, { at: START, neighbours: packNeighbours(neighbours) })),

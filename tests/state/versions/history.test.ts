@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import {
   KEPT_VERSIONS,
+  NO_VERSION,
   NO_VERSIONS,
   promoted,
   rolledBack,
@@ -34,13 +35,15 @@ it('takes a version once', () => {
   expect(withVersion(history, made(2))).toBe(history)
 })
 
-it('rolls back to the champion before, and no further than what is kept', () => {
+it('rolls back to the champion before, then to none at all', () => {
   let history = historyOf(7, [1, 3, 5, 7])
-  expect(history.earlier).toEqual(['v5', 'v3'])
+  expect(history.earlier).toEqual(['v5', 'v3', NO_VERSION])
   history = rolledBack(history)!
   expect(history.champion).toBe('v5')
   history = rolledBack(history)!
   expect(history.champion).toBe('v3')
+  history = rolledBack(history)!
+  expect(history.champion).toBeUndefined()
   expect(rolledBack(history)).toBeUndefined()
   expect(promoted(history, 'v7')?.champion).toBe('v7')
   expect(promoted(history, 'v1')).toBeUndefined()
@@ -49,7 +52,7 @@ it('rolls back to the champion before, and no further than what is kept', () => 
 it('ends a trial when its version becomes the champion, or when it is taken back', () => {
   const trial = withChallenger(historyOf(3, [2]), 'v3')!
   expect(trial.challenger).toBe('v3')
-  expect(promoted(trial, 'v3')).toMatchObject({ champion: 'v3', challenger: undefined, earlier: ['v2'] })
+  expect(promoted(trial, 'v3')).toMatchObject({ champion: 'v3', challenger: undefined, earlier: ['v2', NO_VERSION] })
   expect(withChallenger(trial, undefined)?.challenger).toBeUndefined()
   expect(withChallenger(trial, 'v2')).toBeUndefined()
   expect(withChallenger(trial, 'v9')).toBeUndefined()

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
@@ -76,6 +76,25 @@ it('asks a store that did not respond again', async () => {
   timers[0]()
   await versions.settled()
   expect(versions.current?.opened).toBe('six')
+})
+
+it('fetches a version again whose files vanished before they were opened', async () => {
+  const here = localVersions({ blobs, folder, now: Date.now })
+  let isRemoved = true
+  const { versions, told, timers } = inForce({
+    async fetch(version) {
+      const place = await here.fetch(version)
+      if (isRemoved) rmSync(place, { recursive: true })
+      isRemoved = false
+      return place
+    },
+  })
+  versions.want(await publish(10, { model: 'ten' }))
+  await versions.settled()
+  expect(told).toEqual(['v10 refused: Error true'])
+  timers[0]()
+  await versions.settled()
+  expect(versions.current?.opened).toBe('ten')
 })
 
 it('puts only the version that was wanted last into force, even if an earlier one is fetched later', async () => {

@@ -1,0 +1,39 @@
+import type { RecommendationModel } from './model.ts'
+
+/** The parts of a model that an answer can do without, one without the other. */
+export type ModelPart = 'vectors' | 'ranking'
+
+export interface GuardedModel extends RecommendationModel {
+  /** What has failed so far. */
+  readonly failed: ReadonlySet<ModelPart>
+}
+
+/** Lets one request go on without the part of a model that fails. That part is not asked again by the request. */
+export function guarded(model: RecommendationModel, onFailure: (part: ModelPart, error: unknown) => void): GuardedModel {
+  const failed = new Set<ModelPart>()
+
+  function ask<T>(part: ModelPart, otherwise: T, question: () => T): T {
+    if (failed.has(part)) return otherwise
+    try {
+      return question()
+    } catch (error) {
+      failed.add(part)
+      onFailure(part, error)
+      return otherwise
+    }
+  }
+
+  return {
+    version: model.version,
+    sequence: model.sequence,
+    trainedAt: model.trainedAt,
+    failed,
+    foldIn: (history) => ask('vectors', undefined, () => model.foldIn(history)),
+    nearest: (vector, count) => ask('vectors', [], () => model.nearest(vector, count)),
+    similarTo: (itemId, count) => ask('vectors', [], () => model.similarTo(itemId, count)),
+    productWith: (vector, itemId) => ask('vectors', undefined, () => model.productWith(vector, itemId)),
+    vectorOf: (itemId) => ask('vectors', undefined, () => model.vectorOf(itemId)),
+    addItem: (item) => model.addItem(item),
+    score: (features, rows) => ask('ranking', undefined, () => model.score(features, rows)),
+  }
+}

@@ -1,0 +1,46 @@
+import { setImmediate as otherWork } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
+import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import type { RecommendationModel } from './model.ts'
+
+/** The content of the items that changed last, from which models place those that they were not trained on. */
+export interface NewerItems {
+  /** @param item undefined for a deleted one */
+  put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
+  /** Shows all kept items to a model that was just opened, a few at a time. */
+  fill(model: RecommendationModel): Promise<void>
+}
+
+/** Some 20 MB of texts. Between two trainings, fewer items are added to most catalogues. */
+const KEPT_ITEMS = 20_000
+/** Requests are answered after so many items. */
+const ITEMS_AT_ONCE = 32
+
+export function newerItems(): NewerItems {
+  const kept = new LRUCache<bigint, ItemContent>({ max: KEPT_ITEMS })
+  const filling = new Set<RecommendationModel>()
+  return {
+    put(itemId, item, models) {
+      if (item === undefined) {
+        kept.delete(itemId)
+        return
+      }
+      const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
+      kept.set(itemId, content)
+      for (const model of [...models, ...filling]) model?.addItem({ itemId, ...content })
+    },
+    async fill(model) {
+      filling.add(model)
+      try {
+        let shown = 0
+        for (const [itemId, content] of [...kept.entries()]) {
+          model.addItem({ itemId, ...content })
+          if (++shown % ITEMS_AT_ONCE === 0) await otherWork()
+        }
+      } finally {
+        filling.delete(model)
+      }
+    },
+  }
+}

@@ -1,0 +1,29 @@
+/** What the place of a new item in the space of vectors follows from. */
+export interface ItemContent {
+  readonly title: string
+  readonly categoryPath: string
+  readonly attributes: Readonly<Record<string, string>>
+}
+
+/** Longer values are texts, which say little per word. */
+const MAX_TOKENS = 100
+
+/**
+ * Splits an item into tokens: the words of its title, the parts of its category path, and its attributes. Training and
+ * serving must use the same ones.
+ */
+export function contentTokens({ title, categoryPath, attributes }: ItemContent): string[] {
+  const tokens = new Set<string>()
+  for (const word of wordsOf(title)) tokens.add(`title:${word}`)
+  for (const part of categoryPath.split(/[/>]/)) if (part.trim() !== '') tokens.add(`category:${part.trim().toLowerCase()}`)
+  for (const [name, value] of Object.entries(attributes)) {
+    for (const part of value.split(/[,;|]/)) {
+      if (part.trim() !== '') tokens.add(`${name.toLowerCase()}:${part.trim().toLowerCase()}`)
+    }
+  }
+  return [...tokens].slice(0, MAX_TOKENS)
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []
+}

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { CHECKED_ROWS, openFactors } from '../../../../api/recommendations/model/factors.ts'
+import { readManifest } from '../../../../api/recommendations/model/manifest.ts'
+import { openModel } from '../../../../api/recommendations/model/open.ts'
+import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
+import { START } from '../../kit/harness.ts'
+import { writeBundle } from './bundle.ts'
+
+const AXES = new Map([
+  [1n, 0],
+  [2n, 0],
+  [3n, 1],
+])
+const BYTES_PER_HALF = 2
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-model-'))
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES })
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test('the version is time and hash of the bundle, so that another bundle of the same time has another one', async () => {
+  const { version } = await readManifest(folder)
+  expect(version).toMatch(/^\d{8}T\d{6}-[0-9a-f]{8}$/)
+  writeBundle(folder, { sequence: 5, trainedAt: START, axes: AXES })
+  const other = await readManifest(folder)
+  expect(other.version.slice(0, 15)).toBe(version.slice(0, 15))
+  expect(other.version).not.toBe(version)
+})
+
+test.each([
+  ['no text of JSON', 'the manifest is not valid'],
+  ['{"format":2}', 'the manifest is not valid'],
+])('the manifest %s is refused', async (text, message) => {
+  writeFileSync(join(folder, 'manifest.json'), text)
+  await expect(readManifest(folder)).rejects.toThrow(message)
+})
+
+test('an error about a vanished file names its cause, because the file can be fetched again', async () => {
+  unlinkSync(join(folder, 'items.ids'))
+  await expect(readManifest(folder)).rejects.toMatchObject({ name: 'BundleError', cause: { code: 'ENOENT' } })
+})
+
+test('an opened model folds users in, finds items by product, and prefers high products in its trees', async () => {
+  const model = await openModel(folder)
+  const vector = model.foldIn([{ itemId: 1n, weight: 1 }])!
+  expect(vector[0]).toBeCloseTo(1, 5)
+  expect(model.foldIn([{ itemId: 99n, weight: 1 }])).toBeUndefined()
+  const near = model.nearest(vector, 3)
+  expect(
+    near
+      .slice(0, 2)
+      .map(({ itemId }) => itemId)
+      .sort(),
+  ).toEqual([1n, 2n])
+  for (const { itemId, similarity } of near) expect(similarity).toBeCloseTo(model.productWith(vector, itemId)!, 2)
+  expect(model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
+  expect(model.similarTo(99n, 1)).toEqual([])
+  const rows = new Float64Array(2 * RANKING_FEATURES.length)
+  rows[RANKING_FEATURES.indexOf('vector_similarity')] = 0.9
+  const [high, low] = model.score(rows, 2)!
+  expect([high, low].map((score) => score.toFixed(3))).toEqual(['0.818', '0.223'])
+  model.close()
+})
+
+test('other work goes on between the pieces of a long file of factors', async () => {
+  const pieces = 8
+  const path = join(folder, 'factors')
+  const dimensions = 64
+  writeFileSync(path, '')
+  truncateSync(path, pieces * CHECKED_ROWS * dimensions * BYTES_PER_HALF)
+  let turns = 0
+  let isOpen = false
+  const turn = () => {
+    turns++
+    if (!isOpen) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const factors = await openFactors(path, pieces * CHECKED_ROWS, dimensions)
+  isOpen = true
+  expect(turns).toBeGreaterThanOrEqual(pieces - 1)
+  expect(factors.row(5)).toEqual(new Float32Array(dimensions))
+  factors.close()
+})

@@ -1,0 +1,168 @@
+import { rmSync } from 'node:fs'
+import { beforeEach, expect, test } from 'vitest'
+import { openModel } from '../../../../api/recommendations/model/open.ts'
+import { type FollowedModels, followModels } from '../../../../api/recommendations/model/source.ts'
+import type { ModelHistory, ModelVersion } from '../../../../schemas/recommendations/types.ts'
+import { versionsWorld } from '../../../state/versions/world.ts'
+import { START } from '../../kit/harness.ts'
+import { publishBundle, type TestBundle } from './bundle.ts'
+
+const { blobs, folder } = versionsWorld()
+const AXES = new Map([
+  [1n, 0],
+  [2n, 0],
+  [3n, 1],
+])
+const USERS = 1_000
+
+let models: FollowedModels
+let send: (history: ModelHistory | undefined) => Promise<void>
+let refused: { version: string; willRetry: boolean; err: Error }[]
+let timers: { ms: number; callback: () => void }[]
+let isStoreAway: boolean
+
+beforeEach(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  refused = []
+  timers = []
+  isStoreAway = false
+  let apply: (key: never, value: never) => void
+  models = await followModels({
+    openModel,
+    blobs: { open: async (hash) => (isStoreAway ? undefined : await blobs.open(hash)) },
+    surroundings: { home: folder } as never,
+    log: { info() {}, warn() {}, debug() {}, error: (fields: never) => void refused.push(fields) } as never,
+    now: () => START,
+    setTimer(ms, callback) {
+      const timer = { ms, callback }
+      timers.push(timer)
+      return () => void (timers.includes(timer) && timers.splice(timers.indexOf(timer), 1))
+    },
+    topicFeeds: (async (_: unknown, put: typeof apply) => {
+      apply = put
+      return { probe: { name: 'models', check: async () => undefined }, close: async () => undefined }
+    }) as never,
+  })
+  send = async (history) => {
+    apply('models' as never, history as never)
+    await models.settled()
+  }
+  return () => models.close()
+})
+
+const publish = (sequence: number, more: Partial<TestBundle> = {}) =>
+  publishBundle(blobs, { sequence, trainedAt: START + sequence * 1_000, axes: AXES, ...more })
+const history = (
+  champion: ModelVersion | undefined,
+  versions: readonly ModelVersion[],
+  more: Partial<ModelHistory> = {},
+): ModelHistory => ({
+  versions: [...versions],
+  champion: champion?.version ?? null,
+  challenger: null,
+  challenger_percent: 0,
+  earlier: [],
+  changed_at: START,
+  ...more,
+})
+const inForce = () => models.current(7n)?.sequence
+
+test('the version of the record answers, switches between two requests, and is rolled back to the one before and to rules', async () => {
+  const [one, two] = [await publish(1), await publish(2)]
+  expect(inForce()).toBeUndefined()
+  await send(history(one, [one]))
+  expect(models.current(7n)?.version).toBe(one.version)
+  const held = models.current(7n)!
+  await send(history(two, [two, one]))
+  expect(inForce()).toBe(2)
+  // A request that began with the old version ends with it.
+  expect(held.productWith(held.vectorOf(1n)!, 2n)).toBe(1)
+  await send(history(one, [two, one]))
+  expect(inForce()).toBe(1)
+  await send(history(undefined, [two, one]))
+  expect(inForce()).toBeUndefined()
+})
+
+test('old models are closed after a pause, but never one that was let go a moment ago', async () => {
+  const versions = [await publish(1), await publish(2), await publish(3)]
+  await send(history(versions[0], versions))
+  const first = models.current(7n)!
+  await send(history(versions[1], versions))
+  const second = models.current(7n)!
+  await send(history(versions[2], versions))
+  // The timers of the first and the second switch: only the first model has been away for long.
+  timers[0].callback()
+  timers[1].callback()
+  expect(() => first.vectorOf(1n)).toThrow('EBADF')
+  expect(second.vectorOf(1n)?.[0]).toBe(1)
+})
+
+test('the challenger answers its share of the users, always the same ones, and no answer that is about no user', async () => {
+  const [one, two] = [await publish(1), await publish(2)]
+  const challenged = () => Array.from({ length: USERS }, (_, user) => models.current(BigInt(user))?.sequence === 2)
+  const on = (percent: number) => send(history(one, [two, one], { challenger: two.version, challenger_percent: percent }))
+  await on(30)
+  const some = challenged()
+  expect(some.filter(Boolean).length / USERS).toBeGreaterThan(0.25)
+  expect(some.filter(Boolean).length / USERS).toBeLessThan(0.35)
+  expect(challenged()).toEqual(some)
+  await on(50)
+  const more = challenged()
+  expect(some.every((is, user) => !is || more[user])).toBe(true)
+  expect(models.current(undefined)?.sequence).toBe(1)
+  await on(0)
+  expect(challenged()).not.toContain(true)
+})
+
+const NAN_HALF = 0x7e00
+test.each<[string, Partial<TestBundle>, string]>([
+  ['factors that are no numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are no numbers'],
+  ['too short factors', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
+  ['another dimension', { dimensions: 128 }, 'vectors of 128 numbers'],
+  ['a wrong checksum', { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } }, 'gram.f64 does not have its checksum'],
+  ['a sum that is no number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
+  ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
+  ['trees of other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
+])('%s are refused, and the old version stays', async (_, damage, message) => {
+  const good = await publish(1)
+  await send(history(good, [good]))
+  const bad = await publish(2, damage)
+  await send(history(bad, [bad, good]))
+  expect(inForce()).toBe(1)
+  expect(refused).toMatchObject([{ role: 'champion', version: bad.version, willRetry: false }])
+  expect(refused[0].err.message).toContain(message)
+})
+
+function withHalf(content: Buffer): Buffer {
+  const damaged = Buffer.from(content)
+  damaged.writeUInt16LE(NAN_HALF)
+  return damaged
+}
+
+test('a store that does not have the files yet is asked again', async () => {
+  const one = await publish(1)
+  isStoreAway = true
+  await send(history(one, [one]))
+  expect([inForce(), refused[0].willRetry]).toEqual([undefined, true])
+  isStoreAway = false
+  timers[0].callback()
+  await models.settled()
+  expect(inForce()).toBe(1)
+})
+
+test('items that the model was not trained on get a place by their content, before and after it is opened', async () => {
+  const item = (title: string) => ({ title, category_path: '', attributes: {} }) as never
+  models.putItem(50n, item('Heat'))
+  const one = await publish(1, { tokens: { 'title:heat': 1 } })
+  await send(history(one, [one]))
+  models.putItem(51n, item('Heat two'))
+  models.putItem(52n, item('Unknown'))
+  const model = models.current(7n)!
+  expect([50n, 51n, 52n].map((id) => model.vectorOf(id)?.[1])).toEqual([1, 1, undefined])
+  expect(
+    model
+      .nearest(model.vectorOf(50n)!, 3)
+      .map(({ itemId }) => itemId)
+      .sort(),
+  ).toEqual([3n, 50n, 51n])
+})

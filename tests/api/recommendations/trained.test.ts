@@ -1,0 +1,135 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type OpenModel, openModel } from '../../../api/recommendations/model/open.ts'
+import { insertInteraction, NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
+import { NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
+import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
+import { connectBlobs } from '../../../state/blobs/connect.ts'
+import { START } from '../kit/harness.ts'
+import { recommendationsApi } from './harness.ts'
+import { publishBundle } from './model/bundle.ts'
+
+const ITEMS = 60n
+const HOUR_MS = 3_600_000
+/** A third of the items lies along each axis. */
+const axisOf = (itemId: bigint) => Number(itemId % 3n)
+
+const broken = { vectors: false, ranking: false }
+
+/** Opens a model whose parts can break. */
+async function openBrittle(folder: string): Promise<OpenModel> {
+  const model = await openModel(folder)
+  return {
+    ...model,
+    nearest(vector, count) {
+      if (broken.vectors) throw new Error('the index is broken')
+      return model.nearest(vector, count)
+    },
+    score(features, rows) {
+      if (broken.ranking) throw new Error('the trees are broken')
+      return model.score(features, rows)
+    },
+  }
+}
+
+/** An API in which a model is in force, and a user who has watched an item of the first axis. */
+async function trainedApi() {
+  const api = await recommendationsApi({ open: openBrittle })
+  onTestFinished(async () => {
+    Object.assign(broken, { vectors: false, ranking: false })
+    await api.service.close?.()
+  })
+  for (let id = 1n; id <= ITEMS; id++) api.putItem(id, { attributes: { genres: `Genre ${id}` } })
+  api.putTrending('all', [4n, 5n])
+  const watched = { itemId: 3n, at: START - 60_000, weight: 1, type: 'VIEW' as const }
+  api.putUser('42:self', {
+    page: null,
+    self: {
+      through_offset: 7,
+      interactions: 30,
+      last_event_at: START,
+      session_started_at: START,
+      viewed: NO_ITEMS,
+      session: NO_ITEMS,
+      history: insertInteraction(NO_HISTORY, watched),
+      hidden: NO_ITEMS,
+      shown: NO_ITEMS,
+      country: null,
+      language: null,
+      age_bucket: null,
+      sub_tier: null,
+      preferences: [],
+    },
+  })
+  const list = async () => (await api.send('GET', '/api/v1/recommendations?limit=50&explain=true', { user: '42', scope: 'internal' })).body
+  const before = await list()
+  const blobs = await connectBlobs(api.modelBlobs)
+  const axes = new Map(Array.from({ length: Number(ITEMS) }, (_, index) => [BigInt(index + 1), axisOf(BigInt(index + 1))]))
+  const version = await publishBundle(blobs, { sequence: 1, trainedAt: START - HOUR_MS, axes })
+  put(version.version)
+  await expect.poll(async () => (await list()).model_version, { timeout: 10_000 }).toBe(version.version)
+
+  function put(champion: string | null): void {
+    const versions: ModelVersion[] = [version]
+    api.putModels({ versions, champion, challenger: null, challenger_percent: 0, earlier: [''], changed_at: START })
+  }
+
+  return { api, list, before, version: version.version, put }
+}
+
+interface Listed {
+  readonly item_id: string
+  readonly score: number
+  readonly explain: { readonly channel: string; readonly features: { readonly vector_similarity: number } }
+}
+const similarities = (body: { recommendations: Listed[] }) =>
+  body.recommendations.filter(({ explain }) => explain.channel !== 'exploration').map(({ explain }) => explain.features.vector_similarity)
+
+test('a record puts a model into force: it names itself, and near vectors come first; without it rules answer again', async () => {
+  const { list, before, version, put } = await trainedApi()
+  expect([before.model_version, new Set(similarities(before))]).toEqual(['rules-1', new Set([0])])
+  const body = await list()
+  expect([body.model_version, body.degraded]).toEqual([version, []])
+  const found = similarities(body)
+  expect(found[0]).toBeCloseTo(1, 3)
+  expect(found).toEqual(found.toSorted((a, b) => b - a))
+  expect(body.recommendations[0].explain.channel).toBe('vector')
+  expect(axisOf(BigInt(body.recommendations[0].item_id))).toBe(0)
+  put(null)
+  expect((await list()).model_version).toBe('rules-1')
+})
+
+test('without vectors the trees rank what neighbours and trends bring', async () => {
+  const { list, version } = await trainedApi()
+  broken.vectors = true
+  const body = await list()
+  expect([body.model_version, body.degraded]).toEqual([version, ['vectors']])
+  expect(body.recommendations.length).toBeGreaterThan(0)
+  expect(body.recommendations.some(({ explain }: Listed) => explain.channel === 'vector')).toBe(false)
+  expect(new Set(similarities(body))).toEqual(new Set([0]))
+})
+
+test('without trees the candidates are sorted by the similarity of their vectors', async () => {
+  const { list, version } = await trainedApi()
+  broken.ranking = true
+  const body = await list()
+  expect([body.model_version, body.degraded]).toEqual([version, ['ranking']])
+  const found = similarities(body)
+  expect(found[0]).toBeCloseTo(1, 3)
+  expect(found).toEqual(found.toSorted((a, b) => b - a))
+  expect(body.recommendations[0].score).toBeCloseTo(1, 3)
+})
+
+test('without both the rules answer, and similar items go by category', async () => {
+  const { api, list } = await trainedApi()
+  Object.assign(broken, { vectors: true, ranking: true })
+  const body = await list()
+  expect([body.model_version, body.degraded]).toEqual(['rules-1', ['vectors', 'ranking']])
+  expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)
+})
+
+test('a model of more than six hours is used, and the answer names its age', async () => {
+  const { api, list, version } = await trainedApi()
+  api.state.now = START + 5 * HOUR_MS + 1
+  const body = await list()
+  expect([body.model_version, body.degraded]).toEqual([version, ['model_age']])
+})
