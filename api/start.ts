@@ -48,7 +48,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
    */
   const closing: (() => unknown)[] = []
 
-  const transport = apiTransport({ brokers: kafka.brokers, log })
+  const transport = apiTransport({ ...kafka, log })
   closing.push(transport.close)
   const redis = connectViewRedis({ url: state.redisUrl, cluster: state.redisCluster, log, monotonic })
   closing.push(redis.close)

@@ -31,6 +31,8 @@ const MAX_STATE_KEEP_MINUTES = 24 * 60
  * wait for their commit.
  */
 const MAX_COMMIT_INTERVAL_MS = 5_000
+/** The greatest nice value of Linux. */
+const LOWEST_PRIORITY = 19
 const ALL = 'all'
 
 const names = pipelineServices.map(({ name }) => name)
@@ -57,6 +59,10 @@ function chosenNames(pipelines: readonly string[]): readonly string[] {
 const workerSettings = settingsFragment({
   variables: {
     WORKER_SLOT: documented(wholeNumber(0).prefault('0'), 'number of a worker on its machine; `npm start` sets it'),
+    WORKER_NICE: documented(
+      wholeNumber(0, LOWEST_PRIORITY).prefault('0'),
+      'how far a worker lets other processes of its machine go first: 0 (not at all) to 19; `npm start` sets it',
+    ),
     STATE_DIR: documented(z.string().optional(), 'folder of the state of all workers of a machine', '`state` in `MILLRACE_HOME`'),
     STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory of a worker for RocksDB'),
     STATE_KEEP_MINUTES: documented(
@@ -99,6 +105,7 @@ const workerSettings = settingsFragment({
     return {
       /** Number of this worker process on its machine. Each has a separate state folder. */
       slot: env.WORKER_SLOT,
+      nice: env.WORKER_NICE,
       /** Folder for the state of all slots of this machine. */
       stateDir,
       /** Folder for the state of this slot. */

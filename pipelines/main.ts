@@ -1,3 +1,4 @@
+import { getPriority, setPriority } from 'node:os'
 import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
@@ -25,6 +26,8 @@ import { sinkGroupIds } from './sink-groups.ts'
 
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
+  // Threads that start later, such as those of RocksDB, inherit it.
+  if (config.nice > getPriority()) setPriority(config.nice)
   const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
   await withReplaceableState(
     { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes },
@@ -36,7 +39,10 @@ async function main(): Promise<void> {
 async function runServices(config: PipelinesConfig, backend: StateBackend, log: Logger): Promise<void> {
   const services = config.services.map(({ service, settings }) => ({ service, resources: service.prepare?.(settings, config) }))
   const runtime = systemRuntime(log)
-  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { runtime })
+  const transport = kafkaTransport(
+    { ...config.security, brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` },
+    { runtime },
+  )
   await transport.connect()
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const identity = (name: string) => memberIdentity(config.stateFolder, name, runtime)

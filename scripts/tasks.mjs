@@ -9,6 +9,7 @@ export const TASKS = {
   status: { does: 'shows the health, address and lag of each part of the running stack', file: 'deploy/local/status.ts' },
   test: { does: 'runs all checks and tests, or the tests of some paths', file: 'scripts/verify.ts', programs: TESTS },
   'test:chaos': { does: 'injects random faults and compares outputs with the expected ones', file: 'tests/chaos/run.ts', programs: TESTS },
+  'test:simulation': { does: 'replays random schedules of a whole cluster on one thread, from seeds', file: 'tests/simulation/run.ts' },
   'test:soak': { does: 'monitors the memory and open files of workers under steady load', file: 'tests/chaos/soak.ts', programs: STACK },
   demo: { does: 'plays a live stream of generated tweets', file: 'tools/demo/main.ts' },
   replay: { does: 'replays a file of recorded tweets', file: 'tools/replay/main.ts' },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { kafkaTransport } from '../kafka/client/index.ts'
+import { readKafkaSecurity } from '../kafka/config.ts'
 import { registryClient } from '../kafka/registry.ts'
 import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import { FencedError, type Transport, TransportError } from '../kafka/transport.ts'
@@ -43,9 +44,13 @@ export async function runStreamCommand(command: (session: StreamSession) => Prom
 
   async function produce<P extends ClosableProducer>(open: OpenProducer<P>, play: (producer: P) => Promise<void>): Promise<void> {
     const target = streamTarget()
+    const security = readKafkaSecurity()
     let wasConnected = false
     while (!stopped()) {
-      const transport = kafkaTransport({ brokers: [...target.brokers], clientId: 'millrace-tools' }, { runtime: systemRuntime() })
+      const transport = kafkaTransport(
+        { ...security, brokers: [...target.brokers], clientId: 'millrace-tools' },
+        { runtime: systemRuntime() },
+      )
       try {
         const producer = await inTime(connect(), target)
         wasConnected = true

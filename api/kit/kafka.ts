@@ -1,10 +1,13 @@
 import { kafkaTransport } from '../../kafka/client/index.ts'
+import type { KafkaSecurity } from '../../kafka/settings.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 import type { Logger } from './logging.ts'
 
 export interface ApiTransportOptions {
   readonly brokers: readonly string[]
+  /** Default: neither TLS nor a sign-in. */
+  readonly security?: KafkaSecurity
   readonly log: Logger
 }
 
@@ -16,10 +19,11 @@ const REQUEST_TIMEOUT_MS = 10_000
  * Creates the Kafka client of an API process, which facts, global tables and limits share. Kafka need not be up at the
  * start, because the client connects at the first call that needs it.
  */
-export function apiTransport({ brokers, log }: ApiTransportOptions): Transport {
+export function apiTransport({ brokers, security, log }: ApiTransportOptions): Transport {
   const transport = kafkaTransport(
     {
       brokers: [...brokers],
+      ...security,
       clientId: 'millrace-api',
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,

@@ -1,3 +1,4 @@
+import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { brokerProxy } from '../../tests/kafka/client/broker-proxy.ts'
 import { liftSeededLimits } from '../harness/lift-limits.ts'
@@ -37,7 +38,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   const worker = await startNode(
     'pipelines/main.ts',
     BUFFER_HEAP_FLAGS,
-    { ...env, PIPELINES: 'links', WORKER_ROLE: 'deciding', LOG_LEVEL: 'info' },
+    { ...env, PIPELINES: 'links', WORKER_ROLE: 'deciding', WORKER_NICE: String(WORKER_NICE.deciding), LOG_LEVEL: 'info' },
     'host_started',
   )
   const proxy = await brokerProxy(addresses.kafka, { remember: false })

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
+import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
@@ -65,8 +66,14 @@ export async function startMatchesSystem(folder: string, options: MatchesSystemO
     const key = await ensureDevelopmentKey(folder)
     const profile = profileTo(options.prof)
     const workers: NodeProcess[] = []
-    for (const role of ['deciding', 'bulk']) {
-      const settings = { PIPELINES: 'matches,match-users', WORKER_ROLE: role, STATE_DIR: join(folder, 'state', role), LOG_LEVEL: 'info' }
+    for (const role of ['deciding', 'bulk'] as const) {
+      const settings = {
+        PIPELINES: 'matches,match-users',
+        WORKER_ROLE: role,
+        WORKER_NICE: String(WORKER_NICE[role]),
+        STATE_DIR: join(folder, 'state', role),
+        LOG_LEVEL: 'info',
+      }
       const worker = await startNode(
         'pipelines/main.ts',
         [...BUFFER_HEAP_FLAGS, ...profile],

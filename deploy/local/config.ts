@@ -81,6 +81,8 @@ const localSettings = settingsFragment({
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
+    KAFKA_TLS: text,
+    KAFKA_SASL_MECHANISM: text,
     SCHEMA_REGISTRY_URL: SCHEMA_REGISTRY_URL.unwrap().optional(),
     OPENSEARCH_URL: OPENSEARCH_URL.unwrap().optional(),
     PIPELINES: text,
@@ -97,6 +99,10 @@ const localSettings = settingsFragment({
       if (number > MAX_PORT && Number((env as Values<Variables>)[name]) <= MAX_PORT) {
         report(name, `results in port ${number}, but the highest port is ${MAX_PORT}`)
       }
+    }
+    if (env.KAFKA_BROKERS === undefined) {
+      if (env.KAFKA_TLS === '1') report('KAFKA_TLS', 'needs KAFKA_BROKERS: the local broker has no TLS')
+      if (env.KAFKA_SASL_MECHANISM !== undefined) report('KAFKA_SASL_MECHANISM', 'needs KAFKA_BROKERS: the local broker has no users')
     }
     for (const name of servicePortNames) if (portOf(env, name) === 0) report(name, 'is not a port')
   },

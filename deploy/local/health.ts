@@ -1,5 +1,6 @@
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
+import { readKafkaSecurity } from '../../kafka/config.ts'
 import type { PartKind } from './run-file.ts'
 
 /** A healthy local server responds within milliseconds, but a loaded machine may take longer. */
@@ -10,6 +11,7 @@ export async function isKafkaHealthy(brokers: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'health',
     bootstrapBrokers: brokers.split(','),
+    ...readKafkaSecurity(),
     connectTimeout: TIMEOUT_MS,
     requestTimeout: TIMEOUT_MS,
     retries: 0,

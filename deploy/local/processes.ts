@@ -9,6 +9,7 @@ import { answersOk } from './health.ts'
 import type { Home } from './home.ts'
 import { LOOPBACK } from './ports.ts'
 import { serverComponent } from './server.ts'
+import { WORKER_NICE } from './worker-nice.ts'
 
 /** Addresses of the servers, as passed to the processes of Millrace. */
 export interface Addresses {
@@ -77,6 +78,7 @@ function pipelinesProcess(
       ...(config.pipelines === undefined ? {} : { PIPELINES: config.pipelines }),
       WORKER_ROLE: role,
       WORKER_SLOT: String(slot),
+      WORKER_NICE: String(WORKER_NICE[role]),
       // The worker appends its slot.
       STATE_DIR: stateDir,
       HEALTH_PORT: String(place.port),

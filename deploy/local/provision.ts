@@ -1,4 +1,5 @@
 import { kafkaTransport } from '../../kafka/client/index.ts'
+import { readKafkaSecurity } from '../../kafka/config.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { TopicSpec } from '../../kafka/transport.ts'
 import { internalTopics } from '../../pipelines/engine/index.ts'
@@ -22,7 +23,10 @@ type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
  * @throws Error with the registry's reason when it rejects a schema
  */
 export async function provisionTopics(brokers: string, registryUrl: string, partitionsOf: Partitions = 'local'): Promise<number> {
-  const transport = kafkaTransport({ brokers: brokers.split(','), clientId: 'millrace-start' }, { runtime: systemRuntime() })
+  const transport = kafkaTransport(
+    { ...readKafkaSecurity(), brokers: brokers.split(','), clientId: 'millrace-start' },
+    { runtime: systemRuntime() },
+  )
   try {
     await transport.connect()
     const existing = await transport.partitionCounts(topicSpecs(partitionsOf).map(({ name }) => name))

@@ -22,6 +22,7 @@ const NEEDED: readonly { readonly name: string; readonly key: number; readonly v
 ]
 
 const GROUP_FEATURE = 'group.version'
+const TRANSACTION_FEATURE = 'transaction.version'
 
 interface Versions {
   readonly errorCode: number
@@ -29,10 +30,18 @@ interface Versions {
   readonly finalizedFeatures?: readonly { readonly name: string; readonly maxVersionLevel: number }[]
 }
 
-/** @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0 */
-export async function checkBrokerVersion(connection: Connection): Promise<void> {
+/**
+ * @returns the version of transactions that the cluster has enabled
+ * @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0
+ */
+export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')
   refuseOldBroker(versions, `${connection.host}:${connection.port}`)
+  return levelOf(versions, TRANSACTION_FEATURE) ?? 0
+}
+
+function levelOf({ finalizedFeatures }: Versions, name: string): number | undefined {
+  return finalizedFeatures?.find((feature) => feature.name === name)?.maxVersionLevel
 }
 
 export function refuseOldBroker(versions: Versions, address: string): void {
@@ -52,8 +61,8 @@ export function refuseOldBroker(versions: Versions, address: string): void {
       refuse(`it no longer supports ${name} v${version} (oldest: v${known.minVersion}); this release of the transport is too old for it`)
     }
   }
-  const group = versions.finalizedFeatures?.find((feature) => feature.name === GROUP_FEATURE)
-  if (group !== undefined && group.maxVersionLevel < 1) {
+  const group = levelOf(versions, GROUP_FEATURE)
+  if (group !== undefined && group < 1) {
     refuse(`its feature ${GROUP_FEATURE} is off; enable it: kafka-features.sh upgrade --feature ${GROUP_FEATURE}=1`)
   }
 }

@@ -39,6 +39,11 @@ const METADATA_MAX_AGE_MS = 300_000
  */
 export interface Cluster {
   connect(): Promise<void>
+  /**
+   * Version of transactions that the cluster had enabled at the time of `connect`. A later change needs no attention,
+   * since brokers follow the version of each request.
+   */
+  transactionVersion(): number
   /** Returns the shared connection for short requests to any broker that responds. */
   anyBroker(): Promise<Connection>
   /** Returns the brokers of the last metadata response. */
@@ -66,6 +71,7 @@ export function openCluster(context: Context): Cluster {
   const topics = new Map<string, KnownTopic>()
   const namesById = new Map<string, string>()
   let brokers: readonly Broker[] = []
+  let transactionVersion = 0
   let refreshing: Refresh | undefined
   /** The next request, which collects topics while another one is in flight. */
   let waiting: Refresh | undefined
@@ -87,7 +93,7 @@ export function openCluster(context: Context): Cluster {
 
   async function connect(): Promise<void> {
     try {
-      await checkBrokerVersion(await anyBroker())
+      transactionVersion = await checkBrokerVersion(await anyBroker())
       await load([])
     } catch (error) {
       if (error instanceof Disconnected) {
@@ -181,6 +187,7 @@ export function openCluster(context: Context): Cluster {
 
   return {
     connect,
+    transactionVersion: () => transactionVersion,
     anyBroker,
     brokers: () => brokers,
     connectionTo: connections.get,

@@ -2,7 +2,15 @@ import { isIP } from 'node:net'
 import { TransportError } from '../transport.ts'
 import { Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
-import { type API, AuthenticationError, Connection, ConnectionStatuses, findErrorBy, ResponseError } from './protocol.ts'
+import {
+  type API,
+  AuthenticationError,
+  Connection,
+  type ConnectionOptions,
+  ConnectionStatuses,
+  findErrorBy,
+  ResponseError,
+} from './protocol.ts'
 
 export interface Broker {
   readonly host: string
@@ -29,13 +37,13 @@ export interface Connections {
  */
 const MAX_IN_FLIGHT = 5
 
-export function openConnections({ options }: Pick<Context, 'options'>): Connections {
+export function openConnections({ options, newConnection = systemConnection }: Pick<Context, 'options' | 'newConnection'>): Connections {
   const open = new Map<string, Promise<Connection>>()
   const live = new Map<string, Connection>()
   let closed = false
 
   async function connect(key: string, broker: Broker): Promise<Connection> {
-    const connection = new Connection(options.clientId, {
+    const connection = newConnection(options.clientId, {
       connectTimeout: options.connectTimeoutMs,
       requestTimeout: options.requestTimeoutMs,
       maxInflights: MAX_IN_FLIGHT,
@@ -125,6 +133,10 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
   }
 
   return { get, established, drop, close }
+}
+
+function systemConnection(clientId: string, options: ConnectionOptions): Connection {
+  return new Connection(clientId, options)
 }
 
 function keyOf({ host, port }: Broker): string {

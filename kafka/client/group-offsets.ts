@@ -4,7 +4,7 @@ import { classify, Disconnected, type ErrorName, errorName, fatal, MemberFenced,
 import { offsetTopics } from './offset-topics.ts'
 import type { Context } from './options.ts'
 import { offsetCommitV9, offsetFetchV9 } from './protocol.ts'
-import { backoff } from './retry.ts'
+import { backoff, markerBackoff } from './retry.ts'
 
 /** Means "no member". Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
@@ -102,6 +102,7 @@ export async function repeat(
   deadline = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const retry = backoff(context, UNSTABLE_WAIT_MS)
+  const untilMarkers = markerBackoff(context)
   let epochRepeats = 0
   for (;;) {
     throwIfClosed(owner.signal)
@@ -134,6 +135,6 @@ export async function repeat(
         throw new MemberFenced(`${doing}: the broker answers ${old} to the current member epoch ${memberEpoch}`)
       if (owner.epoch !== memberEpoch) continue
     }
-    await retry.wait(owner.signal)
+    await (bad === 'CONCURRENT_TRANSACTIONS' ? untilMarkers : retry).wait(owner.signal)
   }
 }

@@ -19,7 +19,7 @@ export type { KafkaDeps, KafkaOptions } from './options.ts'
  */
 export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {
   const closing = new AbortController()
-  const context: Context = { closing: closing.signal, options: kafkaOptions.parse(given), runtime: deps.runtime }
+  const context: Context = { closing: closing.signal, options: kafkaOptions.parse(given), ...deps }
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 

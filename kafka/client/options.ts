@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Runtime } from '../../runtime/runtime.ts'
+import type { Connection, ConnectionOptions } from './protocol.ts'
 
 /** Kafka's default for request.timeout.ms. A broker that does not answer for longer is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
@@ -57,15 +58,24 @@ export const kafkaOptions = z
 export type KafkaOptions = z.input<typeof kafkaOptions>
 export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
 
+/** Creates a connection that is not open yet. */
+export type NewConnection = (clientId: string, options: ConnectionOptions) => Connection
+
 export interface KafkaDeps {
   /** `runtime.now` provides the timestamps of fetches, so their readers must use the same clock. */
   readonly runtime: Runtime
+  /**
+   * The simulation passes connections to simulated brokers.
+   * @default TCP connections
+   */
+  readonly newConnection?: NewConnection
 }
 
 /** Shared by the parts of the transport. */
 export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime
+  readonly newConnection?: NewConnection
   /** Fires when the transport is closed. Nothing is retried afterwards. */
   readonly closing: AbortSignal
 }

@@ -2,9 +2,11 @@ import { partitionKey, type TransportError } from '../transport.ts'
 import { classify, Disconnected, type ErrorName, errorName, fatal } from './errors.ts'
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
-/** Produce v11 with a custom writer that sends finished batches unchanged. */
+/** Produce with a custom writer that sends finished batches unchanged. Versions 11 and 12 have the same format. */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
+/** In this version a leader adds its partition to the transaction (KIP-890). */
+const ADDING_PRODUCE_VERSION = 12
 const ALL_REPLICAS = -1
 /**
  * Maximum size of a produce request. It is well below the broker's socket.request.max.bytes (100 MiB), and large enough
@@ -62,6 +64,12 @@ export interface ProducedPartition {
   readonly baseOffset: number
 }
 
+export interface ProduceTarget {
+  readonly transactionalId: string | null
+  /** True if leaders add their partitions to the transaction, as those of version 2 ask for. */
+  readonly addsPartitions: boolean
+}
+
 /**
  * Accepts at most one batch per partition.
  * @returns answers by `partitionKey`
@@ -69,14 +77,14 @@ export interface ProducedPartition {
  */
 export function produce(
   connection: Connection,
-  transactionalId: string | null,
+  { transactionalId, addsPartitions }: ProduceTarget,
   timeoutMs: number,
   partitions: readonly ProducePartition[],
 ): Promise<Map<string, ProducedPartition>> {
   return new Promise((resolve, reject) => {
     connection.send<produceV11.ProduceResponse>(
       PRODUCE_KEY,
-      PRODUCE_VERSION,
+      addsPartitions ? ADDING_PRODUCE_VERSION : PRODUCE_VERSION,
       () => writeRequest(transactionalId, timeoutMs, partitions),
       produceV11.parseResponse,
       true,

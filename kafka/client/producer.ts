@@ -17,7 +17,7 @@ import { getOrAdd } from './get-or-add.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
 import { openSender } from './sender.ts'
-import { openTransactionLog, type ProducerId } from './transaction.ts'
+import { openTransactionLog, type ProducerId, type TransactionLog } from './transaction.ts'
 
 /**
  * Kafka's transaction.timeout.ms. The open transaction of a dead worker blocks the readers of its partitions for this
@@ -50,7 +50,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   const sender = openSender(context, cluster, {
     identity: () => ({ ...id, transactional: transactions !== undefined, codec }),
-    transactionalId: transactionalId ?? null,
+    target: () => ({ transactionalId: transactionalId ?? null, addsPartitions: transactions?.isVersion2 === true }),
     appenders: () => appenders.values(),
     admit: async () => transactions?.addPartitions(id, pending()),
   })
@@ -75,6 +75,28 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     for (const appender of appenders.values()) appender.restartSequence()
     status = 'ready'
     log.debug({ transactionalId, ...id }, 'kafka_producer_initialized')
+  }
+
+  async function end(log: TransactionLog, outcome: 'commit' | 'abort'): Promise<void> {
+    const next = await log.end(id, outcome)
+    if (next !== undefined) adopt(next)
+    else await renewIdentity(log)
+  }
+
+  /** Call it between two transactions. If there is no new identity, only the next transaction fails. */
+  async function renewIdentity(log: TransactionLog): Promise<void> {
+    try {
+      const next = await log.renew(id)
+      if (next !== id) adopt(next)
+    } catch (error) {
+      status = 'fenced'
+      context.runtime.log.warn({ err: error, transactionalId }, 'kafka_epoch_not_renewed')
+    }
+  }
+
+  function adopt(next: ProducerId): void {
+    id = next
+    for (const known of appenders.values()) known.restartSequence()
   }
 
   function appender(topic: string, partition: number): PartitionAppender {
@@ -159,7 +181,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     adding.catch(() => sender.settle())
     throwWorst(await Promise.allSettled([producing, adding]))
     const next = await nextOffsets(dirty, endOffsets)
-    if (transactions.isOpen) await transactions.end(id, 'commit')
+    if (transactions.isOpen) await end(transactions, 'commit')
     options.onCommitStep?.('committed')
     finish()
     return next
@@ -183,7 +205,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     if (status !== 'ready') return
     try {
       if (uncertain) await takeIdentity()
-      else if (transactions?.isOpen) await transactions.end(id, 'abort')
+      else if (transactions?.isOpen) await end(transactions, 'abort')
     } catch (error) {
       if (!(error instanceof FencedError)) throw error
       // The broker has already aborted the transaction or refuses this producer: in both cases it commits nothing.

@@ -1,13 +1,14 @@
 import { type Broker, openConnections } from './connections.ts'
 import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
-import { type Outcome, outcomeOf, type ProducedPartition, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import { type Outcome, outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 import type { PublishLane, StampedBatch } from './publish-lane.ts'
 
 /**
  * Limit per broker. More requests would not help, because a broker handles the requests of a connection in order and
  * remembers five batches of a producer.
  */
+const NO_TRANSACTION: ProduceTarget = { transactionalId: null, addsPartitions: false }
 const MAX_REQUESTS_IN_FLIGHT = 5
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
@@ -53,7 +54,7 @@ interface Entry {
 
 export function openPublishRequests(context: Context, options: PublishRequestOptions, hooks: PublishRequestHooks): PublishRequests {
   const { requestTimeoutMs, spacingMs } = options
-  const connections = openConnections({ options: { ...context.options, requestTimeoutMs } })
+  const connections = openConnections({ ...context, options: { ...context.options, requestTimeoutMs } })
   const replicationTimeoutMs = Math.min(REPLICATION_TIMEOUT_MS, requestTimeoutMs)
   const flows = new Map<string, Flow>()
 
@@ -112,7 +113,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
     let answers: ReadonlyMap<string, ProducedPartition> = new Map()
     try {
       const batches = entries.map(({ lane, stamped }) => ({ topic: lane.topic, partition: lane.partition, batch: stamped.bytes }))
-      answers = await produce(connection, null, replicationTimeoutMs, batches)
+      answers = await produce(connection, NO_TRANSACTION, replicationTimeoutMs, batches)
     } catch (error) {
       context.runtime.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
       // A connection that has lost one answer may lose all of them.

@@ -5,6 +5,18 @@ const FIRST_WAIT_MS = 2
 /** A failed broker gets about two requests a second: this notices its return quickly and is cheap during the outage. */
 const LONGEST_WAIT_MS = 500
 
+/**
+ * The coordinator writes the markers of a commit a few milliseconds after the EndTxn response. Until then it responds
+ * with CONCURRENT_TRANSACTIONS.
+ */
+const MARKER_WAIT_MS = 1
+export const LONGEST_MARKER_WAIT_MS = 20
+
+/** Returns the waits for the markers of the transaction before. */
+export function markerBackoff(context: Pick<Context, 'runtime'>): Backoff {
+  return backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
+}
+
 /** Waits that double each time, with a jitter of up to 20 %. One instance per request loop. */
 export interface Backoff {
   /** Returns the next wait in milliseconds. */

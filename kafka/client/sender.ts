@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts'
 import { type Broker, openConnections } from './connections.ts'
 import { classify, Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
-import { outcomeOf, type ProducedPartition, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import { outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
@@ -16,7 +16,7 @@ const LONGEST_RETRY_MS = 1_000
 /** Callbacks of the sender to its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
-  readonly transactionalId: string | null
+  target(): ProduceTarget
   appenders(): Iterable<PartitionAppender>
   /** Adds all partitions with records to the transaction. Called before batches are sent. */
   admit(): Promise<void>
@@ -117,7 +117,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
       const connection = connections.established(broker) ?? (await connections.get(broker))
       answers = await produce(
         connection,
-        hooks.transactionalId,
+        hooks.target(),
         REPLICATION_TIMEOUT_MS,
         request.map(({ appender, batch }) => ({ topic: appender.topic, partition: appender.partition, batch: batch.bytes })),
       )

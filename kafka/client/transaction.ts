@@ -7,6 +7,7 @@ import { type OffsetOwner, repeat } from './group-offsets.ts'
 import { offsetTopics } from './offset-topics.ts'
 import type { Context } from './options.ts'
 import {
+  type API,
   addOffsetsToTxnV4,
   addPartitionsToTxnV3,
   describeTransactionsV0,
@@ -14,14 +15,9 @@ import {
   initProducerIdV4,
   txnOffsetCommitV4,
 } from './protocol.ts'
-import { backoff } from './retry.ts'
+import { backoff, LONGEST_MARKER_WAIT_MS, markerBackoff } from './retry.ts'
+import { type EndTxnResponse, endTxnV5, txnOffsetCommitV5 } from './transactions-v2.ts'
 
-/**
- * The coordinator writes the markers of a commit a few milliseconds after the EndTxn response. Until then it responds
- * with CONCURRENT_TRANSACTIONS.
- */
-const MARKER_WAIT_MS = 1
-const LONGEST_MARKER_WAIT_MS = 20
 /**
  * While the coordinator itself ends a transaction, which takes about ten milliseconds, it fails requests with this code
  * (because of an IllegalStateException).
@@ -45,10 +41,18 @@ const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort
  */
 const EPOCHS_OF_AN_ABORT = 2
 
+/** Version 4 leaves the identity as it is. */
+type EndTxnAnswer = Pick<EndTxnResponse, 'errorCode'> & Partial<EndTxnResponse>
+
 export interface ProducerId {
   readonly producerId: number
   readonly producerEpoch: number
 }
+
+export type TransactionLog = ReturnType<typeof openTransactionLog>
+
+/** Since this version the leaders of partitions and groups add them to the transaction (KIP-890). */
+const LEADERS_ADD = 2
 
 /** Exchanges requests with the coordinator of one transactional id. */
 export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number) {
@@ -58,6 +62,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
   let opened = false
+  /** Stays the same from one `init` to the next. */
+  let isVersion2 = false
+  /** True after a request with this epoch was not answered, so that the brokers may still carry it out later. */
+  let unanswered = false
   /** Partitions and groups that the coordinator has added to the open transaction. */
   const members = new Set<string>()
   const offsetGroups = new Set<string>()
@@ -73,7 +81,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     request: () => Promise<Answer>,
     namesOf: (answer: Answer) => ErrorName[],
   ): Promise<Answer> {
-    const retry = backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
+    const retry = markerBackoff(context)
     const outage = backoff(context, LONGEST_MARKER_WAIT_MS)
     let unexplained = 0
     for (;;) {
@@ -85,6 +93,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         if (names.every((name) => name === 'NONE')) return answer
       } catch (error) {
         if (!(error instanceof Disconnected)) throw error
+        unanswered = true
         names = ['NETWORK_EXCEPTION']
       }
       // OPERATION_NOT_ATTEMPTED only means that another part of the request was refused.
@@ -105,6 +114,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /** Fences any producer with this id, and aborts its transaction. */
   async function init(): Promise<ProducerId> {
+    isVersion2 = cluster.transactionVersion() >= LEADERS_ADD
     const answer = await sendUntilAnswered(
       `InitProducerId of ${transactionalId}`,
       deadline(),
@@ -112,6 +122,26 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       ({ errorCode }) => [errorName(errorCode)],
     )
     forgetTransaction()
+    unanswered = false
+    return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
+  }
+
+  /**
+   * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
+   * same epoch, so a broker that carries out an unanswered request late, although its repetition was answered, applies
+   * it to the next transaction: an EndTxn commits it before its records are in the log, and a TxnOffsetCommit sets its
+   * offsets back (KIP-890). After an unanswered request the next transaction therefore has a new epoch.
+   * @throws FencedError when another process has initialised the id since
+   */
+  async function renew(id: ProducerId): Promise<ProducerId> {
+    if (!unanswered) return id
+    const answer = await sendUntilAnswered(
+      `InitProducerId of ${transactionalId} for a new epoch`,
+      deadline(),
+      () => coordinator.send(initProducerIdV4.api, transactionalId, timeoutMs, BigInt(id.producerId), id.producerEpoch),
+      ({ errorCode }) => [errorName(errorCode)],
+    )
+    unanswered = false
     return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
   }
 
@@ -144,6 +174,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     }))
     // Set before sending, because even an unanswered request may have opened the transaction.
     opened = true
+    if (isVersion2) return
     await sendUntilAnswered(
       `AddPartitionsToTxn of ${transactionalId}`,
       deadline(),
@@ -163,8 +194,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   async function addOffsets(id: ProducerId, offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember): Promise<void> {
     const { groupId } = member
-    if (!offsetGroups.has(groupId)) {
-      opened = true
+    opened = true
+    if (!isVersion2 && !offsetGroups.has(groupId)) {
       await sendUntilAnswered(
         `AddOffsetsToTxn of ${transactionalId}`,
         deadline(),
@@ -192,37 +223,50 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       owner,
       `TxnOffsetCommit for group ${groupId}`,
       async () => {
-        const answer = await group.send(
-          txnOffsetCommitV4.api,
-          transactionalId,
-          groupId,
-          BigInt(id.producerId),
-          id.producerEpoch,
-          owner.epoch,
-          owner.memberId,
-          null,
-          topics,
-        )
+        const { producerId, producerEpoch } = id
+        const answer = await group
+          .send(
+            isVersion2 ? txnOffsetCommitV5 : txnOffsetCommitV4.api,
+            transactionalId,
+            groupId,
+            BigInt(producerId),
+            producerEpoch,
+            owner.epoch,
+            owner.memberId,
+            null,
+            topics,
+          )
+          .catch(noteUnanswered)
         return answer.topics.flatMap(({ partitions }) => partitions.map(({ errorCode }) => errorName(errorCode)))
       },
       deadline(),
     )
   }
 
+  function noteUnanswered(error: unknown): never {
+    if (error instanceof Disconnected) unanswered = true
+    throw error
+  }
+
   function groupCoordinator(groupId: string): Coordinator {
     return getOrAdd(groups, groupId, () => openCoordinator(context, cluster, 'group', groupId))
   }
 
-  /** Repeats the request until the outcome is known. */
-  async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void> {
+  /**
+   * Repeats the request until the outcome is known.
+   * @returns the identity of the next transaction if the coordinator has raised the epoch
+   */
+  async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<ProducerId | undefined> {
+    const api: API<Parameters<typeof endTxnV4.createRequest>, EndTxnAnswer> = isVersion2 ? endTxnV5 : endTxnV4.api
     // There is no deadline: after the request was sent, only the answer shows whether the transaction is committed.
-    await sendUntilAnswered(
+    const { producerId, producerEpoch } = await sendUntilAnswered(
       `EndTxn (${outcome}) of ${transactionalId}`,
       Number.POSITIVE_INFINITY,
-      () => coordinator.send(endTxnV4.api, transactionalId, BigInt(id.producerId), id.producerEpoch, outcome === 'commit'),
+      () => coordinator.send(api, transactionalId, BigInt(id.producerId), id.producerEpoch, outcome === 'commit'),
       ({ errorCode }) => [errorName(errorCode)],
     )
     forgetTransaction()
+    return producerId === undefined || producerEpoch === undefined ? undefined : { producerId: Number(producerId), producerEpoch }
   }
 
   function forgetTransaction(): void {
@@ -239,6 +283,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   return {
     init,
     isReplaced,
+    get isVersion2() {
+      return isVersion2
+    },
+    renew,
     /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
     get isOpen() {
       return opened

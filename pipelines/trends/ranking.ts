@@ -1,16 +1,12 @@
-import type { NewTermMoment, TrendCandidate, TrendEntry } from '../../schemas/trends/types.ts'
+import type { TrendCandidate, TrendEntry } from '../../schemas/trends/types.ts'
 import { labelOf, trendScore, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
-import { MINUTE_MS } from './time.ts'
 
 /**
  * Number of candidates kept per region. Personalized lists are made from them:
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500
-
-/** Number of moments to remember. There are two per minute, so one from a minute ago is always among them. */
-const KEPT_MOMENTS = 6
 
 /** A ranked candidate before its trending_since is known. */
 export interface RankedTerm {
@@ -20,8 +16,8 @@ export interface RankedTerm {
 }
 
 /**
- * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of all such
- * terms a minute ago.
+ * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of
+ * such terms in the region's list a minute ago.
  * @param candidates the candidates of all partitions
  */
 export function rankTerms(candidates: readonly TrendCandidate[], meanOfNewTerms: number): RankedTerm[] {
@@ -33,7 +29,8 @@ export function rankTerms(candidates: readonly TrendCandidate[], meanOfNewTerms:
   return ranked.slice(0, KEPT_TERMS)
 }
 
-export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedTerm, trendingSince: number): TrendEntry {
+/** @param mayLabel whether the region has enough history for labels */
+export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedTerm, trendingSince: number, mayLabel: boolean): TrendEntry {
   return {
     term: candidate.term,
     name: candidate.name,
@@ -42,7 +39,7 @@ export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedT
     velocity: velocityOf(candidate.count, candidate.hour_ago),
     velocity_vs_usual: velocity,
     score,
-    label: labelOf(velocity),
+    label: mayLabel ? labelOf(velocity, candidate.users) : null,
     trending_since: trendingSince,
     sample_tweets: candidate.sample_tweets,
   }
@@ -64,27 +61,4 @@ const LEAST_CANDIDATES = 30
 export function candidatesPerPartition(partitions: number): number {
   const share = KEPT_TERMS / partitions
   return Math.min(KEPT_TERMS, Math.ceil(share + SPREAD_DEVIATIONS * Math.sqrt(share)) + LEAST_CANDIDATES)
-}
-
-/** Adds a partition's totals of terms without baseline to those of the same moment. */
-export function addTotals(moments: NewTermMoment[], windowEnd: number, volume: number, terms: number): void {
-  const known = moments.find((moment) => moment.window_end === windowEnd)
-  if (known === undefined) moments.push({ window_end: windowEnd, partitions: 1, volume, terms })
-  else {
-    known.partitions++
-    known.volume += volume
-    known.terms += terms
-  }
-  moments.sort((a, b) => a.window_end - b.window_end)
-  if (moments.length > KEPT_MOMENTS) moments.splice(0, moments.length - KEPT_MOMENTS)
-}
-
-/**
- * Returns the mean window count of terms without baseline a minute before `windowEnd`, or at the last earlier moment
- * that all partitions reported; 0 if there is none.
- */
-export function meanOfNewTerms(moments: readonly NewTermMoment[], windowEnd: number): number {
-  const partitions = Math.max(0, ...moments.map((moment) => moment.partitions))
-  const before = moments.findLast((moment) => moment.window_end <= windowEnd - MINUTE_MS && moment.partitions === partitions)
-  return before === undefined || before.terms === 0 ? 0 : before.volume / before.terms
 }

@@ -1,20 +1,19 @@
 import { termKey } from '../../schemas/trends/term.ts'
-import type { NewTermTotals, RegionCandidates, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
+import type { RegionCandidates, RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
 import type { Context, KeyedStore, Topic } from '../engine/index.ts'
-import { addTotals, entryOf, KEPT_TERMS, meanOfNewTerms, rankTerms } from './ranking.ts'
+import { entryOf, KEPT_TERMS, rankTerms } from './ranking.ts'
+import { historyAfter, mayLabel, meanOfNewTerms } from './region-history.ts'
 import { trendScore } from './score.ts'
-import { TOTALS_WOEID } from './term-windows.ts'
 import { MINUTE_MS } from './time.ts'
 import { noteTrending, SERVED_TERMS } from './trending-since.ts'
 
-const TOTALS_KEY = 'last'
 /** Number of lists made between two pauses. The pauses let the event loop send heartbeats. */
 const LISTS_PER_PAUSE = 16
 
 export interface RegionListsOptions {
   /** The report of each partition, by `arrivalKey`. */
   readonly arrived: KeyedStore<string, RegionCandidates>
-  readonly totals: KeyedStore<string, NewTermTotals>
+  readonly history: KeyedStore<number, RegionHistory>
   readonly since: KeyedStore<number, TrendingSince>
   readonly tracked: Topic<string, TermTracked>
   /** Topic of the lists at whole minutes. */
@@ -34,21 +33,14 @@ function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string 
 
 /** Creates the third stage: one partition of the regions, with their ranked lists. */
 export function regionLists(options: RegionListsOptions) {
-  const { arrived, totals, since, tracked, snapshots, renewals } = options
+  const { arrived, history, since, tracked, snapshots, renewals } = options
 
   function arrive(report: RegionCandidates): void {
-    if (report.woeid === TOTALS_WOEID) {
-      const known = totals.get(TOTALS_KEY) ?? { moments: [] }
-      addTotals(known.moments, report.window_end, report.new_volume, report.new_terms)
-      totals.put(TOTALS_KEY, known)
-      return
-    }
     arrived.put(arrivalKey(report), report)
   }
 
   /** Call it when every partition has reported the window that ends at `windowEnd`. */
   function* publish(windowEnd: number, ctx: Context): Generator<void, void, void> {
-    const mean = meanOfNewTerms(totals.get(TOTALS_KEY)?.moments ?? [], windowEnd)
     let made = 0
     let region: RegionCandidates | undefined
     for (const [key, report] of arrived.scan()) {
@@ -60,24 +52,29 @@ export function regionLists(options: RegionListsOptions) {
         continue
       }
       if (region !== undefined) {
-        publishRegion(region, mean, ctx)
+        publishRegion(region, ctx)
         if (++made % LISTS_PER_PAUSE === 0) yield
       }
       region = report
     }
-    if (region !== undefined) publishRegion(region, mean, ctx)
+    if (region !== undefined) publishRegion(region, ctx)
   }
 
-  function publishRegion(report: RegionCandidates, mean: number, ctx: Context): void {
+  function publishRegion(report: RegionCandidates, ctx: Context): void {
     const { woeid, window_end } = report
+    const known = history.get(woeid)
+    const mean = meanOfNewTerms(known, window_end)
     const ranked = rankTerms(report.entries, mean)
+    const next = historyAfter(known, ranked, window_end)
+    if (next !== undefined) history.put(woeid, next)
     countUncertain(report, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
     const trending = sinceWhen(
       woeid,
       ranked.slice(0, SERVED_TERMS).map(({ candidate }) => candidate.term),
       window_end,
     )
-    const entries = ranked.map((term) => entryOf(term, trending.get(term.candidate.term) ?? window_end))
+    const labels = mayLabel(known, window_end)
+    const entries = ranked.map((term) => entryOf(term, trending.get(term.candidate.term) ?? window_end, labels))
     ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, { woeid, window_end, source: 'pipeline', entries })
     for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, termKey(woeid, candidate.term), { window_end })
   }

@@ -1,7 +1,10 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
+import { USERS_FOR_LABEL } from './score.ts'
 
 /** Number of sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
+/** Number of samples kept per term. They also tell whether enough distinct users wrote the term for a label. */
+export const KEPT_SAMPLES = USERS_FOR_LABEL
 
 /**
  * Keeps the newest tweets of distinct users, newest first. The result does not depend on the order or repetition of
@@ -15,9 +18,9 @@ export function addSample(samples: SampleTweet[], sample: SampleTweet): void {
   }
   let place = samples.length
   while (place > 0 && isNewer(sample, samples[place - 1])) place--
-  if (place >= SAMPLES) return
+  if (place >= KEPT_SAMPLES) return
   samples.splice(place, 0, sample)
-  if (samples.length > SAMPLES) samples.length = SAMPLES
+  if (samples.length > KEPT_SAMPLES) samples.length = KEPT_SAMPLES
 }
 
 /** For tweets of the same millisecond, the greater id is the newer one. */

@@ -1,6 +1,8 @@
 /** A term gets a label when its velocity exceeds one of these: docs/services/trends.md#velocity-score-and-label */
 const TRENDING_ABOVE = 3
 const VIRAL_ABOVE = 10
+/** Fewer users are a small group rather than a trend: docs/services/trends.md#velocity-score-and-label */
+export const USERS_FOR_LABEL = 20
 
 /** Limits the divisor to at least 1, so that a tiny baseline or mean does not give a rare term an enormous velocity. */
 function divisorOf(usual: number): number {
@@ -24,7 +26,9 @@ export function velocityOf(count: number, hourAgo: number): number {
   return count / divisorOf(hourAgo)
 }
 
-export function labelOf(velocity: number): 'Trending' | 'Viral' | null {
+/** @param users number of distinct users of the term in the window */
+export function labelOf(velocity: number, users: number): 'Trending' | 'Viral' | null {
+  if (users < USERS_FOR_LABEL) return null
   if (velocity > VIRAL_ABOVE) return 'Viral'
   return velocity > TRENDING_ABOVE ? 'Trending' : null
 }

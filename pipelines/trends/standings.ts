@@ -5,7 +5,6 @@ import type { KeyedStore } from '../engine/index.ts'
 import { isKnownAt } from './baseline.ts'
 import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
-import { type NewTerms, newTerms } from './new-terms.ts'
 import { trendScore } from './score.ts'
 import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
 import { hourOfMinute } from './time.ts'
@@ -67,7 +66,6 @@ interface Look {
 export function standings({ terms, usualOf, prefetchUsual, perRegion }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
-  let totals: NewTerms = newTerms()
   let built = false
   /** The hour (since 1970) that decides which terms have a baseline. */
   let hour = 0
@@ -110,43 +108,20 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   /** Derives the standings by visiting every term. Yields at intervals. */
   function* rebuild(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
     byRegion.clear()
-    totals = newTerms()
     hour = hourOfMinute(minute)
     lastMinute = minute
     let visited = 0
     for (const [key, state] of terms.scan()) {
       visit(key, state)
       offer(woeidOfKey(key), termOfKey(key), state)
-      if (!isKnown(state)) addWhole(state)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     built = true
   }
 
-  /** Adds a term to the totals as if its minutes arrived one by one. */
-  function addWhole(state: TermState): void {
-    const { first, at, counts } = state.minutes
-    const sofar = { first, at: [] as number[], counts: [] as number[] }
-    for (let i = 0; i < at.length; i++) {
-      totals.adding(sofar, first + at[i], counts[i])
-      sofar.at.push(at[i])
-      sofar.counts.push(counts[i])
-    }
-  }
-
-  /** Must be called before contributions are added to a term's minute. */
-  function adding(state: TermState, minute: number, count: number): void {
-    if (built && !isKnown(state)) totals.adding(state.minutes, minute, count)
-  }
-
   /** Must be called after contributions were added to a term. */
   function changed(woeid: number, term: string, state: TermState): void {
     if (built) offer(woeid, term, state)
-  }
-
-  /** Returns the sum and the number of the window counts of all terms without baseline. */
-  function newTermTotals(minute: number): { volume: number; terms: number } {
-    return totals.totals(minute)
   }
 
   /** Reports the candidates of every region that has any. Yields at intervals. */
@@ -235,9 +210,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   return {
     readyFor,
     rebuild,
-    adding,
     changed,
-    newTermTotals,
     rank,
     get contenders() {
       let sum = 0

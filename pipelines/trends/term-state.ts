@@ -1,7 +1,7 @@
 import type { TermCounts, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
-import { addSample } from './samples.ts'
+import { addSample, SAMPLES } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /** Covers the current window and the one an hour before, even when the newest bucket is dated ahead. */
@@ -18,12 +18,12 @@ export function newTermState(): TermState {
 }
 
 export interface MinuteListener {
-  /** Called before a contribution is added to its minute. */
-  adding(state: TermState, minute: number, count: number): void
   /** Called with the minute's new count, or 0 if the minute is too old to be kept. */
   added(minute: number, volume: number): void
   /** Called when a minute leaves the kept two hours. */
   dropping(minute: number, volume: number): void
+  /** Called when an hour leaves the kept day. */
+  droppingHour(hour: number): void
 }
 
 /** Adds the counts of a term to its state. */
@@ -31,9 +31,8 @@ export function applyCounts(state: TermState, counts: TermCounts, listener: Minu
   for (let i = 0; i < counts.minutes.length; i++) {
     const minute = counts.minutes[i]
     const count = counts.counts[i]
-    listener.adding(state, minute, count)
     const volume = addTo(state.minutes, minute, count, KEPT_MINUTES, listener.dropping)
-    addTo(state.hours, hourOfMinute(minute), count, KEPT_HOURS)
+    addTo(state.hours, hourOfMinute(minute), count, KEPT_HOURS, listener.droppingHour)
     listener.added(minute, volume)
   }
   for (const { form, count } of counts.forms) addForm(state.forms, form, count)
@@ -65,6 +64,7 @@ function dayCount(state: TermState, lastMinute: number): number {
 /** Returns everything that the ranked list needs to know about a term. */
 export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
   const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
+  const samples = state.samples.filter((sample) => sample.created_at >= windowStart)
   return {
     term,
     name: mostFrequentForm(state.forms),
@@ -73,7 +73,8 @@ export function candidateOf(term: string, state: TermState, count: number, usual
     day: dayCount(state, lastMinute),
     baseline: usual ?? NO_BASELINE,
     tracked: state.tracked_hour !== 0,
-    sample_tweets: state.samples.filter((sample) => sample.created_at >= windowStart).map((sample) => sample.tweet_id),
+    users: samples.length,
+    sample_tweets: samples.slice(0, SAMPLES).map((sample) => sample.tweet_id),
   }
 }
 

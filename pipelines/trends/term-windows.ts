@@ -9,20 +9,15 @@ import type {
   TrendVolume,
   VolumesRound,
 } from '../../schemas/trends/types.ts'
-import { eachBucket, newestOf } from '../../state/stores/buckets.ts'
+import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
 import { learn, newBaseline, usualAt } from './baseline.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { applyCounts, isSilent, newTermState } from './term-state.ts'
-import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
+import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
-/** Woeid of the record with a partition's totals, which is sent with the candidates. No place has this woeid. */
-export const TOTALS_WOEID = 0
-
-/** Age in hours at which an hour's count is final. Later contributions are older than the window and do not count. */
-const LEARNED_AFTER_HOURS = 2
 /** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
 /**
@@ -46,6 +41,11 @@ export function termWindows(options: TermWindowsOptions) {
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
+  /**
+   * The newest hour that is final in all partitions of the first stage; 0 after a start, until a window is closed. A
+   * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
+   */
+  let finalHour = 0
   const termSweep = sweep(terms, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
     keysPerRun: BASELINES_SWEPT,
@@ -80,25 +80,27 @@ export function termWindows(options: TermWindowsOptions) {
   function count(counts: TermCounts, ctx: RecordContext<string>): void {
     const { key } = ctx
     const leaders = leadersOf(ctx)
-    const state = terms.get(key) ?? returningTerm(key, counts)
+    const state = terms.get(key) ?? returningTerm(key)
     applyCounts(state, counts, {
-      adding: leaders.adding,
       added(minute, volume) {
         if (volume === 0) ctx.count('trends_minutes_too_old')
         else rounds.changed(key, state, minute, volume)
       },
+      droppingHour: (hour) => learnHours(key, state, hour),
       dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
     })
-    learnHours(key, state, newestOf(state.hours) - LEARNED_AFTER_HOURS)
+    learnHours(key, state, finalHour)
     terms.put(key, state)
     leaders.changed(woeidOfKey(key), termOfKey(key), state)
   }
 
   /** A term without state may have a baseline from earlier days. */
-  function returningTerm(key: string, counts: TermCounts): TermState {
+  function returningTerm(key: string): TermState {
     const state = newTermState()
-    state.tracked_hour = baselines.get(key)?.since_hour ?? 0
-    state.learned_hour = hourOfMinute(Math.min(...counts.minutes)) - 1
+    const baseline = baselines.get(key)
+    // The first state learned all its hours before it expired.
+    state.tracked_hour = baseline?.since_hour ?? 0
+    state.learned_hour = baseline?.seen_hour ?? 0
     return state
   }
 
@@ -135,17 +137,12 @@ export function termWindows(options: TermWindowsOptions) {
     const publish = publishTo(ctx)
     const leaders = leadersOf(ctx)
     reportedHour = hourOfMinute(lastMinute)
+    finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
     if (!leaders.readyFor(lastMinute)) {
       rounds.publish(publish)
       yield* leaders.rebuild(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
       rounds.caughtUp()
     }
-    const totals = leaders.newTermTotals(lastMinute)
-    ctx.broadcast(candidates, TOTALS_WOEID, {
-      ...noCandidates(TOTALS_WOEID, windowEnd, ctx.partition),
-      new_volume: totals.volume,
-      new_terms: totals.terms,
-    })
     const silent = new Set(regions.filter((_, index) => index % ctx.partitions === ctx.partition).map((region) => region.woeid))
     yield* leaders.rank(lastMinute, function emitRegion(standing: RegionStanding) {
       silent.delete(standing.woeid)
@@ -185,5 +182,5 @@ export function termWindows(options: TermWindowsOptions) {
 }
 
 function noCandidates(woeid: number, windowEnd: number, partition: number): RegionCandidates {
-  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0, new_volume: 0, new_terms: 0 }
+  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0 }
 }

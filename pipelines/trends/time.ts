@@ -26,6 +26,14 @@ export function lastMinuteOf(windowEnd: number): number {
   return Math.floor((windowEnd - 1) / MINUTE_MS)
 }
 
+/**
+ * Returns the newest hour whose counts are final once the window that ends at `windowEnd` is closed. Later
+ * contributions to it are older than the window and do not count; the extra minute covers the one that is running.
+ */
+export function lastFinalHour(windowEnd: number): number {
+  return hourOfMinute(minuteOf(windowEnd) - WINDOW_MINUTES - 1) - 1
+}
+
 export function hourOfMinute(minute: number): number {
   return Math.floor(minute / MINUTES_PER_HOUR)
 }

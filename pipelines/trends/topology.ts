@@ -56,12 +56,12 @@ export const trends = topology(
     t.source(tracked, INTERNAL).process('track-term', termState, term.track)
 
     const arrived = keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') })
-    const totals = keyedStore('totals', { key: utf8, value: avro('trends/NewTermTotals') })
+    const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })
     const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })
-    const lists = regionLists({ arrived, totals, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
+    const lists = regionLists({ arrived, history, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
     t.source(candidates, INTERNAL)
-      .process('take-candidates', { stores: [arrived, totals] }, lists.arrive)
-      .onTime('publish-lists', { stores: [arrived, totals, since], emits: [trendOutput, trendRenewals, tracked] }, lists.publish)
+      .process('take-candidates', { stores: [arrived] }, lists.arrive)
+      .onTime('publish-lists', { stores: [arrived, history, since], emits: [trendOutput, trendRenewals, tracked] }, lists.publish)
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )

@@ -1,19 +1,6 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** Terms without baseline over all regions at the last moments. Store trends-totals. */
-export interface NewTermTotals {
-  moments: NewTermMoment[]
-}
-
-export interface NewTermMoment {
-  window_end: number
-  /** how many have reported */
-  partitions: number
-  volume: number
-  terms: number
-}
-
-/** The best terms of a region in one partition at one moment, or, with woeid 0, that partition's totals. Topic trends-candidates-repartition, key: woeid. */
+/** The best terms of a region in one partition at one moment. Topic trends-candidates-repartition, key: woeid. */
 export interface RegionCandidates {
   woeid: number
   window_end: number
@@ -24,10 +11,6 @@ export interface RegionCandidates {
   rest_new: number
   /** greatest score among the terms with baseline that were left out */
   rest_known: number
-  /** woeid 0: window counts of all terms without baseline */
-  new_volume: number
-  /** woeid 0: how many they are */
-  new_terms: number
 }
 
 export interface TrendCandidate {
@@ -42,7 +25,23 @@ export interface TrendCandidate {
   /** for this hour of the week; -1: none */
   baseline: number
   tracked: boolean
+  /** distinct users in the window, at most 20 */
+  users: number
   sample_tweets: bigint[]
+}
+
+/** What a region's list needs to know about earlier ones. Store trends-history, key: woeid. */
+export interface RegionHistory {
+  /** end of the first window with terms */
+  first_list: number
+  /** the last lists, oldest first */
+  moments: NewTermMoment[]
+}
+
+export interface NewTermMoment {
+  window_end: number
+  /** mean count of the listed terms without baseline; 0: there were none */
+  mean: number
 }
 
 /** How much is usual for a term of a region, by hour of the week. Store trends-baselines, key: <woeid>:<term>. */
@@ -208,8 +207,8 @@ export interface VolumesRound {
 
 declare module '../load.ts' {
   interface RecordTypes {
-    'trends/NewTermTotals': NewTermTotals
     'trends/RegionCandidates': RegionCandidates
+    'trends/RegionHistory': RegionHistory
     'trends/TermBaseline': TermBaseline
     'trends/TermCounts': TermCounts
     'trends/TermState': TermState

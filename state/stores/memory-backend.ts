@@ -9,11 +9,20 @@ interface MemoryColumn extends Omit<StateColumn, 'put' | 'scrub'> {
   bytes(): number
 }
 
-/** Creates state in memory, for the test driver. It behaves like RocksDB but persists nothing. */
-export function memoryBackend(): StateBackend {
-  const columns = new Map<string, MemoryColumn>()
-  const positions = new Map<string, Map<string, number>>()
+/**
+ * What was written. Another backend over it finds what a killed process had written, but nothing of its open batches.
+ */
+export interface MemoryDisk {
+  readonly columns: Map<string, MemoryColumn>
+  readonly positions: Map<string, Map<string, number>>
+}
 
+export function memoryDisk(): MemoryDisk {
+  return { columns: new Map(), positions: new Map() }
+}
+
+/** Creates state in memory, for the test driver. It behaves like RocksDB but persists nothing beyond its disk. */
+export function memoryBackend({ columns, positions }: MemoryDisk = memoryDisk()): StateBackend {
   return {
     ...sessionsOf((topology) => {
       const shared = positions.get(topology) ?? new Map<string, number>()

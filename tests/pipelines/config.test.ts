@@ -14,6 +14,7 @@ test('defaults fit the local stack', () => {
     brokers: ['127.0.0.1:9092'],
     schemaRegistryUrl: 'http://127.0.0.1:8081',
     slot: 0,
+    nice: 0,
     stateFolder: '/home/of/millrace/state/worker-0',
     stateMemoryBytes: 256 * 1_048_576,
     commitIntervalMs: 100,

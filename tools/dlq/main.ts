@@ -20,8 +20,8 @@ const SUFFIX = deadLetterTopicName('')
 /** Length of the header in Confluent's wire format: a zero byte and the schema's id. */
 const WIRE_FORMAT_BYTES = 5
 
-async function namesWithDeadLetters({ brokers }: KafkaSettings): Promise<string[]> {
-  const admin = new Admin({ clientId: CLIENT_ID, bootstrapBrokers: [...brokers] })
+async function namesWithDeadLetters({ brokers, security }: KafkaSettings): Promise<string[]> {
+  const admin = new Admin({ ...security, clientId: CLIENT_ID, bootstrapBrokers: [...brokers] })
   try {
     const topics = await admin.listTopics()
     return topics.filter((topic) => topic.endsWith(SUFFIX)).map((topic) => topic.slice(0, -SUFFIX.length))
@@ -54,7 +54,10 @@ async function main(): Promise<void> {
   const asked = commandLine(declaration)
   const config = readDlqConfig()
   const log = pino({ level: 'warn' }, pino.destination(process.stderr.fd))
-  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: CLIENT_ID }, { runtime: systemRuntime(log) })
+  const transport = kafkaTransport(
+    { ...config.security, brokers: [...config.brokers], clientId: CLIENT_ID },
+    { runtime: systemRuntime(log) },
+  )
   try {
     await transport.connect()
     await runDlq(asked, {

@@ -2,6 +2,7 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { fraudServices } from '../../../pipelines/fraud/service.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
@@ -142,9 +143,14 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
     await seedTopics(servers, options.entries)
     const workers: string[] = []
     const pids: [string, number][] = Object.entries(servers.pids)
-    for (const role of ['deciding', 'bulk']) {
+    for (const role of ['deciding', 'bulk'] as const) {
       const pipelines = fraudServices.filter((service) => service.role === role).map(({ name }) => name)
-      const settings = { PIPELINES: pipelines.join(','), STATE_DIR: join(folder, 'state', role), LOG_LEVEL: 'info' }
+      const settings = {
+        PIPELINES: pipelines.join(','),
+        WORKER_NICE: String(WORKER_NICE[role]),
+        STATE_DIR: join(folder, 'state', role),
+        LOG_LEVEL: 'info',
+      }
       const worker = await startNode(
         'pipelines/main.ts',
         [...BUFFER_HEAP_FLAGS, ...profileTo(options.prof)],

@@ -26,6 +26,11 @@ const GROUP_HEARTBEAT_MS = 1_000
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
+ * A leader that adds its partition to a transaction while the markers of the one before are being written tries again
+ * after this pause, 20 ms by default. Markers take 2 to 5 ms.
+ */
+const ADD_PARTITIONS_RETRY_MS = 1
+/**
  * Kafka's default of 50 partitions per internal topic suits clusters. On one machine they would need 100 folders with
  * open files.
  */
@@ -70,6 +75,7 @@ export function brokerProperties(dataDir: string, ports: BrokerPorts, extra: Bro
     'group.consumer.heartbeat.interval.ms': GROUP_HEARTBEAT_MS,
     'group.consumer.min.heartbeat.interval.ms': GROUP_HEARTBEAT_MS,
     'transaction.abort.timed.out.transaction.cleanup.interval.ms': TRANSACTION_CLEANUP_MS,
+    'add.partitions.to.txn.retry.backoff.ms': ADD_PARTITIONS_RETRY_MS,
 
     'broker.session.timeout.ms': BROKER_SESSION_MS,
     'broker.heartbeat.interval.ms': BROKER_HEARTBEAT_MS,

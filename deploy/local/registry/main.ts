@@ -1,6 +1,7 @@
 import { serve } from '@hono/node-server'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { readKafkaSecurity } from '../../../kafka/config.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { LOOPBACK } from '../ports.ts'
 import { registrySettings } from './config.ts'
@@ -15,7 +16,10 @@ const TIMEOUTS = { requestTimeoutMs: 5_000, deliveryTimeoutMs: 10_000 }
 const settings = registrySettings()
 const log = pino({ name: 'schema-registry' })
 const topic = schemasTopic(
-  kafkaTransport({ brokers: settings.brokers, clientId: 'schema-registry', ...TIMEOUTS }, { runtime: systemRuntime(log) }),
+  kafkaTransport(
+    { ...readKafkaSecurity(), brokers: settings.brokers, clientId: 'schema-registry', ...TIMEOUTS },
+    { runtime: systemRuntime(log) },
+  ),
 )
 const store = await openStore(topic)
 const server = serve({ fetch: registryRoutes(createRegistry(store)).fetch, port: settings.port, hostname: LOOPBACK }, () =>

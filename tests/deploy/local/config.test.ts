@@ -40,6 +40,13 @@ test('uses given servers instead of local ones', () => {
   expect(config.registry).toEqual({ given: 'http://registry' })
 })
 
+test('security of Kafka needs given brokers, since the local one has none', () => {
+  expect(refusal({ KAFKA_TLS: '1', KAFKA_SASL_MECHANISM: 'PLAIN' })).toMatch(
+    /KAFKA_TLS: needs KAFKA_BROKERS[\s\S]*KAFKA_SASL_MECHANISM: needs/,
+  )
+  expect(localConfig({ KAFKA_BROKERS: 'a:9093', KAFKA_TLS: '1' }).kafka).toEqual({ given: 'a:9093' })
+})
+
 test('an empty variable counts as unset, and a relative folder is resolved against the working folder', () => {
   expect(localConfig({ KAFKA_BROKERS: '', MILLRACE_DEMO: '0' })).toMatchObject({ kafka: { given: undefined }, demo: false })
   expect(localConfig({ MILLRACE_HOME: 'some/where' }).home).toBe(`${process.cwd()}/some/where`)

@@ -7,6 +7,7 @@ const API = {
   fetch: 1,
   metadata: 3,
   findCoordinator: 10,
+  apiVersions: 18,
   initProducerId: 22,
   addPartitionsToTxn: 24,
   addOffsetsToTxn: 25,

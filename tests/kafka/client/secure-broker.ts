@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { onTestFinished } from 'vitest'
 import { brokerCommand } from '../../../deploy/local/kafka/java.ts'
 import { ensureBrokerProgram } from '../../../deploy/local/kafka/program.ts'
 import { brokerProperties } from '../../../deploy/local/kafka/settings.ts'
@@ -23,9 +22,10 @@ export interface SecureBroker {
   readonly port: number
   readonly certificate: string
   readonly users: Readonly<Record<'plain' | 'scram', { username: string; password: string }>>
+  readonly stop: () => Promise<void>
 }
 
-/** Starts a broker that requires TLS and a password (SASL_SSL, PLAIN and SCRAM-SHA-512). It stops with the test. */
+/** Starts a broker that requires TLS and a password (SASL_SSL, PLAIN and SCRAM-SHA-512). */
 export async function secureBroker(): Promise<SecureBroker> {
   const folder = guardedFolder().path
   const dataDir = join(folder, 'secure-kafka')
@@ -108,12 +108,12 @@ connections.max.reauth.ms=3000
     prepare,
     isHealthy: () => accepts(ports.client),
   })
-  onTestFinished(() => server.kill(), STOP_GRACE_MS)
   await server.start()
   return {
     address: `localhost:${ports.client}`,
     port: ports.client,
     certificate: await readFile(join(dataDir, 'broker.pem'), 'utf8'),
     users,
+    stop: () => server.kill(),
   }
 }

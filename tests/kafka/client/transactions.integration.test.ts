@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect as dial } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
@@ -34,6 +36,7 @@ async function throughProxy(): Promise<BrokerProxy> {
   return proxy
 }
 
+const INVALID_PRODUCER_EPOCH = 47
 /** Offset of the body in a response, after the correlation id (4 bytes) and the header tags (1 byte). */
 const BODY_AT = 5
 /** Offset of the error code in responses that begin with the throttle time. */
@@ -507,13 +510,83 @@ test.each([
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test.each([
+/** A cluster that has only transactions of version 1 enabled. */
+async function throughOlderCluster(): Promise<BrokerProxy> {
+  const proxy = await throughProxy()
+  const name = 'transaction.version'
+  const edit = (response: Buffer) => {
+    const changed = Buffer.from(response)
+    // The enabled features follow the supported ones; the name precedes the level.
+    changed.writeInt16BE(1, changed.lastIndexOf(name) + name.length)
+    return changed
+  }
+  proxy.interfere({ api: 'apiVersions', action: 'edit', edit })
+  return proxy
+}
+
+const COORDINATOR_ERRORS = [
   ['COORDINATOR_LOAD_IN_PROGRESS', 14],
   ['NOT_COORDINATOR', 16],
   ['CONCURRENT_TRANSACTIONS', 51],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('retries every step that fails with %s of the transaction coordinator', async (_name, code) => {
+] as const
+
+test.each(COORDINATOR_ERRORS)('retries the steps that fail with %s of the transaction coordinator', async (_name, code) => {
   const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  for (const api of ['initProducerId', 'endTxn'] as const)
+    proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  for (const api of ['initProducerId', 'endTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
+})
+
+test('a commit has three requests, and each transaction its own epoch', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 1)
+  const producer = await newProducer(transport)
+  for (const text of ['a', 'b', 'c']) {
+    append(producer, topic, 0, text)
+    await producer.commit(offsetsOf(owned, 1), member)
+  }
+  for (const api of ['produce', 'endTxn'] as const) expect(proxy.requests(api), api).toHaveLength(3)
+  // Offsets may have to wait for the markers of the transaction before, and are then sent again.
+  expect(proxy.requests('txnOffsetCommit').length).toBeGreaterThanOrEqual(3)
+  for (const api of ['addPartitionsToTxn', 'addOffsetsToTxn'] as const) expect(proxy.requests(api), api).toEqual([])
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'c'])
+})
+
+test('a batch of a committed transaction that arrives late cannot enter the next one', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  const [late] = proxy.requests('produce')
+  append(producer, topic, 0, 'b')
+  await commit(producer)
+  const socket = dial(Number(brokers.split(':')[1]), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(late.length)
+  socket.write(Buffer.concat([length, late]))
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  // The partition's error code follows its index, which follows the name of the topic.
+  const at = answer.indexOf(topic) + topic.length + 1 + 4
+  expect(answer.readInt16BE(at)).toBe(INVALID_PRODUCER_EPOCH)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+})
+
+test.each(COORDINATOR_ERRORS)('with transactions of version 1, retries every step that fails with %s', async (_name, code) => {
+  const proxy = await throughOlderCluster()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -526,8 +599,10 @@ test.each([
   const producer = await newProducer(transport)
   append(producer, topic, 0, 'a')
   await producer.commit(offsetsOf(owned, 1), member)
+  append(producer, topic, 0, 'b')
+  await producer.commit(offsetsOf(owned, 2), member)
   for (const api of [...steps, 'addPartitionsToTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
 test('an unanswered EndTxn is repeated until the outcome is known, and commits once', async () => {

@@ -29,6 +29,12 @@ const tweetFields = fc.record({
 })
 const step = fc.oneof(
   { weight: 12, arbitrary: tweetFields.map((fields) => ({ kind: 'tweet' as const, fields })) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ users: fc.integer({ min: 18, max: 24 }), term: fc.constantFrom(...ORIGINALS) })
+      .map((fields) => ({ kind: 'crowd' as const, ...fields })),
+  },
   { weight: 6, arbitrary: fc.integer({ min: 1_000, max: 3 * MINUTE }).map((ms) => ({ kind: 'wait' as const, ms })) },
   { weight: 1, arbitrary: fc.integer({ min: 20 * MINUTE, max: 70 * MINUTE }).map((ms) => ({ kind: 'wait' as const, ms })) },
   { weight: 1, arbitrary: fc.boolean().map((wipeState) => ({ kind: 'restart' as const, wipeState })) },
@@ -63,6 +69,15 @@ test(
         const sent: SentTweet[] = []
         const windowEnds: number[] = []
         let id = 2n ** 60n
+        const send = (fields: Omit<Tweet, 'tweet_id' | 'text' | 'lang'>) => {
+          const tweet: Tweet = { tweet_id: id++, text: '', lang: 'en', ...fields }
+          driver.pipe(tweets, tweet.user_id, tweet)
+          sent.push({ tweet, sentAt: driver.now })
+        }
+        const crowd = (users: number, term: string) => {
+          for (let user = 0; user < users; user++)
+            send({ user_id: BigInt(100 + user), hashtags: [term], phrases: [], woeid: PLACES[0], bot_score: 0, created_at: driver.now })
+        }
         const wait = (atLeastMs: number) => {
           const ms = atLeastMs + (isRenewal(driver.now + atLeastMs) ? 1 : 0)
           windowEnds.push(...ticksBetween(driver.now, driver.now + ms).map(({ at }) => at))
@@ -71,11 +86,10 @@ test(
         for (const each of steps) {
           if (each.kind === 'restart') driver.restart({ wipeState: each.wipeState })
           else if (each.kind === 'wait') wait(each.ms)
+          else if (each.kind === 'crowd') crowd(each.users, each.term)
           else {
             const { delay, ...fields } = each.fields
-            const tweet: Tweet = { tweet_id: id++, text: '', lang: 'en', ...fields, created_at: driver.now - delay }
-            driver.pipe(tweets, tweet.user_id, tweet)
-            sent.push({ tweet, sentAt: driver.now })
+            send({ ...fields, created_at: driver.now - delay })
           }
         }
         wait(2 * MINUTE)

@@ -27,6 +27,11 @@ export type OfflineEntry = Omit<TrendEntry, 'trending_since'>
 /** How long renewals wait for tweets in flight. */
 const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
+const RENEWAL_MS = 30_000
+const LISTED_TERMS = 500
+/** A region labels nothing before. */
+const LABELS_AFTER_MS = 120 * MINUTE_MS
+const MAX_SEARCHED_MS = 24 * 60 * MINUTE_MS
 
 export interface Offline {
   /**
@@ -41,25 +46,58 @@ export interface Offline {
 /** @param sent in the order in which each user's tweets were sent */
 export function offlineTrends(sent: readonly SentTweet[]): Offline {
   const contributions = countedContributions(sent)
+  const firstLists = new Map<number, number>()
 
   function listsAt(windowEnd: number): Map<number, OfflineEntry[]> {
     const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
-    const mean = meanOfTerms(windowEnd - MINUTE_MS)
     const lists = new Map<number, OfflineEntry[]>()
     for (const [woeid, terms] of byRegionAndTerm(known)) {
-      const entries = [...terms].map(([term, all]) => entryOf(term, all, windowEnd, mean)).filter((entry) => entry.tweet_volume > 0)
+      const mean = meanOfTerms(woeid, windowEnd - MINUTE_MS)
+      const labels = mayLabel(woeid, windowEnd)
+      const entries = [...terms]
+        .map(([term, all]) => entryOf(term, all, windowEnd, { mean, labels }))
+        .filter((entry) => entry.tweet_volume > 0)
       entries.sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1))
-      if (entries.length > 0) lists.set(woeid, entries.slice(0, 500))
+      if (entries.length > 0) lists.set(woeid, entries.slice(0, LISTED_TERMS))
     }
     return lists
   }
 
-  /** Returns 0 before the first renewal. */
-  function meanOfTerms(windowEnd: number): number {
-    const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
-    const counts = [...byRegionAndTerm(known).values()].flatMap((terms) => [...terms.values()].map((all) => countIn(all, windowEnd)))
-    const active = counts.filter((count) => count > 0)
-    return active.length === 0 ? 0 : active.reduce((sum, count) => sum + count, 0) / active.length
+  /** Returns the mean count of the region's best 500 terms at an earlier window's end; 0 before the first renewal. */
+  function meanOfTerms(woeid: number, windowEnd: number): number {
+    const known = contributions.filter((each) => each.woeids.includes(woeid) && each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
+    const counts = [...(byRegionAndTerm(known).get(woeid)?.values() ?? [])].map((all) => countIn(all, windowEnd))
+    const best = counts
+      .filter((count) => count > 0)
+      .sort((a, b) => b - a)
+      .slice(0, LISTED_TERMS)
+    return best.length === 0 ? 0 : best.reduce((sum, count) => sum + count, 0) / best.length
+  }
+
+  /** Returns whether the region's first list with terms was at least two hours before. */
+  function mayLabel(woeid: number, windowEnd: number): boolean {
+    return firstListOf(woeid) <= windowEnd - LABELS_AFTER_MS
+  }
+
+  function firstListOf(woeid: number): number {
+    const known = firstLists.get(woeid)
+    if (known !== undefined) return known
+    const own = contributions.filter((each) => each.woeids.includes(woeid))
+    const earliest = Math.min(...own.map((each) => Math.ceil((each.sentAt - ARRIVAL_DELAY_MS) / RENEWAL_MS) * RENEWAL_MS))
+    let first = earliest
+    while (
+      own.length > 0 &&
+      countIn(
+        own.filter((each) => each.sentAt <= first + ARRIVAL_DELAY_MS),
+        first,
+      ) === 0
+    ) {
+      first += RENEWAL_MS
+      // Only tweets dated ahead leave a list empty.
+      if (first > earliest + MAX_SEARCHED_MS) throw new Error(`Region ${woeid} has contributions but no list with terms.`)
+    }
+    firstLists.set(woeid, first)
+    return first
   }
 
   function volumes(woeid: number): Map<string, Map<number, number>> {
@@ -125,12 +163,12 @@ function countIn(all: readonly Contribution[], windowEnd: number): number {
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length
 }
 
-function entryOf(term: string, all: readonly Contribution[], windowEnd: number, mean: number): OfflineEntry {
+function entryOf(term: string, all: readonly Contribution[], windowEnd: number, region: { mean: number; labels: boolean }): OfflineEntry {
   const last = Math.ceil(windowEnd / MINUTE_MS) - 1
   const count = countIn(all, windowEnd)
   const hourAgo = all.filter(({ minute }) => minute > last - 120 && minute <= last - 60).length
   const firstHour = (Math.floor(last / 60) - 24) * 60
-  const velocity = count / Math.max(1, mean)
+  const velocity = count / Math.max(1, region.mean)
   return {
     term,
     name: mostWritten(all),
@@ -139,9 +177,18 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     velocity: count / Math.max(1, hourAgo),
     velocity_vs_usual: velocity,
     score: count * Math.log2(1 + velocity),
-    label: velocity > 10 ? 'Viral' : velocity > 3 ? 'Trending' : null,
+    label: region.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
     sample_tweets: newestOfDistinctUsers(all, (last - 59) * MINUTE_MS),
   }
+}
+
+function labelOf(velocity: number): OfflineEntry['label'] {
+  if (velocity > 10) return 'Viral'
+  return velocity > 3 ? 'Trending' : null
+}
+
+function usersIn(all: readonly Contribution[], from: number): number {
+  return new Set(all.filter(({ tweet }) => tweet.created_at >= from).map(({ tweet }) => tweet.user_id)).size
 }
 
 function mostWritten(all: readonly Contribution[]): string {

@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest'
-import { addTotals, candidatesPerPartition, entryOf, KEPT_TERMS, meanOfNewTerms, rankTerms } from '../../../pipelines/trends/ranking.ts'
+import { candidatesPerPartition, entryOf, KEPT_TERMS, rankTerms } from '../../../pipelines/trends/ranking.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
-import type { NewTermMoment, TrendCandidate } from '../../../schemas/trends/types.ts'
-
-const MINUTE = 60_000
+import type { TrendCandidate } from '../../../schemas/trends/types.ts'
 
 function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCandidate {
-  return { term, name: `#${term}`, count, hour_ago: 2, day: count + 5, baseline, tracked: false, sample_tweets: [9n] }
+  return { term, name: `#${term}`, count, hour_ago: 2, day: count + 5, baseline, tracked: false, users: 20, sample_tweets: [9n] }
 }
 
 test('ranks terms with and without a baseline together, and breaks ties by term', () => {
@@ -25,7 +23,7 @@ test('a list keeps the best 500 terms', () => {
 
 test('an entry has every field that a published list needs', () => {
   const [term] = rankTerms([candidate('rising', 30, 3)], 1)
-  expect(entryOf(term, 77)).toEqual({
+  expect(entryOf(term, 77, true)).toEqual({
     term: 'rising',
     name: '#rising',
     tweet_volume: 30,
@@ -37,27 +35,7 @@ test('an entry has every field that a published list needs', () => {
     trending_since: 77,
     sample_tweets: [9n],
   })
-})
-
-test('the mean of new terms is that of a minute ago, when all partitions had reported it', () => {
-  const moments: NewTermMoment[] = []
-  addTotals(moments, 1 * MINUTE, 30, 10)
-  addTotals(moments, 1 * MINUTE, 10, 10)
-  addTotals(moments, 2 * MINUTE, 100, 10)
-  addTotals(moments, 2 * MINUTE, 100, 10)
-  expect(meanOfNewTerms(moments, 2 * MINUTE)).toBe(2)
-  expect(meanOfNewTerms(moments, 2.5 * MINUTE)).toBe(2)
-  expect(meanOfNewTerms(moments, 3 * MINUTE)).toBe(10)
-  addTotals(moments, 3 * MINUTE, 900, 1)
-  expect(meanOfNewTerms(moments, 4 * MINUTE)).toBe(10)
-  expect(meanOfNewTerms(moments, 1 * MINUTE)).toBe(0)
-})
-
-test('totals of old minutes are forgotten', () => {
-  const moments: NewTermMoment[] = []
-  for (let minute = 0; minute < 20; minute++) addTotals(moments, minute * MINUTE, 1, 1)
-  expect(moments.length).toBeLessThan(10)
-  expect(moments.at(-1)?.window_end).toBe(19 * MINUTE)
+  expect(entryOf(term, 77, false).label).toBeNull()
 })
 
 test('each of many partitions sends about its share of the candidates, and a single partition sends all', () => {

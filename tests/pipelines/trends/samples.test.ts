@@ -1,22 +1,25 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addSample, SAMPLES } from '../../../pipelines/trends/samples.ts'
+import { addSample, KEPT_SAMPLES } from '../../../pipelines/trends/samples.ts'
 import type { SampleTweet } from '../../../schemas/trends/types.ts'
+
+/** The default sizes seldom reach more samples than are kept. */
+const SIZE = { size: 'large', maxLength: 60 } as const
 
 const sample = fc.record({
   tweet_id: fc.bigInt({ min: 2n ** 60n, max: 2n ** 60n + 1000n }),
-  user_id: fc.bigInt({ min: 1n, max: 5n }),
+  user_id: fc.bigInt({ min: 1n, max: 30n }),
   created_at: fc.integer({ min: 1, max: 20 }),
 })
 
 function newestPerUser(all: readonly SampleTweet[]): SampleTweet[] {
   const newestFirst = all.toSorted((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
-  return newestFirst.filter((each, i) => newestFirst.findIndex((other) => other.user_id === each.user_id) === i).slice(0, SAMPLES)
+  return newestFirst.filter((each, i) => newestFirst.findIndex((other) => other.user_id === each.user_id) === i).slice(0, KEPT_SAMPLES)
 }
 
 test('keeps the newest tweets of distinct users, in any order of arrival', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id }), (all) => {
+    fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id, ...SIZE }), (all) => {
       const samples: SampleTweet[] = []
       for (const each of all) addSample(samples, each)
       expect(samples).toEqual(newestPerUser(all))
@@ -26,7 +29,7 @@ test('keeps the newest tweets of distinct users, in any order of arrival', () =>
 
 test('merging the samples of parts gives the samples of the whole', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id }), fc.nat(30), (all, cut) => {
+    fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id, ...SIZE }), fc.nat(30), (all, cut) => {
       const parts = [all.slice(0, cut), all.slice(cut)].map((part) => {
         const samples: SampleTweet[] = []
         for (const each of part) addSample(samples, each)

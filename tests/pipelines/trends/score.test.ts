@@ -15,5 +15,7 @@ test('the score is the count times the logarithm of the velocity', () => {
 })
 
 test('the label changes at velocities above 3 and above 10', () => {
-  expect([0, 3, 3.01, 10, 10.01].map(labelOf)).toEqual([null, null, 'Trending', 'Trending', 'Viral'])
+  const labels = [0, 3, 3.01, 10, 10.01].map((velocity) => labelOf(velocity, 20))
+  expect(labels).toEqual([null, null, 'Trending', 'Trending', 'Viral'])
+  expect(labelOf(100, 19)).toBeNull()
 })

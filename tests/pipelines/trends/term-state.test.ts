@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import type { TermCounts, TermState } from '../../../schemas/trends/types.ts'
 
 const NOW = 30_000_000
-const silent = { adding() {}, added() {}, dropping() {} }
+const silent = { added() {}, dropping() {}, droppingHour() {} }
 
 function countsAt(minute: number, count: number): TermCounts {
   const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS }]

@@ -254,13 +254,16 @@ test('velocity is relative to the window of one hour ago', () => {
   expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'again', tweet_volume: 6, velocity: 3, volume_24h: 8 }])
 })
 
-test('terms without baseline are measured against the mean of all such terms a minute ago', () => {
+test('terms without baseline are measured against the mean of such terms in their region a minute ago', () => {
   const driver = testDriver(trends, { startAt: START })
   for (let i = 0; i < 9; i++) send(driver, { hashtags: ['big'], woeid: WORLD })
   for (const small of ['s1', 's2']) send(driver, { hashtags: [small], woeid: WORLD })
+  for (let i = 0; i < 4; i++) send(driver, { hashtags: ['other'], woeid: NEW_YORK })
   driver.advanceWallClock(3 * MINUTE)
-  const mean = (9 + 1 + 1) / 3
-  const [big, small] = entriesOf(driver, WORLD)
+  const mean = (9 + 4 + 1 + 1) / 4
+  const found = newestLists(driver)
+  expect(found.get(NEW_YORK)?.entries).toMatchObject([{ term: 'other', velocity_vs_usual: 1 }])
+  const [big, , small] = found.get(WORLD)!.entries
   expect(big).toMatchObject({ term: 'big', velocity_vs_usual: 9 / mean, score: 9 * Math.log2(1 + 9 / mean), label: null })
   expect(small).toMatchObject({ term: 's1', velocity_vs_usual: 1 / mean })
 })
@@ -274,15 +277,35 @@ test(
     leap(driver, MINUTE)
     leap(driver, WEEK - MINUTE)
     for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
-    for (let i = 0; i < 11; i++) send(driver, { hashtags: ['rare'] })
-    for (let i = 0; i < 4; i++) send(driver, { hashtags: ['new'] })
+    for (let i = 0; i < 20; i++) send(driver, { hashtags: ['rare'] })
+    for (let i = 0; i < 19; i++) send(driver, { hashtags: ['new'] })
     leap(driver, MINUTE)
     const entries = entriesOf(driver, NEW_YORK)
     expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
-      { term: 'rare', velocity_vs_usual: 11, label: 'Viral' },
+      { term: 'rare', velocity_vs_usual: 20, label: 'Viral' },
+      { term: 'new', velocity_vs_usual: 19, label: null },
       { term: 'monday', velocity_vs_usual: 2, label: null },
-      { term: 'new', velocity_vs_usual: 4, label: 'Trending' },
     ])
+  },
+  WEEK_TIMEOUT_MS,
+)
+
+test(
+  'after a stop of four hours, baselines learn an hour from all partitions, whichever of them is read first',
+  () => {
+    const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+    send(driver, { hashtags: ['usual'], woeid: WORLD })
+    leap(driver, 2 * MINUTE)
+    // Nothing is processed until the driver settles.
+    for (const minutes of [90, 230]) {
+      driver.advanceWallClock(START + minutes * MINUTE - driver.now)
+      for (let i = 0; i < 20; i++) send(driver, { hashtags: ['usual'], woeid: WORLD })
+    }
+    for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+    leap(driver, START + WEEK + 100 * MINUTE - driver.now)
+    for (let i = 0; i < 40; i++) send(driver, { hashtags: ['usual'], woeid: WORLD })
+    leap(driver, MINUTE)
+    expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'usual', tweet_volume: 40, velocity_vs_usual: 2 }])
   },
   WEEK_TIMEOUT_MS,
 )

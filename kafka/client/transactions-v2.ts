@@ -1,0 +1,48 @@
+import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
+
+/**
+ * Requests of transactions of version 2 (KIP-890), which the protocol package lacks. The coordinator learns partitions
+ * and groups from the leaders that get the records and the offsets, and raises the epoch at each end, so that a record
+ * that arrives late cannot enter the next transaction.
+ */
+
+const END_TXN_KEY = 26
+const TXN_OFFSET_COMMIT_KEY = 28
+/** These versions of EndTxn and TxnOffsetCommit mean transactions of version 2. */
+const VERSION = 5
+
+export interface EndTxnResponse {
+  readonly throttleTimeMs: number
+  readonly errorCode: number
+  /** The identity of the next transaction. */
+  readonly producerId: bigint
+  readonly producerEpoch: number
+}
+
+/** Like version 4, but the response tells the identity of the next transaction. */
+export const endTxnV5 = createAPI<Parameters<typeof endTxnV4.createRequest>, EndTxnResponse>(
+  END_TXN_KEY,
+  VERSION,
+  endTxnV4.createRequest,
+  parseEndTxn,
+)
+
+/** Has the format of version 4. */
+export const txnOffsetCommitV5 = createAPI<Parameters<typeof txnOffsetCommitV4.createRequest>, txnOffsetCommitV4.TxnOffsetCommitResponse>(
+  TXN_OFFSET_COMMIT_KEY,
+  VERSION,
+  txnOffsetCommitV4.createRequest,
+  txnOffsetCommitV4.parseResponse,
+)
+
+function parseEndTxn(_correlationId: number, apiKey: number, apiVersion: number, reader: Reader): EndTxnResponse {
+  const response = {
+    throttleTimeMs: reader.readInt32(),
+    errorCode: reader.readInt16(),
+    producerId: reader.readInt64(),
+    producerEpoch: reader.readInt16(),
+  }
+  reader.readTaggedFields()
+  if (response.errorCode !== 0) throw new ResponseError(apiKey, apiVersion, { '/': [response.errorCode, null] }, response)
+  return response
+}

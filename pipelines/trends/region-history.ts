@@ -1,0 +1,47 @@
+import type { RegionHistory } from '../../schemas/trends/types.ts'
+import type { RankedTerm } from './ranking.ts'
+import { NO_BASELINE } from './term-state.ts'
+import { MINUTE_MS } from './time.ts'
+
+/** Lists are at least half a minute apart, so one from a minute before the next list is always among these. */
+const KEPT_MOMENTS = 2
+/** A region labels nothing before it has this much history: docs/services/trends.md#velocity-score-and-label */
+const LABELS_AFTER_MS = 120 * MINUTE_MS
+
+/**
+ * Returns the mean count of the region's listed terms without baseline a minute before `windowEnd`, or in the latest
+ * earlier list; 0 if there is none. A region's lists are made in order, so no lagging partition can change the result.
+ */
+export function meanOfNewTerms(history: RegionHistory | undefined, windowEnd: number): number {
+  return history?.moments.findLast((moment) => moment.window_end <= windowEnd - MINUTE_MS)?.mean ?? 0
+}
+
+export function mayLabel(history: RegionHistory | undefined, windowEnd: number): boolean {
+  return history !== undefined && windowEnd - history.first_list >= LABELS_AFTER_MS
+}
+
+/**
+ * Returns the region's history after the list that ends at `windowEnd`, or undefined if the list changes nothing: the
+ * region has no history yet, or was already empty.
+ */
+export function historyAfter(
+  known: RegionHistory | undefined,
+  ranked: readonly RankedTerm[],
+  windowEnd: number,
+): RegionHistory | undefined {
+  const mean = meanOf(ranked)
+  if (ranked.length === 0 && (known === undefined || known.moments.every((moment) => moment.mean === 0))) return undefined
+  const before = (known?.moments ?? []).filter((moment) => moment.window_end < windowEnd)
+  return { first_list: known?.first_list ?? windowEnd, moments: [...before, { window_end: windowEnd, mean }].slice(-KEPT_MOMENTS) }
+}
+
+function meanOf(ranked: readonly RankedTerm[]): number {
+  let terms = 0
+  let volume = 0
+  for (const { candidate } of ranked) {
+    if (candidate.baseline !== NO_BASELINE) continue
+    terms++
+    volume += candidate.count
+  }
+  return terms === 0 ? 0 : volume / terms
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { readKafkaSecurity } from '../../kafka/config.ts'
+
+const SIGN_IN = { KAFKA_SASL_MECHANISM: 'SCRAM-SHA-256', KAFKA_SASL_USERNAME: 'anna', KAFKA_SASL_PASSWORD: 'secret' }
+/** Any readable file will do, since nothing connects. */
+const FILE = import.meta.filename
+
+test('by default there is neither TLS nor a sign-in', () => {
+  expect(readKafkaSecurity({})).toEqual({ tls: undefined, sasl: undefined })
+})
+
+test('TLS and a sign-in are read, and the files with them', () => {
+  const sasl = { mechanism: 'SCRAM-SHA-256', username: 'anna', password: 'secret' }
+  expect(readKafkaSecurity({ ...SIGN_IN, KAFKA_TLS: '1' })).toEqual({ tls: {}, sasl })
+  const files = { KAFKA_TLS_CA: FILE, KAFKA_TLS_CERT: FILE, KAFKA_TLS_KEY: FILE }
+  const text = expect.stringContaining('nothing connects')
+  expect(readKafkaSecurity({ ...files, KAFKA_TLS: '1' })).toEqual({ tls: { ca: text, cert: text, key: text }, sasl: undefined })
+})
+
+test.each([
+  ['a file without TLS', { KAFKA_TLS_CA: FILE }, 'KAFKA_TLS_CA: has no effect without KAFKA_TLS=1'],
+  ['a missing file', { KAFKA_TLS: '1', KAFKA_TLS_CA: '/nowhere.pem' }, 'KAFKA_TLS_CA: is not a readable file'],
+  ['a certificate without its key', { KAFKA_TLS: '1', KAFKA_TLS_CERT: FILE }, 'KAFKA_TLS_KEY: is missing'],
+  ['a key without its certificate', { KAFKA_TLS: '1', KAFKA_TLS_KEY: FILE }, 'KAFKA_TLS_CERT: is missing'],
+  ['an unknown mechanism', { ...SIGN_IN, KAFKA_SASL_MECHANISM: 'GSSAPI' }, 'KAFKA_SASL_MECHANISM: is none of PLAIN, SCRAM-SHA-256'],
+  ['a user without a mechanism', { KAFKA_SASL_USERNAME: 'anna' }, 'KAFKA_SASL_USERNAME: has no effect without KAFKA_SASL_MECHANISM'],
+  ['no password', { ...SIGN_IN, KAFKA_SASL_PASSWORD: '' }, 'KAFKA_SASL_PASSWORD: is missing'],
+  [
+    'a password in clear text',
+    { ...SIGN_IN, KAFKA_SASL_MECHANISM: 'PLAIN', NODE_ENV: 'production' },
+    'PLAIN would send the password unencrypted',
+  ],
+])('%s is refused', (_, env, message) => {
+  expect(() => readKafkaSecurity(env as Record<string, string>)).toThrow(message)
+})
+
+test('a refusal shows no password', () => {
+  const read = () => readKafkaSecurity({ KAFKA_SASL_PASSWORD: 'hunter2' })
+  expect(read).toThrow('KAFKA_SASL_PASSWORD')
+  expect(read).not.toThrow('hunter2')
+})

@@ -1,0 +1,199 @@
+import { Writer } from '../../../kafka/client/protocol.ts'
+import type { ClientRequest } from '../network.ts'
+import type { Cluster, SimulatedBroker } from './cluster.ts'
+import { codeFrom, codeOf, Refused } from './errors.ts'
+import type { PartitionLog } from './partition-log.ts'
+
+const NO_OFFSET = -1n
+const NO_EPOCH = -1
+const EARLIEST = -2n
+const READ_COMMITTED = 1
+const NO_THROTTLE = 0
+
+interface Produced {
+  readonly index: number
+  code: number
+  baseOffset: number
+}
+
+/** Produce v11 with acks=all: answers once all replicas have the batches, or the leader has changed. */
+export function produce({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  const transactionalId = body.readNullableString()
+  body.readInt16()
+  body.readInt32()
+  let missing = 1
+  const topics = body.readArray((topic) => {
+    const name = topic.readString()
+    const partitions = topic.readArray((entry): Produced => {
+      const index = entry.readInt32()
+      const batch = entry.readBytes()
+      const answer: Produced = { index, code: 0, baseOffset: -1 }
+      answer.code = codeFrom(() => {
+        const log = leading(cluster, broker, name, index, NO_EPOCH)
+        answer.baseOffset = log.append(batch, (producerId, epoch) =>
+          cluster.transactions.verify(transactionalId, producerId, epoch, ({ partitions: part }) => part.has(`${name}-${index}`)),
+        )
+        missing++
+        whenReplicated(log, cluster, (code) => {
+          answer.code = code
+          if (code !== 0) answer.baseOffset = -1
+          finish()
+        })
+      })
+      return answer
+    })
+    return { name, partitions }
+  })
+  finish()
+
+  function finish(): void {
+    if (--missing > 0) return
+    const answer = Writer.create().appendArray(topics, (w, { name, partitions }) => {
+      w.appendString(name).appendArray(partitions, (inner, { index, code, baseOffset }) => {
+        inner.appendInt32(index).appendInt16(code).appendInt64(BigInt(baseOffset)).appendInt64(NO_OFFSET).appendInt64(0n)
+        inner.appendArray([], () => {}).appendString(null)
+      })
+    })
+    reply(answer.appendInt32(NO_THROTTLE).appendTaggedFields())
+  }
+}
+
+function whenReplicated(log: PartitionLog, cluster: Cluster, done: (code: number) => void): void {
+  const { end, leaderEpoch } = log
+  const stop = log.onChange(() => {
+    const isLost = log.leaderEpoch !== leaderEpoch
+    if (!isLost && log.highWatermark < end) return
+    stop()
+    done(isLost ? codeOf('NOT_LEADER_OR_FOLLOWER') : 0)
+  })
+  cluster.replicate(log)
+  if (log.highWatermark >= end && stop()) done(0)
+}
+
+function leading(cluster: Cluster, { nodeId }: SimulatedBroker, topic: string, partition: number, epoch: number): PartitionLog {
+  const log = cluster.log(topic, partition)
+  if (log === undefined) throw new Refused('UNKNOWN_TOPIC_OR_PARTITION')
+  if (log.leader !== nodeId) throw new Refused('NOT_LEADER_OR_FOLLOWER')
+  if (epoch !== NO_EPOCH && epoch < log.leaderEpoch) throw new Refused('FENCED_LEADER_EPOCH')
+  if (epoch > log.leaderEpoch) throw new Refused('UNKNOWN_LEADER_EPOCH')
+  return log
+}
+
+interface Wanted {
+  readonly topicId: string
+  readonly topic: string | undefined
+  readonly partition: number
+  readonly epoch: number
+  readonly offset: number
+  readonly maxBytes: number
+}
+
+/** Fetch v17 without sessions. Waits for the first byte or the end of the client's patience. */
+export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  const maxWaitMs = body.readInt32()
+  body.readInt32()
+  const maxBytes = body.readInt32()
+  const committedOnly = body.readInt8() === READ_COMMITTED
+  body.readInt32()
+  body.readInt32()
+  const wanted = body.readArray((topic) => {
+    const topicId = topic.readUUID()
+    const name = cluster.topicById(topicId)?.name
+    return topic.readArray((entry): Wanted => {
+      const partition = entry.readInt32()
+      const epoch = entry.readInt32()
+      const offset = Number(entry.readInt64())
+      entry.readInt32()
+      entry.readInt64()
+      return { topicId, topic: name, partition, epoch, offset, maxBytes: entry.readInt32() }
+    })
+  })
+  const logs = wanted.flat().flatMap(({ topic, partition }) => cluster.log(topic ?? '', partition) ?? [])
+  const stops = logs.map((log) => log.onChange(tryAnswer))
+  const cancel = cluster.scheduler.after(maxWaitMs, broker.actor, 'fetch waits no longer', () => answer(read()))
+  tryAnswer()
+
+  function read() {
+    let left = maxBytes
+    return wanted.map((partitions) =>
+      partitions.map((entry) => {
+        const found = { ...entry, code: 0, highWatermark: -1, lastStable: -1, records: Buffer.alloc(0), aborted: [] as AbortedList }
+        found.code = codeFrom(() => {
+          if (entry.topic === undefined) throw new Refused('UNKNOWN_TOPIC_ID')
+          const log = leading(cluster, broker, entry.topic, entry.partition, entry.epoch)
+          if (entry.offset < 0 || entry.offset > log.end) throw new Refused('OFFSET_OUT_OF_RANGE')
+          found.highWatermark = log.highWatermark
+          found.lastStable = log.lastStable
+          if (left <= 0) return
+          Object.assign(found, log.read(entry.offset, committedOnly ? log.lastStable : log.highWatermark, Math.min(left, entry.maxBytes)))
+          left -= found.records.length
+        })
+        return found
+      }),
+    )
+  }
+
+  function tryAnswer(): void {
+    if (!isOpen()) {
+      stop()
+      return
+    }
+    const found = read()
+    if (found.flat().some(({ code, records }) => code !== 0 || records.length > 0)) answer(found)
+  }
+
+  function stop(): void {
+    for (const end of stops) end()
+    cancel()
+  }
+
+  function answer(found: ReturnType<typeof read>): void {
+    stop()
+    const writer = Writer.create().appendInt32(NO_THROTTLE).appendInt16(0).appendInt32(0)
+    writer.appendArray(found, (w, partitions) => {
+      w.appendUUID(partitions[0]?.topicId).appendArray(partitions, (inner, each) => {
+        inner.appendInt32(each.partition).appendInt16(each.code)
+        inner.appendInt64(BigInt(each.highWatermark)).appendInt64(BigInt(each.lastStable)).appendInt64(0n)
+        inner.appendArray(each.aborted, (one, { producerId, first }) => {
+          one.appendInt64(BigInt(producerId)).appendInt64(BigInt(first))
+        })
+        inner
+          .appendInt32(-1)
+          .appendUnsignedVarInt(each.records.length + 1)
+          .append(each.records)
+      })
+    })
+    reply(writer.appendTaggedFields())
+  }
+}
+
+type AbortedList = ReturnType<PartitionLog['read']>['aborted']
+
+/** ListOffsets v9 for the log's beginning, and its high watermark or last stable offset. */
+export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  body.readInt32()
+  const stableOnly = body.readInt8() === READ_COMMITTED
+  const topics = body.readArray((topic) => {
+    const name = topic.readString()
+    const partitions = topic.readArray((entry) => {
+      const index = entry.readInt32()
+      const epoch = entry.readInt32()
+      const isEarliest = entry.readInt64() === EARLIEST
+      let offset = -1
+      const code = codeFrom(() => {
+        const log = leading(cluster, broker, name, index, epoch)
+        if (isEarliest) offset = 0
+        else offset = stableOnly ? log.lastStable : log.highWatermark
+      })
+      return { index, code, offset }
+    })
+    return { name, partitions }
+  })
+  const answer = Writer.create().appendInt32(NO_THROTTLE)
+  answer.appendArray(topics, (w, { name, partitions }) => {
+    w.appendString(name).appendArray(partitions, (inner, { index, code, offset }) => {
+      inner.appendInt32(index).appendInt16(code).appendInt64(NO_OFFSET).appendInt64(BigInt(offset)).appendInt32(NO_EPOCH)
+    })
+  })
+  reply(answer.appendTaggedFields())
+}

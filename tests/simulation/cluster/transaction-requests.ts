@@ -1,0 +1,154 @@
+import { Writer } from '../../../kafka/client/protocol.ts'
+import type { ClientRequest } from '../network.ts'
+import type { Cluster, SimulatedBroker } from './cluster.ts'
+import { codeFrom, Refused } from './errors.ts'
+import { keyOf, type StoredOffset } from './groups.ts'
+
+const NO_THROTTLE = 0
+const NONE = -1
+
+export function initProducerId({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
+  const id = body.readNullableString()
+  const timeoutMs = body.readInt32()
+  const known = { producerId: Number(body.readInt64()), epoch: body.readInt16() }
+  let begun = { producerId: NONE, epoch: NONE }
+  const code = codeFrom(() => {
+    if (id === null) {
+      begun = { producerId: transactions.newProducerId(), epoch: 0 }
+      return
+    }
+    checkCoordinator('transaction', id, broker)
+    begun = transactions.init(id, timeoutMs, known.producerId, known.epoch)
+  })
+  const answer = Writer.create().appendInt32(NO_THROTTLE).appendInt16(code)
+  reply(answer.appendInt64(BigInt(begun.producerId)).appendInt16(begun.epoch).appendTaggedFields())
+}
+
+export function addPartitions({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
+  const id = body.readString()
+  const producerId = Number(body.readInt64())
+  const epoch = body.readInt16()
+  const topics = body.readArray((topic) => {
+    const name = topic.readString()
+    return { name, partitions: topic.readArray((entry) => entry.readInt32(), true, false) }
+  })
+  const code = codeFrom(() => {
+    checkCoordinator('transaction', id, broker)
+    for (const { name, partitions } of topics)
+      for (const partition of partitions) transactions.addPartition(id, producerId, epoch, name, partition)
+  })
+  const answer = Writer.create().appendInt32(NO_THROTTLE)
+  answer.appendArray(topics, (w, { name, partitions }) => {
+    w.appendString(name).appendArray(partitions, (inner, partition) => {
+      inner.appendInt32(partition).appendInt16(code)
+    })
+  })
+  reply(answer.appendTaggedFields())
+}
+
+export function addOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
+  const id = body.readString()
+  const producerId = Number(body.readInt64())
+  const epoch = body.readInt16()
+  const groupId = body.readString()
+  const code = codeFrom(() => {
+    checkCoordinator('transaction', id, broker)
+    transactions.addGroup(id, producerId, epoch, groupId)
+  })
+  reply(Writer.create().appendInt32(NO_THROTTLE).appendInt16(code).appendTaggedFields())
+}
+
+export function commitOffsetsInTransaction({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  const id = body.readString()
+  const groupId = body.readString()
+  const producerId = Number(body.readInt64())
+  const producerEpoch = body.readInt16()
+  const memberEpoch = body.readInt32()
+  const memberId = body.readString()
+  body.readNullableString()
+  const topics = readOffsets(body)
+  const code = codeFrom(() => {
+    cluster.checkCoordinator('group', groupId, broker)
+    const group = cluster.group(groupId)
+    cluster.transactions.verify(id, producerId, producerEpoch, ({ groups }) => groups.has(groupId))
+    group.checkMember(memberId, memberEpoch, 'ILLEGAL_GENERATION')
+    for (const { name, partitions } of topics)
+      for (const { partition, stored } of partitions) group.addPending(producerId, keyOf(name, partition), stored)
+  })
+  reply(offsetsAnswer(topics, code))
+}
+
+export interface OffsetsOfTopic {
+  readonly name: string
+  readonly partitions: readonly { readonly partition: number; readonly stored: StoredOffset }[]
+}
+
+/** Reads the offsets of OffsetCommit and TxnOffsetCommit. */
+export function readOffsets(body: ClientRequest['body']): OffsetsOfTopic[] {
+  return body.readArray((topic) => {
+    const name = topic.readString()
+    const partitions = topic.readArray((entry) => {
+      const partition = entry.readInt32()
+      const offset = Number(entry.readInt64())
+      entry.readInt32()
+      return { partition, stored: { offset, metadata: entry.readNullableString() } }
+    })
+    return { name, partitions }
+  })
+}
+
+export function offsetsAnswer(topics: readonly OffsetsOfTopic[], code: number): Writer {
+  const answer = Writer.create().appendInt32(NO_THROTTLE)
+  answer.appendArray([...topics], (w, { name, partitions }) => {
+    w.appendString(name).appendArray([...partitions], (inner, { partition }) => {
+      inner.appendInt32(partition).appendInt16(code)
+    })
+  })
+  return answer.appendTaggedFields()
+}
+
+export function endTransaction({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
+  const id = body.readString()
+  const producerId = Number(body.readInt64())
+  const epoch = body.readInt16()
+  const marker = body.readBoolean() ? 'commit' : 'abort'
+  const code = codeFrom(() => {
+    checkCoordinator('transaction', id, broker)
+    transactions.end(id, producerId, epoch, marker)
+  })
+  reply(Writer.create().appendInt32(NO_THROTTLE).appendInt16(code).appendTaggedFields())
+}
+
+/** ListTransactions for the only state that the client asks for, Ongoing. */
+export function listTransactions({ reply }: ClientRequest, broker: SimulatedBroker, { transactions, coordinator }: Cluster): void {
+  const open = transactions.ongoing().filter(({ id }) => coordinator('transaction', id) === broker)
+  const answer = Writer.create()
+    .appendInt32(NO_THROTTLE)
+    .appendInt16(0)
+    .appendArray([], () => {}, true, false)
+  answer.appendArray(open, (w, { id, producerId, state }) => {
+    w.appendString(id).appendInt64(BigInt(producerId)).appendString(state)
+  })
+  reply(answer.appendTaggedFields())
+}
+
+export function describeTransactions({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  const ids = body.readArray((id) => id.readString(), true, false)
+  const answer = Writer.create().appendInt32(NO_THROTTLE)
+  answer.appendArray(ids, (w, id) => {
+    const known = cluster.transactions.find(id)
+    const code = codeFrom(() => {
+      cluster.checkCoordinator('transaction', id, broker)
+      if (known === undefined) throw new Refused('TRANSACTIONAL_ID_NOT_FOUND')
+    })
+    w.appendInt16(code)
+      .appendString(id)
+      .appendString(known?.state ?? '')
+      .appendInt32(known?.timeoutMs ?? 0)
+      .appendInt64(0n)
+    w.appendInt64(BigInt(known?.producerId ?? NONE))
+      .appendInt16(known?.epoch ?? NONE)
+      .appendArray([], () => {})
+  })
+  reply(answer.appendTaggedFields())
+}

@@ -1,0 +1,70 @@
+import type { Log, Runtime } from '../../runtime/runtime.ts'
+import { type Actor, actor, type Scheduler } from './scheduler.ts'
+
+const START_MS = Date.UTC(2026, 0, 1)
+/** How long a turn of the event loop takes. */
+const TURN_MS = [0.01, 0.3] as const
+/** Timers fire late by a part of this, ms. */
+const TIMER_LATE_MS = [0, 1.2] as const
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+const ID_DIGITS = 12
+
+/** A process with clocks, timers and random numbers of its own. A kill drops all of its events. */
+export interface SimulatedProcess {
+  readonly actor: Actor
+  readonly runtime: Runtime
+  /** How far its wall clock is ahead, ms. */
+  clockOffsetMs: number
+}
+
+export function simulatedProcess(name: string, scheduler: Scheduler, clockOffsetMs = 0): SimulatedProcess {
+  const own = actor(name)
+  const startedAt = scheduler.now()
+
+  function setTimer(ms: number, callback: () => void): () => void {
+    // As Node does it: whole milliseconds, at least one, and one instead of more than it can represent.
+    const whole = ms >= 1 && ms <= LONGEST_TIMER_MS ? Math.floor(ms) : 1
+    return scheduler.after(whole + scheduler.between(...TIMER_LATE_MS), own, 'timer', callback)
+  }
+
+  function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = setTimer(ms, end)
+    function end(): void {
+      cancel()
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    signal?.addEventListener('abort', end)
+    return promise
+  }
+
+  const runtime: Runtime = {
+    now: () => Math.floor(START_MS + scheduler.now() + simulated.clockOffsetMs),
+    monotonic: () => scheduler.now() - startedAt,
+    sleep,
+    nextTurn: () => new Promise((resolve) => void scheduler.after(scheduler.between(...TURN_MS), own, 'turn', resolve)),
+    setTimer,
+    random: scheduler.random,
+    id: () => simulatedId(scheduler),
+    log: tracingLog(own, scheduler),
+  }
+  const simulated: SimulatedProcess = { actor: own, runtime, clockOffsetMs }
+  return simulated
+}
+
+export function simulatedId(scheduler: Scheduler): string {
+  const hex = Math.floor(scheduler.random() * 2 ** 32).toString(16)
+  return `00000000-0000-4000-8000-${hex.padStart(ID_DIGITS, '0')}`
+}
+
+/** Writes events into the trace, so that a trace shows what the code says about itself. */
+function tracingLog(own: Actor, scheduler: Scheduler): Log {
+  function write(fields: object, event: string): void {
+    if (!own.alive) return
+    const { err } = fields as { readonly err?: unknown }
+    scheduler.note(`${own.name} log ${event}${err === undefined ? '' : `: ${err instanceof Error ? err.message : String(err)}`}`)
+  }
+  return { debug: write, info: write, warn: write, error: write }
+}

@@ -1,0 +1,24 @@
+import { command } from '../../scripts/command-line/command.ts'
+import { choice, flag, integer, number } from '../../scripts/command-line/option.ts'
+
+/** Repeats the names of `world.ts`, which would load the engine before this command prints its help. */
+const SUBJECTS = ['counter', 'shop'] as const
+const MAX_SEED = 2 ** 31
+
+export default command({
+  call: 'npm run test:simulation --',
+  description:
+    'Runs workers with the real Kafka client against simulated brokers, on one thread and without real I/O. A seed decides everything: the same seed repeats the same run step by step. Compares each output with an offline computation. The exit code is 1 when any output differs.',
+  options: {
+    seeds: integer('Number of runs.', { default: 1_000, min: 1 }),
+    from: integer('Seed of the first run; the others follow.', { default: 1, max: MAX_SEED }),
+    topology: choice('What the workers run: a small counter, or the shop of the chaos tests.', SUBJECTS, { default: 'counter' }),
+    minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
+    'until-wrong': flag('Ends at the first wrong output.'),
+    trace: flag('Prints every event of every run.'),
+  },
+  examples: [
+    ['--seeds 10000 --from 5000', 'Ten thousand runs.'],
+    ['--seeds 1 --from 46 --trace', 'Shows what happens in the run of seed 46.'],
+  ],
+})

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { type Random, seededRandom } from '../../tools/random/random.ts'
+
+/** Something that events happen to: a process or a broker. Its events are dropped once it is dead. */
+export interface Actor {
+  readonly name: string
+  alive: boolean
+  /** The actor handles nothing before this time, like a process that the operating system has stopped. */
+  stalledUntil: number
+}
+
+/** Receives a line for every event. */
+export type Trace = (line: string) => void
+
+interface Event {
+  /** Undefined after the event was cancelled. */
+  action: (() => void) | undefined
+  at: number
+  readonly order: number
+  readonly actor: Actor
+  readonly label: string
+}
+
+/**
+ * The only source of time, order and chance in a simulation. Events happen one after the other, by time; the next one
+ * happens when no promise job is left, so a seed determines the whole run.
+ */
+export interface Scheduler {
+  /** Milliseconds since the beginning. */
+  now(): number
+  readonly random: Random
+  /** Draws a number from `least` to `most`. */
+  between(least: number, most: number): number
+  /** @returns a function that cancels the event */
+  after(ms: number, actor: Actor, label: string, action: () => void): () => void
+  /** Adds a line to the trace. */
+  note(line: string): void
+  /** Lets events happen until the condition holds after one of them, or until the time has come. */
+  run(until: number, isDone: () => boolean): Promise<boolean>
+  /** Hashes everything that has happened. */
+  digest(): string
+  readonly events: number
+}
+
+export function actor(name: string): Actor {
+  return { name, alive: true, stalledUntil: 0 }
+}
+
+export function scheduler(seed: number, trace?: Trace): Scheduler {
+  const random = seededRandom(seed)
+  const hash = createHash('sha256')
+  const heap: Event[] = []
+  let time = 0
+  let order = 0
+  let events = 0
+
+  function note(line: string): void {
+    const full = `${time.toFixed(3)} ${line}\n`
+    hash.update(full)
+    trace?.(full)
+  }
+
+  function after(ms: number, of: Actor, label: string, action: () => void): () => void {
+    const event: Event = { at: time + Math.max(0, ms), order: order++, actor: of, label, action }
+    push(heap, event)
+    return () => {
+      event.action = undefined
+    }
+  }
+
+  async function run(until: number, isDone: () => boolean): Promise<boolean> {
+    while (heap.length > 0 && heap[0].at <= until) {
+      const event = pop(heap)
+      if (event.action === undefined || !event.actor.alive) continue
+      if (event.actor.stalledUntil > event.at) {
+        // The events of a stalled actor keep their order.
+        event.at = event.actor.stalledUntil
+        push(heap, event)
+        continue
+      }
+      time = event.at
+      events++
+      note(`${event.actor.name} ${event.label}`)
+      event.action()
+      await noJobLeft()
+      if (isDone()) return true
+    }
+    time = Math.max(time, until)
+    return isDone()
+  }
+
+  return {
+    now: () => time,
+    random,
+    between: (least, most) => least + random() * (most - least),
+    after,
+    note,
+    run,
+    digest: () => hash.copy().digest('hex'),
+    get events() {
+      return events
+    },
+  }
+}
+
+/**
+ * Resolves when all promise jobs have run. This needs no clock: the event loop turns once, and nothing else waits in
+ * it.
+ */
+function noJobLeft(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order)
+}
+
+function push(heap: Event[], event: Event): void {
+  let at = heap.push(event) - 1
+  while (at > 0) {
+    const parent = (at - 1) >> 1
+    if (!isBefore(event, heap[parent])) break
+    heap[at] = heap[parent]
+    at = parent
+  }
+  heap[at] = event
+}
+
+function pop(heap: Event[]): Event {
+  const [first] = heap
+  const last = heap.pop() as Event
+  if (heap.length === 0) return first
+  let at = 0
+  for (;;) {
+    let child = 2 * at + 1
+    if (child >= heap.length) break
+    if (child + 1 < heap.length && isBefore(heap[child + 1], heap[child])) child++
+    if (!isBefore(heap[child], last)) break
+    heap[at] = heap[child]
+    at = child
+  }
+  heap[at] = last
+  return first
+}

@@ -1,0 +1,173 @@
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
+import { FencedError, type Transport, TransportError } from '../../kafka/transport.ts'
+import type { MemberIdentity } from '../../pipelines/engine/index.ts'
+import type { Topology } from '../../pipelines/engine/topology/topology.ts'
+import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
+import { StateUnavailable } from '../../state/stores/errors.ts'
+import { type MemoryDisk, memoryBackend, memoryDisk } from '../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../state/stores/store.ts'
+import type { Cluster } from './cluster/cluster.ts'
+import type { Network } from './network.ts'
+import { type SimulatedProcess, simulatedId, simulatedProcess } from './process.ts'
+import { actor, type Scheduler } from './scheduler.ts'
+
+/** How long a supervisor waits before it starts a process again, ms. */
+const RESTART_MS = [50, 2_500] as const
+
+export interface SlotDeps {
+  readonly scheduler: Scheduler
+  readonly network: Network
+  readonly cluster: Cluster
+  readonly registry: SchemaRegistry
+  readonly topology: Topology
+  readonly commitIntervalMs: number
+}
+
+/** Starts processes again. It never fails. */
+const supervisor = actor('supervisor')
+
+/** The place of one worker: its state folder, and one process after the other. */
+export interface Slot {
+  readonly name: string
+  /** The current process; undefined between two of them. */
+  readonly process: SimulatedProcess | undefined
+  readonly worker: Worker | undefined
+  /** Errors with which its processes ended by themselves. */
+  readonly failures: readonly string[]
+  start(): void
+  /** Ends the process at once. Another one starts later. */
+  kill(): void
+  /** Deletes the state folder of a process that does not run. */
+  loseState(): void
+  /** Lets the next writes of the state fail. */
+  failWrites(count: number): void
+  /** Stops the process in order. Another one starts later. */
+  stop(): void
+}
+
+/**
+ * A process ends when it cannot reach the brokers at its start, was fenced too often or cannot write its state. Its
+ * supervisor starts it again.
+ */
+function isExpected(error: unknown): boolean {
+  return error instanceof FencedError || error instanceof StateUnavailable || (error instanceof TransportError && !error.fatal)
+}
+
+export function openTransport(process: SimulatedProcess, { network, cluster }: Pick<SlotDeps, 'network' | 'cluster'>): Transport {
+  const { actor, runtime } = process
+  const brokers = cluster.brokers.map(({ host, port }) => `${host}:${port}`)
+  const newConnection: Parameters<typeof kafkaTransport>[1]['newConnection'] = (id, options) => network.connection(actor, id, options)
+  return kafkaTransport({ brokers, clientId: actor.name.split('.')[0] }, { runtime, newConnection })
+}
+
+export function slot(name: string, deps: SlotDeps): Slot {
+  const { scheduler, network, registry, topology, commitIntervalMs } = deps
+  const failures: string[] = []
+  let disk: MemoryDisk = memoryDisk()
+  let identity = newIdentity()
+  let process: SimulatedProcess | undefined
+  let worker: Worker | undefined
+  let count = 0
+  let badWrites = 0
+
+  function newIdentity(): MemberIdentity {
+    const memberId = simulatedId(scheduler)
+    return {
+      memberId,
+      transactionalId: `millrace-${topology.name}-${memberId}`,
+      keepMemberId(next) {
+        identity = { ...identity, memberId: next }
+      },
+    }
+  }
+
+  function start(): void {
+    if (process !== undefined) return
+    const own = simulatedProcess(`${name}.${++count}`, scheduler)
+    process = own
+    live(own).then(
+      () => exited(own, undefined),
+      (error) => exited(own, error),
+    )
+  }
+
+  async function live(own: SimulatedProcess): Promise<void> {
+    const { runtime } = own
+    const transport = openTransport(own, deps)
+    try {
+      await transport.connect()
+      const created = createWorker(
+        { topology, commitIntervalMs, stopGraceMs: 5_000 },
+        { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
+      )
+      worker = created
+      await created.start()
+      await created.done
+    } finally {
+      await transport.close()
+    }
+  }
+
+  function failing(backend: StateBackend): StateBackend {
+    function writing<Part extends { write(): void }>(part: Part): Part {
+      return {
+        ...part,
+        write() {
+          if (badWrites > 0) {
+            badWrites--
+            throw new StateUnavailable('writing the state', new Error('no space left on device'))
+          }
+          part.write()
+        },
+      }
+    }
+    return {
+      ...backend,
+      session(name) {
+        const session = backend.session(name)
+        return { ...writing(session), takeBatch: () => writing(session.takeBatch()) }
+      },
+    }
+  }
+
+  function exited(own: SimulatedProcess, error: unknown): void {
+    if (process !== own) return
+    if (error !== undefined && !isExpected(error)) failures.push(String(error))
+    scheduler.note(`${own.actor.name} exits ${error === undefined ? 'in order' : String(error)}`)
+    end(own)
+  }
+
+  function end(own: SimulatedProcess): void {
+    own.actor.alive = false
+    network.cut((client) => client === own.actor)
+    process = undefined
+    worker = undefined
+    scheduler.after(scheduler.between(...RESTART_MS), supervisor, `starts ${name}`, start)
+  }
+
+  return {
+    name,
+    get process() {
+      return process
+    },
+    get worker() {
+      return worker
+    },
+    failures,
+    start,
+    kill() {
+      if (process !== undefined) end(process)
+    },
+    loseState() {
+      disk = memoryDisk()
+      identity = newIdentity()
+    },
+    failWrites(next) {
+      badWrites = next
+    },
+    stop() {
+      void worker?.stop()
+    },
+  }
+}

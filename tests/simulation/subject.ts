@@ -1,0 +1,35 @@
+import type { Topology } from '../../pipelines/engine/index.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import type { Cluster } from './cluster/cluster.ts'
+
+export interface InputRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly key: string
+  readonly value: string
+  /** Epoch ms. */
+  readonly timestamp: number
+}
+
+/** What happened to the input, on the right clock (epoch ms). */
+export interface InputTimes {
+  /** When the brokers had acknowledged each input, by its number. */
+  readonly acknowledgedAt: ReadonlyMap<number, number>
+  readonly now: number
+}
+
+/** A topology with its input and an offline computation of its output. */
+export interface Subject {
+  readonly topology: Topology
+  readonly inputs: readonly Topic<string, unknown>[]
+  /** False when the offline computation cannot judge outputs of workers with wrong clocks. */
+  readonly allowsWrongClocks: boolean
+  /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */
+  input(number: number, random: () => number, now: number): readonly InputRecord[]
+  /** Returns the records that end the input. */
+  end(now: number): readonly InputRecord[]
+  /** Returns whether the output is as long as it must be. */
+  isComplete(cluster: Cluster, times: InputTimes): boolean
+  /** Returns all deviations of the output from an offline computation. */
+  deviations(cluster: Cluster, sent: number, times: InputTimes): string[]
+}
