@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import { keptSecret } from '../../runtime/kept-secret.ts'
+import { systemTimers } from '../../runtime/patient-timer.ts'
+import { connectBlobs } from '../../state/blobs/connect.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
 import { adminPart } from './admin/part.ts'
 import { recommendationErrors } from './errors.ts'
 import { eventsPart } from './events/part.ts'
-import type { ModelSource } from './model/model.ts'
+import { followModels } from './model/source.ts'
 import type { RecommendationsPart } from './part.ts'
 import { lastLists } from './serve/last-lists.ts'
 import { pageTokens } from './serve/page-token.ts'
@@ -17,14 +19,11 @@ import { similarPart } from './similar/part.ts'
 import { openTables } from './tables.ts'
 import { usersPart } from './users/part.ts'
 
-/** Answers by rules, as long as no model is trained. */
-const NO_MODELS: ModelSource = { current: () => undefined }
-
 /** Creates the handlers of recommendations: docs/services/recommendations.md */
 export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings): Promise<OpenService> {
   const { now, monotonic, surroundings } = kit
-  const tables = await openTables(kit)
-  const models = NO_MODELS
+  const models = await followModels({ ...kit, blobs: await connectBlobs(kit.state.models), setTimer: systemTimers.setTimer })
+  const tables = await openTables({ ...kit, onItem: models.putItem })
   const shown = shownItems(kit, monotonic)
   const lists = listServer({ ...kit, ...settings, tables, models, shown, last: lastLists(now) })
   const secret = settings.secret ?? keptSecret(join(surroundings.home, 'auth', 'recommendations-secret'))
@@ -42,10 +41,10 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     errors: Object.values(recommendationErrors),
     // Lists can do without Redis.
     worksWithout: ['redis'],
-    probes: [...tables.probes, ...parts.flatMap(({ probes = [] }) => probes)],
+    probes: [...tables.probes, models.probe, ...parts.flatMap(({ probes = [] }) => probes)],
     routes: parts.flatMap(({ routes }) => routes),
     async close() {
-      await Promise.all([tables.close(), ...parts.map((part) => part.close?.())])
+      await Promise.all([tables.close(), models.close(), ...parts.map((part) => part.close?.())])
     },
   }
 }

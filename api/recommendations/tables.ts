@@ -1,7 +1,7 @@
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
 import { ALL_USERS, ageGroup, countryGroup } from '../../schemas/recommendations/signals/trend-groups.ts'
 import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
-import type { EditorialList, TrendingItems } from '../../schemas/recommendations/types.ts'
+import type { EditorialList, RecommendationItem, TrendingItems } from '../../schemas/recommendations/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
 import { type ItemTable, itemTable } from './items/item-table.ts'
@@ -26,12 +26,20 @@ const MIN_GROUP_EVENTS = 100
 const NEW_RELEASES = 'new-releases'
 const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
-export async function openTables({ topicFeeds, now }: Pick<ServiceKit, 'topicFeeds' | 'now'>): Promise<RecommendationTables> {
+export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
+  /** Gets every item that changes, so that the topic is read once. */
+  onItem(itemId: bigint, item: RecommendationItem | undefined): void
+}
+
+export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promise<RecommendationTables> {
   const items = itemTable()
   const trending = new Map<string, TrendingItems>()
   const editorial = new Map<string, EditorialList>()
   const feeds = await Promise.all([
-    topicFeeds(itemsTopic, (itemId, item) => items.putItem(itemId, item)),
+    topicFeeds(itemsTopic, (itemId, item) => {
+      items.putItem(itemId, item)
+      onItem(itemId, item)
+    }),
     topicFeeds(itemStats, (itemId, stats) => items.putStats(itemId, stats)),
     topicFeeds(trendingItems, (group, list) => assign(trending, group, list)),
     topicFeeds(editorialLists, (name, list) => assign(editorial, name, list)),

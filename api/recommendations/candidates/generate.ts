@@ -87,10 +87,13 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
 
   function addVector(): void {
     if (model === undefined || vector === undefined) return
-    for (const { itemId, similarity } of model.nearest(vector, BY_VECTOR)) {
-      const candidate = set.of(items.rowOf(itemId), 'vector')
-      if (candidate !== undefined) candidate.vectorSimilarity = similarity
-    }
+    for (const { itemId } of model.nearest(vector, BY_VECTOR)) set.of(items.rowOf(itemId), 'vector')
+  }
+
+  /** The product says as much about candidates of other channels as about those that the search has found. */
+  function addProducts(): void {
+    if (model === undefined || vector === undefined) return
+    for (const candidate of set.all()) candidate.vectorSimilarity = model.productWith(vector, candidate.itemId) ?? 0
   }
 
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {
@@ -120,6 +123,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
   if (!isAbout) addListed(sources.trendingFor(user), recType === 'trending' ? BY_ITEMS : TRENDING, 'trending')
   // A system without events, or a user who has seen everything that is trending, still gets a list.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')
+  addProducts()
   return set
 }
 

@@ -31,11 +31,10 @@ export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: reado
 }
 
 export function byVector(items: ItemTable, model: RecommendationModel | undefined, itemId: bigint, count: number): SimilarItem[] {
-  const vector = model?.vectorOf(itemId)
-  if (model === undefined || vector === undefined) return []
-  return model.nearest(vector, count + 1).flatMap(({ itemId: nearId, similarity }) => {
+  if (model === undefined) return []
+  return model.similarTo(itemId, count).flatMap(({ itemId: nearId, similarity }) => {
     const row = items.rowOf(nearId)
-    return row < 0 || nearId === itemId ? [] : [{ row, similarity: Math.max(0, Math.min(1, similarity)), by: 'vector' as const }]
+    return row < 0 ? [] : [{ row, similarity: Math.max(0, Math.min(1, similarity)), by: 'vector' as const }]
   })
 }
 

@@ -11,9 +11,16 @@ export interface RecommendationModel {
    * item is known.
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
-  /** Returns the nearest items, best first. */
+  /** Returns the items with the greatest products with the vector, best first: the same number as `productWith`. */
   nearest(vector: Float32Array, count: number): { readonly itemId: bigint; readonly similarity: number }[]
-  /** Returns the vector of a trained item, or the one by content of a newer item that was added. */
+  /** Returns the items with the greatest cosine to this one, best first. */
+  similarTo(itemId: bigint, count: number): { readonly itemId: bigint; readonly similarity: number }[]
+  /**
+   * Returns the product of a user's vector with an item's factors, whose length says how much is known of it. It ranks
+   * much better than the cosine. The greatest possible one is 1.
+   */
+  productWith(vector: Float32Array, itemId: bigint): number | undefined
+  /** Returns the vector (length 1) of a trained item, or the one by content of a newer item that was added. */
   vectorOf(itemId: bigint): Float32Array | undefined
   addItem(item: {
     readonly itemId: bigint

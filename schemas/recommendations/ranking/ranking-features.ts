@@ -69,7 +69,7 @@ export interface RankedItem {
 
 /** What connects the user with the item. */
 export interface RankedMatch {
-  /** Cosine between the vectors, -1 to 1; 0 without a model. */
+  /** Product of the vectors, where the longest item has length 1, so that it is -1 to 1; 0 without a model. */
   readonly vectorSimilarity: number
   /** Sum of the similarities to the last five items, the newer ones counting more. */
   readonly neighbourScore: number

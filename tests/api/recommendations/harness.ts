@@ -67,6 +67,7 @@ export async function recommendationsApi() {
     metrics,
     log,
     publicUrl: 'http://localhost:8080',
+    state: { models: { url: 'file:///tmp/millrace-test-models', s3Endpoint: undefined, compresses: false } },
     surroundings: { home: '/nowhere', isProduction: false },
     now: () => state.now,
     monotonic: () => state.now,

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+
+/** Numbers per vector: the specification's embeddings. */
+export const DIMENSIONS = 256
+/** The files of a bundle beside its manifest. */
+export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
+const MANIFEST_FILE = 'manifest.json'
+
+const manifestSchema = z.object({
+  format: z.literal(1),
+  sequence: z.int().min(1),
+  trained_at: z.int().min(0),
+  dimensions: z.int(),
+  items: z.int().min(1),
+  regularization: z.number().positive(),
+  /** The greatest length of an item's factors, by which products are divided. */
+  greatest_length: z.number().positive(),
+  columns: z.array(z.string()),
+  files: z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
+})
+export type BundleManifest = z.infer<typeof manifestSchema>
+
+/** Thrown for a bundle that must not be used. The version in force stays. */
+export class BundleError extends Error {
+  override readonly name = 'BundleError'
+}
+
+/**
+ * Reads the manifest of a bundle and checks every file against it.
+ * @throws BundleError that names what is wrong
+ */
+export async function readManifest(folder: string): Promise<{ manifest: BundleManifest; version: string }> {
+  const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
+    throw new BundleError('the bundle has no manifest', { cause })
+  })
+  const manifest = parse(text)
+  if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`vectors of ${manifest.dimensions} numbers: must be ${DIMENSIONS}`)
+  if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on other features')
+  for (const name of BUNDLE_FILES) {
+    const expected = manifest.files[name]
+    if (expected === undefined) throw new BundleError(`the manifest does not name ${name}`)
+    const found = await digestOf(join(folder, name))
+    if (found.sha256 !== expected.sha256 || found.bytes !== expected.bytes) throw new BundleError(`${name} does not have its checksum`)
+  }
+  return { manifest, version: versionOf(manifest, text) }
+}
+
+function parse(text: string): BundleManifest {
+  try {
+    return manifestSchema.parse(JSON.parse(text))
+  } catch (cause) {
+    throw new BundleError('the manifest is not valid', { cause })
+  }
+}
+
+const HASH_LENGTH = 8
+
+/** Time and hash of the bundle, such as `20260801T120000-1f2e3d4c`. */
+function versionOf({ trained_at }: BundleManifest, text: string): string {
+  const time = new Date(trained_at).toISOString().replace(/[-:]|\.\d+Z/g, '')
+  return `${time}-${createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH)}`
+}
+
+/** Hashes a file in pieces. */
+export async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  try {
+    for await (const piece of createReadStream(path)) {
+      hash.update(piece as Buffer)
+      bytes += (piece as Buffer).length
+    }
+  } catch (cause) {
+    throw new BundleError(`${path} cannot be read`, { cause })
+  }
+  return { bytes, sha256: hash.digest('hex') }
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import type { CancelTimer } from '../../../runtime/runtime.ts'
+import { MODELS_KEY, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
+import type { ModelHistory, ModelVersion, RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import type { BlobStore } from '../../../state/blobs/blob-store.ts'
+import { type VersionInForce, versionInForce } from '../../../state/versions/in-force.ts'
+import { localVersions } from '../../../state/versions/local.ts'
+import type { ReadinessProbe } from '../../kit/readiness.ts'
+import type { ServiceKit } from '../../service.ts'
+import type { ModelSource } from './model.ts'
+import { newerItems } from './newer-items.ts'
+import { type OpenModel, openModel } from './open.ts'
+
+export interface FollowedModels extends ModelSource {
+  readonly probe: ReadinessProbe
+  /** Shows an item to the models, which place the ones that they were not trained on by their content. */
+  putItem(itemId: bigint, item: RecommendationItem | undefined): void
+  /** Resolves once nothing is being fetched or opened. */
+  settled(): Promise<unknown>
+  close(): Promise<void>
+}
+
+export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surroundings' | 'log' | 'now'> {
+  readonly blobs: Pick<BlobStore, 'open'>
+  setTimer(ms: number, callback: () => void): CancelTimer
+}
+
+/** Requests that began with a model have ended after this time. */
+const LET_GO_AFTER_MS = 60_000
+const PERCENT = 100
+
+/** Follows the record that names the models, and holds the champion and the challenger open. */
+export async function followModels({ topicFeeds, blobs, surroundings, log, now, setTimer }: FollowModelsDeps): Promise<FollowedModels> {
+  const local = localVersions({ blobs, folder: join(surroundings.home, 'data', 'model-versions'), now })
+  const newer = newerItems()
+  const opened = new Set<OpenModel>()
+  const timers = new Set<CancelTimer>()
+  let percent = 0
+  let versions: readonly ModelVersion[] = []
+
+  function follow(role: string): VersionInForce<OpenModel> {
+    return versionInForce<OpenModel>({
+      local,
+      async open(folder) {
+        const model = await openModel(folder)
+        opened.add(model)
+        newer.fill(model)
+        return model
+      },
+      onSwitch(version) {
+        log.info({ role, version: version?.version }, 'model_switched')
+        letGoLater()
+      },
+      onRefused: (version, error, willRetry) => log.error({ role, version: version.version, err: error, willRetry }, 'model_refused'),
+      setTimer,
+    })
+  }
+  const champion = follow('champion')
+  const challenger = follow('challenger')
+  const inForce = () => [champion.current?.opened, challenger.current?.opened]
+
+  /**
+   * Closes the models that no longer answer, once no request can hold them. By then the other processes of this host
+   * have read the same record too, and none of them opens what is removed here.
+   */
+  function letGoLater(): void {
+    const cancel = setTimer(LET_GO_AFTER_MS, () => {
+      timers.delete(cancel)
+      const kept = new Set(inForce())
+      for (const model of opened) if (!kept.has(model) && opened.delete(model)) model.close()
+      local.keepOnly(versions).catch((error) => log.warn({ err: error }, 'old_models_not_removed'))
+    })
+    timers.add(cancel)
+  }
+
+  function apply(history: ModelHistory | undefined): void {
+    const named = (name: string | null | undefined) => history?.versions.find(({ version }) => version === name)
+    percent = history?.challenger_percent ?? 0
+    versions = history?.versions ?? []
+    champion.want(named(history?.champion))
+    challenger.want(percent > 0 ? named(history?.challenger) : undefined)
+  }
+
+  const settled = () => Promise.all([champion.settled(), challenger.settled()])
+  const feed = await topicFeeds(recommendationModels, (key, history) => key === MODELS_KEY && apply(history))
+
+  return {
+    current(userId) {
+      const isChallenged = percent > 0 && bucketOf(userId) < percent
+      return (isChallenged ? challenger.current : undefined)?.opened ?? champion.current?.opened
+    },
+    probe: feed.probe,
+    putItem: (itemId, item) => newer.put(itemId, item, inForce()),
+    settled,
+    async close() {
+      champion.close()
+      challenger.close()
+      await Promise.all([settled(), feed.close()])
+      for (const cancel of timers) cancel()
+      for (const model of opened) model.close()
+    },
+  }
+}
+
+/** Users keep their side for as long as the share does not change. */
+function bucketOf(userId: bigint | string): number {
+  return createHash('sha256').update(String(userId)).digest().readUInt32BE() % PERCENT
+}

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { BUNDLE_FILES, DIMENSIONS } from '../../../../api/recommendations/model/manifest.ts'
+import { newVectorIndex } from '../../../../api/recommendations/model/vector-index.ts'
+import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
+
+export const BUNDLE_NAMES = ['manifest.json', ...BUNDLE_FILES]
+
+export interface TestBundle {
+  readonly sequence: number
+  /** Epoch ms. */
+  readonly trainedAt: number
+  /** The axis along which each item's vector lies, so that items of one axis are similar. */
+  readonly axes: ReadonlyMap<bigint, number>
+  readonly dimensions?: number
+  /** Axes of tokens, such as `title:heat`. */
+  readonly tokens?: Readonly<Record<string, number>>
+  /** Replaces a file before its checksum is taken. */
+  readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
+}
+
+/** Halves of the numbers that bundles of tests hold. */
+const HALF = { 0: 0, 1: 0x3c00 }
+
+/** Writes a small bundle, as training writes it, whose only tree prefers a high product of the vectors. */
+export function writeBundle(folder: string, bundle: TestBundle): void {
+  const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {} } = bundle
+  mkdirSync(folder, { recursive: true })
+  const ids = [...axes.keys()].sort((a, b) => Number(a - b))
+  const halves = new Uint16Array(ids.length * DIMENSIONS)
+  const gram = new Float64Array(DIMENSIONS * DIMENSIONS)
+  const index = newVectorIndex(DIMENSIONS)
+  ids.forEach((id, row) => {
+    const axis = axes.get(id)!
+    halves[row * DIMENSIONS + axis] = HALF[1]
+    gram[axis * DIMENSIONS + axis] += 1
+    index.add(BigInt(row), along(axis))
+  })
+  index.save(join(folder, 'items.usearch'))
+  const contents: Record<string, Buffer> = {
+    'items.ids': bytesOf(BigInt64Array.from(ids)),
+    'items.f16': bytesOf(halves),
+    'items.usearch': readFileSync(join(folder, 'items.usearch')),
+    'gram.f64': bytesOf(gram),
+    'tokens.json': Buffer.from(JSON.stringify(Object.keys(tokens))),
+    'tokens.f32': Buffer.concat(Object.values(tokens).map((axis) => bytesOf(along(axis)))),
+    'trees.txt': Buffer.from(treesText()),
+  }
+  const files: Record<string, { bytes: number; sha256: string }> = {}
+  for (const [name, content] of Object.entries(contents)) {
+    const written = damage[name]?.(content) ?? content
+    writeFileSync(join(folder, name), written)
+    files[name] = { bytes: written.length, sha256: createHash('sha256').update(written).digest('hex') }
+  }
+  const manifest = {
+    format: 1,
+    sequence,
+    trained_at: trainedAt,
+    dimensions,
+    items: ids.length,
+    regularization: 0.01,
+    greatest_length: 1,
+    columns: RANKING_FEATURES,
+    files,
+  }
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
+}
+
+function along(axis: number): Float32Array {
+  const vector = new Float32Array(DIMENSIONS)
+  vector[axis] = 1
+  return vector
+}
+
+function treesText(): string {
+  const column = RANKING_FEATURES.indexOf('vector_similarity')
+  const lines = [`split_feature=${column}`, 'threshold=0.5', 'decision_type=2', 'left_child=-1', 'right_child=-2', 'leaf_value=-1.25 1.5']
+  return [`feature_names=${RANKING_FEATURES.join(' ')}`, '', 'Tree=0', ...lines, ''].join('\n')
+}
+
+function bytesOf(values: ArrayBufferView): Buffer {
+  return Buffer.from(values.buffer, values.byteOffset, values.byteLength)
+}
