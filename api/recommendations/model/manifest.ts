@@ -67,7 +67,7 @@ function versionOf({ trained_at }: BundleManifest, text: string): string {
 }
 
 /** Hashes a file in pieces. */
-async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
+export async function digestOf(path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256')
   let bytes = 0
   try {

@@ -19,7 +19,7 @@ export const recommendationModels: Topic<string, ModelHistory> = {
 }
 
 /** Requests to train, promote and roll back. The owner of the only partition is the one process that changes models. */
-export const modelRequests: Topic<string, ModelRequest> = {
+const modelRequests: Topic<string, ModelRequest> = {
   name: 'recommendation-model-requests',
   key: utf8,
   value: avro('recommendations/ModelRequest'),
@@ -28,7 +28,7 @@ export const modelRequests: Topic<string, ModelRequest> = {
 }
 
 /** How trainings went; key: run_id. */
-export const modelRuns: Topic<string, ModelRun> = {
+const modelRuns: Topic<string, ModelRun> = {
   name: 'recommendation-model-runs',
   key: utf8,
   value: avro('recommendations/ModelRun'),

@@ -1,0 +1,106 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openModel } from '../../../api/recommendations/model/open.ts'
+import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
+import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { toolsFolder } from '../../../tools/config.ts'
+import type { WeightedInteraction } from '../../../tools/recommendations/train/factorise.ts'
+import type { JudgedList } from '../../../tools/recommendations/train/rank.ts'
+import { trainBundle } from '../../../tools/recommendations/train/train.ts'
+
+const USERS = 60
+const ITEMS = 40
+const LISTS = 60
+const CANDIDATES = 20
+const SIZES = { sequence: 3, trainedAt: Date.UTC(2026, 7, 1), seed: 1 }
+/** The first training makes the Python environment from downloads. */
+const FIRST_TRAINING_MS = 300_000
+
+/** Users of even numbers like items of even numbers only, the others the rest. */
+function interactions(): WeightedInteraction[] {
+  const told: WeightedInteraction[] = []
+  for (let user = 0; user < USERS; user++)
+    for (let step = 0; step < ITEMS / 4; step++) {
+      const item = ((step * 3 + user) * 2 + (user % 2)) % ITEMS
+      told.push({ userId: BigInt(user + 1), itemId: BigInt(item + 1), weight: 1 })
+    }
+  return told
+}
+
+function contentOf(itemId: bigint): ItemContent {
+  const [title, categoryPath] = itemId % 2n === 0n ? ['Iron kettle', 'kitchen'] : ['Woollen scarf', 'clothing']
+  return { title, categoryPath, attributes: {} }
+}
+
+function train(folder: string, signal?: AbortSignal): Promise<string> {
+  return trainBundle({ folder, tools: toolsFolder(), interactions: interactions(), contentOf, lists: lists(), signal, ...SIZES })
+}
+
+/** The candidate with the greatest first feature is the one that was chosen. */
+function lists(): JudgedList[] {
+  return Array.from({ length: LISTS }, (_, list) => {
+    const features = new Float64Array(CANDIDATES * RANKING_WIDTH)
+    const labels = new Uint8Array(CANDIDATES)
+    for (let row = 0; row < CANDIDATES; row++) {
+      const value = (row * 7 + list) % CANDIDATES
+      features[row * RANKING_WIDTH] = value
+      if (value === CANDIDATES - 1) labels[row] = 1
+    }
+    return { features, labels }
+  })
+}
+
+describe('training with Python', () => {
+  let folder: string
+  let version: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'millrace-training-'))
+    version = await train(folder)
+  }, FIRST_TRAINING_MS)
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  it('writes a bundle that serving opens under the same version', async () => {
+    const model = await openModel(folder)
+    expect(model).toMatchObject({ version, sequence: 3, trainedAt: Date.UTC(2026, 7, 1) })
+  })
+
+  it('places what the same users like near each other', async () => {
+    const model = await openModel(folder)
+    const vector = model.foldIn([{ itemId: 2n, weight: 1 }])!
+    const near = model.nearest(vector, 10).map(({ itemId }) => itemId % 2n)
+    expect(near).toEqual(Array(10).fill(0n))
+  })
+
+  it('ranks what was chosen above what was not', async () => {
+    const model = await openModel(folder)
+    const [{ features }] = lists()
+    const scores = model.score(features, CANDIDATES)!
+    expect(scores.indexOf(Math.max(...scores))).toBe(lists()[0].labels.indexOf(1))
+  })
+
+  it('places a newer item by its content', async () => {
+    const model = await openModel(folder)
+    model.addItem({ itemId: 1_000n, ...contentOf(2n) })
+    const newer = model.vectorOf(1_000n)!
+    const cosineTo = (itemId: bigint) => model.vectorOf(itemId)!.reduce((sum, value, at) => sum + value * newer[at], 0)
+    expect(cosineTo(2n)).toBeGreaterThan(cosineTo(1n))
+  })
+
+  it('leaves nothing that serving would open when it is aborted', async () => {
+    const aborted = await mkdtemp(join(tmpdir(), 'millrace-training-'))
+    try {
+      await expect(train(aborted, AbortSignal.abort())).rejects.toThrow('aborted')
+      await expect(openModel(aborted)).rejects.toThrow('the manifest cannot be read')
+    } finally {
+      await rm(aborted, { recursive: true, force: true })
+    }
+  })
+
+  it('refuses a bundle whose file was damaged afterwards', async () => {
+    await writeFile(join(folder, 'trees.txt'), 'damaged')
+    await expect(openModel(folder)).rejects.toThrow('trees.txt does not have its checksum')
+  })
+})

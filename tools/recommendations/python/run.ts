@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pythonEnvironment } from '../../../scripts/python-environment.ts'
+
+const TIMEOUT_MS = 60 * 60_000
+const OUTPUT_BYTES = 1024 * 1024
+/** Training gives way to everything that answers requests. */
+const LOWEST_PRIORITY = '19'
+/** Threads that wait would otherwise spin, which on a busy machine takes twice the CPU time and twice as long. */
+const PASSIVE = 'PASSIVE'
+const ONE_THREAD = '1'
+
+export interface PythonProgram {
+  /** A file of this folder, which reads its job from a JSON file and knows files only. */
+  readonly program: 'factorise' | 'rank'
+  readonly job: { readonly folder: string }
+  /** The folder that holds downloaded tools. */
+  readonly tools: string
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Runs a Python program at low priority, in an environment that is made on first use. Throws with its standard error.
+ */
+export async function runPython({ program, job, tools, signal }: PythonProgram): Promise<void> {
+  const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))
+  const bin = await pythonEnvironment({ name: 'recommendations', requirements: here('requirements.txt'), tools })
+  const jobFile = join(job.folder, `${program}.json`)
+  await writeFile(jobFile, JSON.stringify(job))
+  await new Promise<void>((resolve, reject) => {
+    const env = { PATH: `${bin}:/usr/bin:/bin`, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE, OPENBLAS_NUM_THREADS: ONE_THREAD }
+    const options = { timeout: TIMEOUT_MS, maxBuffer: OUTPUT_BYTES, env, signal }
+    const call = ['-n', LOWEST_PRIORITY, join(bin, 'python'), here(`${program}.py`), jobFile]
+    execFile('nice', call, options, (error, _stdout, stderr) =>
+      error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`, { cause: error })) : resolve(),
+    )
+  })
+}

@@ -1,0 +1,23 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BUNDLE_FILES, type BundleManifest, DIMENSIONS, digestOf } from '../../../api/recommendations/model/manifest.ts'
+import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { Factorised } from './factorise.ts'
+
+/** Completes a bundle whose other files are written. A folder without a manifest is no bundle. */
+export async function writeManifest(folder: string, factorised: Factorised, sequence: number, trainedAt: number): Promise<void> {
+  const files: Record<string, { bytes: number; sha256: string }> = {}
+  for (const name of BUNDLE_FILES) files[name] = await digestOf(join(folder, name))
+  const manifest: BundleManifest = {
+    format: 1,
+    sequence,
+    trained_at: trainedAt,
+    dimensions: DIMENSIONS,
+    items: factorised.items,
+    regularization: factorised.regularization,
+    greatest_length: factorised.greatestLength,
+    columns: [...RANKING_FEATURES],
+    files,
+  }
+  await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
+}

@@ -1,0 +1,53 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RANKING_FEATURES, RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { runPython } from '../python/run.ts'
+
+/** A list that was shown or replayed, with what followed it. */
+export interface JudgedList {
+  /** The features of each candidate, `RANKING_WIDTH` numbers each. */
+  readonly features: Float64Array
+  /** 1 for each candidate that the user then chose. */
+  readonly labels: Uint8Array
+}
+
+const TREES = 100
+const LEAVES = 15
+const RATE = 0.06
+const LEAST_ROWS = 100
+/** A list shows 20 items; a little beyond it still teaches. */
+const TRUNCATION = 25
+/** Training must leave the other core to answers. */
+const THREADS = 1
+
+export interface Ranking {
+  /** The folder of the bundle. */
+  readonly folder: string
+  /** The folder that holds downloaded tools. */
+  readonly tools: string
+  readonly lists: readonly JudgedList[]
+  readonly seed: number
+  readonly signal?: AbortSignal
+}
+
+/** Trains the trees on lists, and writes them into the folder of a bundle. */
+export async function learnToRank({ folder, tools, lists, seed, signal }: Ranking): Promise<void> {
+  const rows = lists.reduce((sum, { labels }) => sum + labels.length, 0)
+  const features = new Float64Array(rows * RANKING_WIDTH)
+  const labels = new Uint8Array(rows)
+  let at = 0
+  for (const list of lists) {
+    features.set(list.features, at * RANKING_WIDTH)
+    labels.set(list.labels, at)
+    at += list.labels.length
+  }
+  await writeFile(join(folder, 'features.f64'), features)
+  await writeFile(join(folder, 'labels.u8'), labels)
+  await writeFile(
+    join(folder, 'groups.u32'),
+    Uint32Array.from(lists, (list) => list.labels.length),
+  )
+  const shape = { trees: TREES, leaves: LEAVES, rate: RATE, least_rows: LEAST_ROWS, truncation: TRUNCATION }
+  const job = { folder, columns: RANKING_FEATURES, positions: false, ...shape, threads: THREADS, seed }
+  await runPython({ program: 'rank', job, tools, signal })
+}

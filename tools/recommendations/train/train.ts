@@ -1,0 +1,25 @@
+import { openModel } from '../../../api/recommendations/model/open.ts'
+import { writeManifest } from './bundle.ts'
+import { type Factorisation, factorise } from './factorise.ts'
+import { type JudgedList, learnToRank } from './rank.ts'
+
+export interface Training extends Factorisation {
+  /** Lists that were shown or replayed. */
+  readonly lists: readonly JudgedList[]
+  readonly sequence: number
+  /** Epoch ms. */
+  readonly trainedAt: number
+}
+
+/**
+ * Trains a whole bundle and opens it as the API does, so that a bundle that serving would refuse never leaves training.
+ * @returns the name of the version
+ */
+export async function trainBundle({ lists, sequence, trainedAt, ...training }: Training): Promise<string> {
+  const { folder, tools, seed, signal } = training
+  const factorised = await factorise(training)
+  await learnToRank({ folder, tools, lists, seed, signal })
+  await writeManifest(folder, factorised, sequence, trainedAt)
+  const { version } = await openModel(folder)
+  return version
+}
