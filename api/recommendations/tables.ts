@@ -1,9 +1,10 @@
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
-import { ALL_USERS, ageGroup, countryGroup } from '../../schemas/recommendations/signals/trend-groups.ts'
+import { ALL_USERS } from '../../schemas/recommendations/signals/trend-groups.ts'
 import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
 import type { EditorialList, RecommendationItem, TrendingItems } from '../../schemas/recommendations/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
+import { trendingFor } from './candidates/trending.ts'
 import { type ItemTable, itemTable } from './items/item-table.ts'
 import { leaders } from './items/leaders.ts'
 import type { NewReleaseBoost } from './rank/arrange.ts'
@@ -20,11 +21,9 @@ export interface RecommendationTables extends RecommendSources {
   close(): Promise<unknown>
 }
 
-/** A group with fewer events says too little: docs/services/recommendations.md#trending */
-const MIN_GROUP_EVENTS = 100
 /** Counts unless editors have set another rule of this name. */
 const NEW_RELEASES = 'new-releases'
-const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
+export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
   /** Gets every item that changes, so that the topic is read once. */
@@ -45,26 +44,12 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
     topicFeeds(editorialLists, (name, list) => assign(editorial, name, list)),
   ])
 
-  function idsOf(group: string): readonly bigint[] {
-    const list = trending.get(group)
-    return list !== undefined && list.events >= MIN_GROUP_EVENTS ? list.item_ids : []
-  }
-
-  function trendingOverall(): readonly bigint[] {
-    return trending.get(ALL_USERS)?.item_ids ?? []
-  }
-
   return {
     items,
     leaders: leaders(items, now),
     editorial,
-    trendingOverall,
-    trendingFor({ country, ageBucket }: RequestUser) {
-      const byAge = ageBucket === undefined ? [] : idsOf(ageGroup(ageBucket))
-      if (byAge.length > 0) return byAge
-      const byCountry = country === undefined ? [] : idsOf(countryGroup(country))
-      return byCountry.length > 0 ? byCountry : trendingOverall()
-    },
+    trendingOverall: () => trending.get(ALL_USERS)?.item_ids ?? [],
+    trendingFor: (user: RequestUser) => trendingFor((group) => trending.get(group), user),
     editorialFor(context: RecommendationContext) {
       const time = now()
       return [...editorial.values()]

@@ -5,7 +5,7 @@ import { contentTokens } from '../../../schemas/recommendations/models/content-t
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
-import { BundleError, readManifest } from './manifest.ts'
+import { BundleError, type BundleManifest, readManifest } from './manifest.ts'
 import type { RecommendationModel } from './model.ts'
 import { parseTrees } from './trees.ts'
 import { newVectorIndex, type VectorIndex, viewVectorIndex } from './vector-index.ts'
@@ -21,14 +21,33 @@ const REORDERED = 4
 /** So many numbers are checked in a millisecond or two. */
 const CHECKED_NUMBERS = 1 << 20
 
+/** What the vectors of a bundle need to be known before they can be opened. */
+export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
+
+/** The part of a model that works without trees. */
+export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
+
 /**
  * Opens a bundle. Its files are checked in pieces, between which requests are answered.
  * @throws BundleError if a file is damaged, or holds something else than the manifest says
  */
 export async function openModel(folder: string): Promise<OpenModel> {
-  const at = (name: string) => join(folder, name)
   const { manifest, version } = await readManifest(folder)
-  const { dimensions, items, greatest_length: greatest } = manifest
+  const trees = parseTrees(await readFile(join(folder, 'trees.txt'), 'utf8'), RANKING_FEATURES)
+  const vectors = await openVectors(folder, manifest)
+  return {
+    ...vectors,
+    version,
+    sequence: manifest.sequence,
+    trainedAt: manifest.trained_at,
+    score: (features, rows) => trees.score(features, rows).map(logistic),
+  }
+}
+
+/** Opens the vectors of a bundle that need not have trees or a manifest yet. @throws BundleError as `openModel` */
+export async function openVectors(folder: string, shape: VectorShape): Promise<OpenVectors> {
+  const at = (name: string) => join(folder, name)
+  const { dimensions, items, greatest_length: greatest } = shape
   const ids = new BigInt64Array(await doublesOf(at('items.ids'), items))
   const gram = new Float64Array(await doublesOf(at('gram.f64'), dimensions * dimensions))
   const names = JSON.parse(await readFile(at('tokens.json'), 'utf8')) as string[]
@@ -36,11 +55,10 @@ export async function openModel(folder: string): Promise<OpenModel> {
   const tokenFactors = new Float32Array(await bytesOf(at('tokens.f32'), names.length * dimensions * Float32Array.BYTES_PER_ELEMENT))
   await checkNumbers('gram.f64', gram)
   await checkNumbers('tokens.f32', tokenFactors)
-  const trees = parseTrees(await readFile(at('trees.txt'), 'utf8'), RANKING_FEATURES)
   const index = await indexOf(at('items.usearch'), dimensions)
   if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
   const factors = await openFactors(at('items.f16'), items, dimensions)
-  const solver = foldIn({ gram, dimensions, regularization: manifest.regularization })
+  const solver = foldIn({ gram, dimensions, regularization: shape.regularization })
   const added = new Map<bigint, Float32Array>()
   const newer = newVectorIndex(dimensions)
 
@@ -62,9 +80,6 @@ export async function openModel(folder: string): Promise<OpenModel> {
   }
 
   return {
-    version,
-    sequence: manifest.sequence,
-    trainedAt: manifest.trained_at,
     foldIn(history) {
       const known = history.flatMap(({ itemId, weight }) => {
         const itemFactors = factorsOf(itemId)
@@ -105,7 +120,6 @@ export async function openModel(folder: string): Promise<OpenModel> {
         sum.map((value) => (value * scale) / greatest),
       )
     },
-    score: (features, rows) => trees.score(features, rows).map(logistic),
     close: () => factors.close(),
   }
 }

@@ -6,9 +6,9 @@ import { openModel } from '../../../api/recommendations/model/open.ts'
 import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { toolsFolder } from '../../../tools/config.ts'
-import type { WeightedInteraction } from '../../../tools/recommendations/train/factorise.ts'
+import type { WeightedInteractions } from '../../../tools/recommendations/train/factorise.ts'
+import { trainBundle } from '../../../tools/recommendations/train/make-bundle.ts'
 import type { JudgedList } from '../../../tools/recommendations/train/rank.ts'
-import { trainBundle } from '../../../tools/recommendations/train/train.ts'
 
 const USERS = 60
 const ITEMS = 40
@@ -19,14 +19,14 @@ const SIZES = { sequence: 3, trainedAt: Date.UTC(2026, 7, 1), seed: 1 }
 const FIRST_TRAINING_MS = 300_000
 
 /** Users of even numbers like items of even numbers only, the others the rest. */
-function interactions(): WeightedInteraction[] {
-  const told: WeightedInteraction[] = []
+function interactions(): WeightedInteractions {
+  const [userIds, itemIds]: [bigint[], bigint[]] = [[], []]
   for (let user = 0; user < USERS; user++)
     for (let step = 0; step < ITEMS / 4; step++) {
-      const item = ((step * 3 + user) * 2 + (user % 2)) % ITEMS
-      told.push({ userId: BigInt(user + 1), itemId: BigInt(item + 1), weight: 1 })
+      userIds.push(BigInt(user + 1))
+      itemIds.push(BigInt(((step * 3 + user) * 2 + (user % 2)) % ITEMS) + 1n)
     }
-  return told
+  return { userIds: BigInt64Array.from(userIds), itemIds: BigInt64Array.from(itemIds), weights: new Float32Array(userIds.length).fill(1) }
 }
 
 function contentOf(itemId: bigint): ItemContent {

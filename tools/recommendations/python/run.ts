@@ -12,21 +12,30 @@ const LOWEST_PRIORITY = '19'
 const PASSIVE = 'PASSIVE'
 const ONE_THREAD = '1'
 
-export interface PythonProgram {
+/** Where Python's packages are. */
+export interface PythonPlace {
+  /** The folder that holds downloaded tools. */
+  readonly tools: string
+  /** The folder of a virtual environment that has the packages of requirements.txt. Default: one is made on first use. */
+  readonly python?: string
+}
+
+export interface PythonProgram extends PythonPlace {
   /** A file of this folder, which reads its job from a JSON file and knows files only. */
   readonly program: 'factorise' | 'rank'
   readonly job: { readonly folder: string }
-  /** The folder that holds downloaded tools. */
-  readonly tools: string
   readonly signal?: AbortSignal
 }
 
 /**
  * Runs a Python program at low priority, in an environment that is made on first use. Throws with its standard error.
  */
-export async function runPython({ program, job, tools, signal }: PythonProgram): Promise<void> {
+export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {
   const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))
-  const bin = await pythonEnvironment({ name: 'recommendations', requirements: here('requirements.txt'), tools })
+  const bin =
+    python !== undefined
+      ? join(python, 'bin')
+      : await pythonEnvironment({ name: 'recommendations', requirements: here('requirements.txt'), tools })
   const jobFile = join(job.folder, `${program}.json`)
   await writeFile(jobFile, JSON.stringify(job))
   await new Promise<void>((resolve, reject) => {

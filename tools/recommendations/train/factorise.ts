@@ -5,20 +5,19 @@ import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
 import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { confidenceOf } from '../../../schemas/recommendations/ranking/confidence.ts'
-import { runPython } from '../python/run.ts'
+import { type PythonPlace, runPython } from '../python/run.ts'
 
-export interface WeightedInteraction {
-  readonly userId: bigint
-  readonly itemId: bigint
-  readonly weight: number
+/** Interactions in columns of equal length. */
+export interface WeightedInteractions {
+  readonly userIds: BigInt64Array
+  readonly itemIds: BigInt64Array
+  readonly weights: Float32Array
 }
 
-export interface Factorisation {
+export interface Factorisation extends PythonPlace {
   /** An empty or missing folder, which receives the files of the bundle. */
   readonly folder: string
-  /** The folder that holds downloaded tools. */
-  readonly tools: string
-  readonly interactions: Iterable<WeightedInteraction>
+  readonly interactions: WeightedInteractions
   readonly contentOf: (itemId: bigint) => ItemContent | undefined
   readonly seed: number
   readonly signal?: AbortSignal
@@ -37,27 +36,17 @@ const ITERATIONS = 12
 const THREADS = 1
 
 /** Trains item factors on interactions, and writes all files of a bundle but the trees. */
-export async function factorise({ folder, tools, interactions, contentOf, seed, signal }: Factorisation): Promise<Factorised> {
+export async function factorise({ folder, tools, python, interactions, contentOf, seed, signal }: Factorisation): Promise<Factorised> {
   await mkdir(folder, { recursive: true })
-  const told = [...interactions]
-  const ids = BigInt64Array.from(new Set(told.map(({ itemId }) => itemId))).sort()
-  const rows = new Map(Array.from(ids, (id, row) => [id, row]))
-  const users = new Map<bigint, number>()
-  for (const { userId } of told) if (!users.has(userId)) users.set(userId, users.size)
+  const { userIds, itemIds, weights } = interactions
+  const ids = BigInt64Array.from(new Set(itemIds)).sort()
+  const rows = numbered(ids)
+  const users = numbered(new Set(userIds))
   const write = (name: string, data: NodeJS.ArrayBufferView | string) => writeFile(join(folder, name), data)
   await write('items.ids', ids)
-  await write(
-    'users.u32',
-    Uint32Array.from(told, ({ userId }) => users.get(userId)!),
-  )
-  await write(
-    'rows.u32',
-    Uint32Array.from(told, ({ itemId }) => rows.get(itemId)!),
-  )
-  await write(
-    'confidences.f32',
-    Float32Array.from(told, ({ weight }) => confidenceOf(weight)),
-  )
+  await write('users.u32', numbersOf(userIds, users))
+  await write('rows.u32', numbersOf(itemIds, rows))
+  await write('confidences.f32', weights.map(confidenceOf))
   const tokens = new Map<string, number>()
   const tokenIds: number[] = []
   const starts = [0]
@@ -75,10 +64,20 @@ export async function factorise({ folder, tools, interactions, contentOf, seed, 
   await write('token-starts.u32', Uint32Array.from(starts))
   const sizes = { items: ids.length, users: users.size, tokens: tokens.size, dimensions: DIMENSIONS }
   const job = { folder, ...sizes, regularization: REGULARIZATION, iterations: ITERATIONS, threads: THREADS, seed }
-  await runPython({ program: 'factorise', job, tools, signal })
+  await runPython({ program: 'factorise', job, tools, python, signal })
   const found = JSON.parse(await readFile(join(folder, 'factorised.json'), 'utf8')) as { greatest_length: number }
   await buildIndex(folder, ids.length, found.greatest_length)
   return { items: ids.length, regularization: REGULARIZATION, greatestLength: found.greatest_length }
+}
+
+function numbered(ids: Iterable<bigint>): Map<bigint, number> {
+  const numbers = new Map<bigint, number>()
+  for (const id of ids) numbers.set(id, numbers.size)
+  return numbers
+}
+
+function numbersOf(ids: BigInt64Array, numbers: ReadonlyMap<bigint, number>): Uint32Array {
+  return Uint32Array.from(ids, (id) => numbers.get(id) as number)
 }
 
 async function buildIndex(folder: string, items: number, greatest: number): Promise<void> {

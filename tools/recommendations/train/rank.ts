@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RANKING_FEATURES, RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
-import { runPython } from '../python/run.ts'
+import { type PythonPlace, runPython } from '../python/run.ts'
 
 /** A list that was shown or replayed, with what followed it. */
 export interface JudgedList {
@@ -9,36 +9,39 @@ export interface JudgedList {
   readonly features: Float64Array
   /** 1 for each candidate that the user then chose. */
   readonly labels: Uint8Array
+  /** The place of each candidate, from 0, if the list was shown: what is on top is chosen more often for that alone. */
+  readonly positions?: Uint32Array
 }
 
 const TREES = 100
 const LEAVES = 15
 const RATE = 0.06
-const LEAST_ROWS = 100
+/** Leaves of fewer candidates would be chance; a small history has no more. */
+const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
 /** A list shows 20 items; a little beyond it still teaches. */
 const TRUNCATION = 25
 /** Training must leave the other core to answers. */
 const THREADS = 1
 
-export interface Ranking {
+export interface Ranking extends PythonPlace {
   /** The folder of the bundle. */
   readonly folder: string
-  /** The folder that holds downloaded tools. */
-  readonly tools: string
   readonly lists: readonly JudgedList[]
   readonly seed: number
   readonly signal?: AbortSignal
 }
 
 /** Trains the trees on lists, and writes them into the folder of a bundle. */
-export async function learnToRank({ folder, tools, lists, seed, signal }: Ranking): Promise<void> {
+export async function learnToRank({ folder, tools, python, lists, seed, signal }: Ranking): Promise<void> {
   const rows = lists.reduce((sum, { labels }) => sum + labels.length, 0)
   const features = new Float64Array(rows * RANKING_WIDTH)
   const labels = new Uint8Array(rows)
+  const positions = lists.every((list) => list.positions !== undefined) ? new Uint32Array(rows) : undefined
   let at = 0
   for (const list of lists) {
     features.set(list.features, at * RANKING_WIDTH)
     labels.set(list.labels, at)
+    positions?.set(list.positions as Uint32Array, at)
     at += list.labels.length
   }
   await writeFile(join(folder, 'features.f64'), features)
@@ -47,7 +50,9 @@ export async function learnToRank({ folder, tools, lists, seed, signal }: Rankin
     join(folder, 'groups.u32'),
     Uint32Array.from(lists, (list) => list.labels.length),
   )
-  const shape = { trees: TREES, leaves: LEAVES, rate: RATE, least_rows: LEAST_ROWS, truncation: TRUNCATION }
-  const job = { folder, columns: RANKING_FEATURES, positions: false, ...shape, threads: THREADS, seed }
-  await runPython({ program: 'rank', job, tools, signal })
+  if (positions !== undefined) await writeFile(join(folder, 'positions.u32'), positions)
+  const leastRows = Math.min(LEAST_ROWS.most, Math.max(LEAST_ROWS.least, Math.floor(rows * LEAST_ROWS.share)))
+  const shape = { trees: TREES, leaves: LEAVES, rate: RATE, least_rows: leastRows, truncation: TRUNCATION }
+  const job = { folder, columns: RANKING_FEATURES, positions: positions !== undefined, ...shape, threads: THREADS, seed }
+  await runPython({ program: 'rank', job, tools, python, signal })
 }

@@ -16,10 +16,11 @@ export interface Training extends Factorisation {
  * @returns the name of the version
  */
 export async function trainBundle({ lists, sequence, trainedAt, ...training }: Training): Promise<string> {
-  const { folder, tools, seed, signal } = training
+  const { folder, tools, python, seed, signal } = training
   const factorised = await factorise(training)
-  await learnToRank({ folder, tools, lists, seed, signal })
+  await learnToRank({ folder, tools, python, lists, seed, signal })
   await writeManifest(folder, factorised, sequence, trainedAt)
-  const { version } = await openModel(folder)
-  return version
+  const model = await openModel(folder)
+  model.close()
+  return model.version
 }

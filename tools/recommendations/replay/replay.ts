@@ -1,0 +1,88 @@
+import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
+import type { Recommended } from '../../../api/recommendations/recommend.ts'
+import type { RecommendationItem, RecommendationUser, UserPreferences } from '../../../schemas/recommendations/types.ts'
+import type { History } from '../history/history.ts'
+import { type ReplayWorld, replayWorld } from './world.ts'
+
+/** What is known of items and users beside their interactions. */
+export interface Catalogue {
+  readonly items: ReadonlyMap<bigint, RecommendationItem>
+  readonly users: ReadonlyMap<bigint, RecommendationUser>
+  readonly preferences: ReadonlyMap<bigint, UserPreferences>
+}
+
+/** A moment of the past in which a user chose an item. */
+export interface Question {
+  readonly index: number
+  readonly userId: bigint
+  /** The items that the user chose within half an hour from then on. */
+  readonly chosen: ReadonlySet<bigint>
+  ask(model: RecommendationModel | undefined): Recommended
+}
+
+export interface Replay {
+  readonly history: History
+  readonly catalogue: Catalogue
+  /** Indexes of the interactions before which somebody asks, from the first to before the last. */
+  readonly from: number
+  readonly to: number
+  /** The most questions, spread evenly. */
+  readonly questions: number
+  readonly signal?: AbortSignal
+}
+
+/** What follows a list within this time counts as its success: half an hour, as a session lasts. */
+export const FOLLOWED_MS = 30 * 60_000
+/** Older interactions are left out of a replay: they cost time, and statistics have mostly forgotten them. */
+const MOST_REPLAYED = 300_000
+/** Other work is done after so many interactions. */
+const PER_TURN = 2_000
+
+/** Applies a history, and asks before interactions with items that lists could have offered. */
+export async function replay(
+  { history, catalogue, from, to, questions, signal }: Replay,
+  onQuestion: (question: Question) => void,
+): Promise<void> {
+  const world = worldOf(catalogue)
+  const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
+  const due = questionsOf(history, from, to, questions)
+  for (let index = start; index < to; index++) {
+    if ((index - start) % PER_TURN === 0) await turn(signal)
+    const userId = history.userIds[index]
+    const now = history.times[index]
+    if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
+      onQuestion({ index, userId, chosen: chosenFrom(history, index, to), ask: (model) => world.ask(userId, now, model) })
+    }
+    world.apply(userId, history.at(index))
+  }
+}
+
+function worldOf({ items, users, preferences }: Catalogue): ReplayWorld {
+  const world = replayWorld()
+  for (const [itemId, item] of items) world.putItem(itemId, item)
+  for (const [userId, user] of users) world.putUser(userId, user)
+  for (const [userId, stated] of preferences) world.putPreferences(userId, stated)
+  return world
+}
+
+/** Spreads the questions evenly over the interactions in which a user chose something. */
+function questionsOf(history: History, from: number, to: number, most: number): Set<number> {
+  const possible: number[] = []
+  for (let index = from; index < to; index++) if (history.isChosen(index)) possible.push(index)
+  const count = Math.min(most, possible.length)
+  return new Set(Array.from({ length: count }, (_, place) => possible[Math.floor((place * possible.length) / count)]))
+}
+
+function chosenFrom(history: History, first: number, to: number): Set<bigint> {
+  const chosen = new Set<bigint>()
+  const end = history.times[first] + FOLLOWED_MS
+  for (let index = first; index >= 0 && index < to && history.times[index] <= end; index = history.next(index)) {
+    if (history.isChosen(index)) chosen.add(history.itemIds[index])
+  }
+  return chosen
+}
+
+async function turn(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+  signal?.throwIfAborted()
+}

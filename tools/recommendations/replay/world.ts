@@ -1,0 +1,146 @@
+import { trendingFor } from '../../../api/recommendations/candidates/trending.ts'
+import { itemTable } from '../../../api/recommendations/items/item-table.ts'
+import { leaders } from '../../../api/recommendations/items/leaders.ts'
+import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
+import { type Recommended, type RecommendSources, recommend } from '../../../api/recommendations/recommend.ts'
+import { DEFAULT_BOOST } from '../../../api/recommendations/tables.ts'
+import { type RequestUser, requestUser, unknownUser } from '../../../api/recommendations/users/request-user.ts'
+import { isDue as areStatsDue, NO_SIGNALS, statsOf, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
+import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
+import { activities } from '../../../pipelines/recommendations/users/activities.ts'
+import {
+  FORGET_AFTER_MS,
+  NEW_USER,
+  selfOf,
+  withHidden,
+  withInteraction,
+  withoutVisit,
+  withPreferences,
+  withUser,
+} from '../../../pipelines/recommendations/users/user-state.ts'
+import { isWatched } from '../../../schemas/recommendations/events/weights.ts'
+import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import type {
+  Interaction,
+  ItemNeighbourhood,
+  ItemSignals,
+  RecommendationItem,
+  RecommendationUser,
+  UserPreferences,
+  UserState,
+} from '../../../schemas/recommendations/types.ts'
+import { DAY_MS } from '../../../schemas/retention.ts'
+import type { PastInteraction } from '../history/history.ts'
+import { trends } from './trends.ts'
+
+/**
+ * The service as it was at a time of the past, in memory: it folds interactions by the functions of the streams, and
+ * makes lists by those of the API.
+ */
+export interface ReplayWorld {
+  putItem(itemId: bigint, item: RecommendationItem): void
+  putUser(userId: bigint, user: RecommendationUser): void
+  putPreferences(userId: bigint, preferences: UserPreferences): void
+  /** Interactions come in the order of their times. */
+  apply(userId: bigint, event: PastInteraction): void
+  /** Makes the list that the user would have got on the homepage. @param now epoch ms */
+  ask(userId: bigint, now: number, model: RecommendationModel | undefined): Recommended
+  hasWatched(userId: bigint, itemId: bigint, now: number): boolean
+}
+
+/** How long watched items are left out. */
+const WATCHED_MS = 90 * DAY_MS
+/** Interactions between two commits when nobody asks. Fewer would fold the same items more often. */
+const MOST_UNSETTLED = 500
+/** The replay needs no position in a log. */
+const NO_OFFSET = 0
+
+export function replayWorld(): ReplayWorld {
+  const items = itemTable()
+  const users = new Map<bigint, UserState>()
+  const watched = new Map<bigint, Map<bigint, number>>()
+  const signals = new Map<bigint, ItemSignals>()
+  const neighbourhoods = new Map<bigint, ItemNeighbourhood>()
+  const published = new Map<bigint, readonly Neighbour[]>()
+  const trending = trends()
+  const happened = activities()
+  let now = 0
+  let unsettled = 0
+
+  const sources: RecommendSources = {
+    items,
+    leaders: leaders(items, () => now),
+    trendingFor: (user) => trendingFor((group) => trending.listOf(group, now), user),
+    // What editors chose in the past is not known any more.
+    editorialFor: () => [],
+    boost: () => DEFAULT_BOOST,
+  }
+
+  /** Applies what happened to items since the last time, as a commit of the streams does. */
+  function settle(): void {
+    unsettled = 0
+    for (const [itemId, activity] of happened.take()) {
+      const counted = withActivity(signals.get(itemId) ?? NO_SIGNALS, activity)
+      if (areStatsDue(counted)) {
+        items.putStats(itemId, statsOf(counted))
+        counted.unpublished = 0
+      }
+      signals.set(itemId, counted)
+      trending.add(itemId, activity.events)
+      if (activity.near.length === 0) continue
+      const neighbourhood = withNear(neighbourhoods.get(itemId) ?? NO_NEIGHBOURS, activity.near)
+      if (isDue(neighbourhood)) {
+        const at = activity.near.reduce((newest, pair) => Math.max(newest, pair.at), 0)
+        published.set(itemId, publishedOf(neighbourhood, at))
+        neighbourhood.unpublished = 0
+      }
+      neighbourhoods.set(itemId, neighbourhood)
+    }
+  }
+
+  function hasWatched(userId: bigint, itemId: bigint, at: number): boolean {
+    return (watched.get(userId)?.get(itemId) ?? Number.NEGATIVE_INFINITY) > at - WATCHED_MS
+  }
+
+  function userAt(userId: bigint): RequestUser {
+    const state = users.get(userId)
+    if (state === undefined) return unknownUser(userId)
+    const isForgotten = state.last_event_at !== null && now - state.last_event_at >= FORGET_AFTER_MS
+    const user = requestUser(userId, { self: selfOf(isForgotten ? withoutVisit(state) : state), pages: {} }, now)
+    return { ...user, hasWatched: (itemId) => hasWatched(userId, itemId, now) }
+  }
+
+  return {
+    putItem: (itemId, item) => items.putItem(itemId, item),
+    putUser: (userId, user) => void users.set(userId, withUser(users.get(userId) ?? NEW_USER, user) ?? NEW_USER),
+    putPreferences: (userId, stated) => void users.set(userId, withPreferences(users.get(userId) ?? NEW_USER, stated) ?? NEW_USER),
+    apply(userId, past) {
+      const event = past as Interaction
+      const known = users.get(userId) ?? NEW_USER
+      const isForgotten = known.last_event_at !== null && event.timestamp - known.last_event_at >= FORGET_AFTER_MS
+      const before = isForgotten ? withoutVisit(known) : known
+      if (event.event_type === 'NOT_INTERESTED') {
+        users.set(userId, withHidden(before, event, NO_OFFSET))
+        return
+      }
+      const after = withInteraction(before, event, NO_OFFSET)
+      users.set(userId, after)
+      if (isWatched(event)) {
+        const own = watched.get(userId) ?? new Map<bigint, number>()
+        watched.set(userId, own.set(event.item_id, event.timestamp))
+      }
+      happened.addInteraction(event, before, after)
+      unsettled++
+      if (unsettled === MOST_UNSETTLED) settle()
+    },
+    ask(userId, at, model) {
+      now = at
+      settle()
+      const user = userAt(userId)
+      const neighbours = new Map(user.lastViewed.map((itemId) => [itemId, published.get(itemId) ?? []]))
+      const asked = { recType: 'personalized', context: 'homepage', anchor: undefined, diversity: false } as const
+      return recommend(sources, { ...asked, user, neighbours, model, now })
+    },
+    hasWatched,
+  }
+}

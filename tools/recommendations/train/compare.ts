@@ -1,0 +1,71 @@
+import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
+import type { Recommended } from '../../../api/recommendations/recommend.ts'
+import { seededRandom } from '../../random/random.ts'
+import { type Replay, replay } from '../replay/replay.ts'
+
+export interface Comparison {
+  readonly questions: number
+  /** Mean NDCG@20 of the candidate's lists, and of those of the version in force or of the rules. */
+  readonly candidate: number
+  readonly inForce: number
+  /** The 95 % interval of the difference between the two. */
+  readonly low: number
+  readonly high: number
+}
+
+export interface Compared extends Replay {
+  readonly candidate: RecommendationModel
+  /** Undefined for the rules. */
+  readonly inForce: RecommendationModel | undefined
+  readonly seed: number
+}
+
+const LIST_SIZE = 20
+const RESAMPLED = 1_000
+const TAIL = 0.025
+
+/** Asks both versions the same questions, whose interactions neither has learned from. */
+export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
+  const gains: { userId: bigint; candidate: number; inForce: number }[] = []
+  await replay(past, ({ userId, chosen, ask }) => {
+    gains.push({ userId, candidate: ndcg(ask(candidate), chosen), inForce: ndcg(ask(inForce), chosen) })
+  })
+  const means = { candidate: meanOf(gains.map((gain) => gain.candidate)), inForce: meanOf(gains.map((gain) => gain.inForce)) }
+  const differences = [...Map.groupBy(gains, ({ userId }) => userId).values()].map((own) => ({
+    sum: own.reduce((sum, gain) => sum + gain.candidate - gain.inForce, 0),
+    count: own.length,
+  }))
+  return { questions: gains.length, ...means, ...interval(differences, seed) }
+}
+
+/** Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", with gains of 0 and 1. */
+export function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>): number {
+  let gain = 0
+  let best = 0
+  for (let place = 0; place < LIST_SIZE; place++) {
+    const discount = 1 / Math.log2(place + 2)
+    if (place < list.length && chosen.has(list[place].candidate.itemId)) gain += discount
+    if (place < chosen.size) best += discount
+  }
+  return best === 0 ? 0 : gain / best
+}
+
+/** Draws users instead of questions, because the questions of one user resemble each other. */
+function interval(users: readonly { readonly sum: number; readonly count: number }[], seed: number): { low: number; high: number } {
+  if (users.length === 0) return { low: 0, high: 0 }
+  const random = seededRandom(seed)
+  const means = Float64Array.from({ length: RESAMPLED }, () => {
+    let [sum, count] = [0, 0]
+    for (let draw = 0; draw < users.length; draw++) {
+      const user = users[Math.floor(random() * users.length)]
+      sum += user.sum
+      count += user.count
+    }
+    return sum / count
+  }).sort()
+  return { low: means[Math.floor(RESAMPLED * TAIL)], high: means[Math.ceil(RESAMPLED * (1 - TAIL)) - 1] }
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
+}

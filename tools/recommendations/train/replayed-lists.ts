@@ -1,0 +1,48 @@
+import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
+import type { Scored } from '../../../api/recommendations/rank/rank.ts'
+import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { type Random, seededRandom } from '../../random/random.ts'
+import { type Replay, replay } from '../replay/replay.ts'
+import type { JudgedList } from './rank.ts'
+
+export interface ReplayedLists extends Replay {
+  /** Knows nothing of the interactions that are asked about; otherwise the ranker would trust vectors too much. */
+  readonly model: RecommendationModel
+  readonly seed: number
+}
+
+/** So many candidates of a list that were not chosen teach enough. */
+const MOST_OTHERS = 100
+
+/** Makes lists that users would have got in the past. Lists without anything that was then chosen teach nothing. */
+export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
+  const lists: JudgedList[] = []
+  const random = seededRandom(seed)
+  await replay(past, ({ chosen, ask }) => {
+    const { candidates } = ask(model)
+    const hits = candidates.filter(({ candidate }) => chosen.has(candidate.itemId))
+    if (hits.length === 0 || hits.length === candidates.length) return
+    const others = candidates.filter(({ candidate }) => !chosen.has(candidate.itemId))
+    lists.push(judged(hits, drawn(others, MOST_OTHERS, random)))
+  })
+  return lists
+}
+
+function judged(hits: readonly Scored[], others: readonly Scored[]): JudgedList {
+  const all = [...hits, ...others]
+  const features = new Float64Array(all.length * RANKING_WIDTH)
+  for (const [row, one] of all.entries()) features.set(one.features, row * RANKING_WIDTH)
+  return { features, labels: Uint8Array.from(all, (_, row) => (row < hits.length ? 1 : 0)) }
+}
+
+function drawn<T>(all: readonly T[], most: number, random: Random): T[] {
+  const pool = [...all]
+  const count = Math.min(most, pool.length)
+  for (let place = 0; place < count; place++) {
+    const other = place + Math.floor(random() * (pool.length - place))
+    const swapped = pool[place]
+    pool[place] = pool[other]
+    pool[other] = swapped
+  }
+  return pool.slice(0, count)
+}

@@ -1,0 +1,149 @@
+import { join } from 'node:path'
+import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
+import { openModel, openVectors } from '../../../api/recommendations/model/open.ts'
+import type { History } from '../history/history.ts'
+import type { PythonPlace } from '../python/run.ts'
+import type { Catalogue } from '../replay/replay.ts'
+import { compare } from './compare.ts'
+import { factorise, type WeightedInteractions } from './factorise.ts'
+import { trainBundle } from './make-bundle.ts'
+import type { JudgedList } from './rank.ts'
+import { replayedLists } from './replayed-lists.ts'
+
+/** The model in force, open, and the time of its training. */
+export interface ModelInForce {
+  readonly model: RecommendationModel
+  /** Epoch ms. */
+  readonly trainedAt: number
+}
+
+export interface VersionTraining extends PythonPlace {
+  /** An empty folder for the files of the candidate, and of what it learns from. */
+  readonly folder: string
+  readonly history: History
+  readonly catalogue: Catalogue
+  /** Undefined for the rules. */
+  readonly inForce: ModelInForce | undefined
+  /** Lists that were shown before a time, with what followed them; too few of them teach nothing. */
+  servedLists(before: number): Promise<readonly JudgedList[]>
+  readonly sequence: number
+  /** Epoch ms. */
+  readonly trainedAt: number
+  readonly seed: number
+  readonly signal?: AbortSignal
+}
+
+export type TrainingOutcome =
+  | { readonly state: 'SKIPPED'; readonly reason: string; readonly metrics: Metrics }
+  | {
+      readonly state: 'IN_FORCE' | 'REFUSED'
+      readonly reason: string
+      readonly version: string
+      /** Epoch ms: the candidate knows nothing of what happened from then on. */
+      readonly learnedUntil: number
+      readonly metrics: Metrics
+    }
+
+type Metrics = Readonly<Record<string, number>>
+
+/** With fewer interactions or users nobody resembles anybody. */
+const LEAST_INTERACTIONS = 100
+const LEAST_USERS = 2
+/** With fewer lists the trees would know no more than the rules. */
+const LEAST_LISTS = 10
+/** From so many served lists on, the ranker learns from them instead of replayed ones. */
+export const ENOUGH_SERVED = 10_000
+/** The share of the history that is asked about while no model is in force. */
+const NEWEST_SHARE = 0.1
+/** The share of what may be learned that teaches the ranker; the vectors that it sees know only what was before. */
+const LISTED_SHARE = 0.2
+const MOST_LISTS = 4_000
+const MOST_QUESTIONS = 2_000
+/** Below this number of questions the answer would be chance, so the candidate goes into force. */
+const LEAST_QUESTIONS = 200
+
+/**
+ * Trains a candidate and compares it with what is in force. Neither has learned from the interactions that both are
+ * asked about: docs/services/recommendations.md#training
+ */
+export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
+  const { history, inForce, folder, seed } = training
+  const learned = inForce === undefined ? Math.floor(history.count * (1 - NEWEST_SHARE)) : history.firstSince(inForce.trainedAt)
+  const users = new Set(history.userIds.subarray(0, learned)).size
+  const sizes = { interactions: history.count, learned, users }
+  if (learned < LEAST_INTERACTIONS || users < LEAST_USERS) {
+    const reason = `${learned} interactions of ${users} users are too few to learn from; ${LEAST_INTERACTIONS} of ${LEAST_USERS} are needed`
+    return { state: 'SKIPPED', reason, metrics: sizes }
+  }
+  if (learned === history.count) {
+    return { state: 'SKIPPED', reason: 'nothing has happened since the version in force was trained', metrics: sizes }
+  }
+  const learnedUntil = history.times[learned]
+  const lists = await listsFor(training, learned, learnedUntil)
+  if (lists.length < LEAST_LISTS) {
+    return { state: 'SKIPPED', reason: `${lists.length} lists are too few to learn from; ${LEAST_LISTS} are needed`, metrics: sizes }
+  }
+  const bundle = join(folder, 'bundle')
+  const version = await trainBundle({ ...training, ...factorisationOf(training, learned), folder: bundle, lists })
+  const candidate = await openModel(bundle)
+  try {
+    const { questions, ...gains } = await compare({
+      ...training,
+      candidate,
+      inForce: inForce?.model,
+      from: learned,
+      to: history.count,
+      questions: MOST_QUESTIONS,
+      seed,
+    })
+    const metrics = {
+      ...sizes,
+      lists: lists.length,
+      questions,
+      ndcg_candidate: gains.candidate,
+      ndcg_in_force: gains.inForce,
+      difference_low: gains.low,
+      difference_high: gains.high,
+    }
+    const verdict = verdictOf(questions, gains.high)
+    return { ...verdict, version, learnedUntil, metrics }
+  } finally {
+    candidate.close()
+  }
+}
+
+function verdictOf(questions: number, high: number): { state: 'IN_FORCE' | 'REFUSED'; reason: string } {
+  if (questions < LEAST_QUESTIONS) return { state: 'IN_FORCE', reason: `${questions} questions are too few to compare` }
+  if (high < 0) return { state: 'REFUSED', reason: 'its lists are worse than those in force' }
+  return { state: 'IN_FORCE', reason: '' }
+}
+
+async function listsFor(training: VersionTraining, learned: number, before: number): Promise<readonly JudgedList[]> {
+  const served = await training.servedLists(before)
+  if (served.length >= ENOUGH_SERVED) return served
+  const { folder, seed } = training
+  const from = Math.floor(learned * (1 - LISTED_SHARE))
+  const teacher = join(folder, 'teacher')
+  const { items, regularization, greatestLength } = await factorise({ ...training, ...factorisationOf(training, from), folder: teacher })
+  const vectors = await openVectors(teacher, { dimensions: DIMENSIONS, items, regularization, greatest_length: greatestLength })
+  try {
+    const model = { ...vectors, version: 'teacher', sequence: training.sequence, trainedAt: training.trainedAt, score: () => undefined }
+    return await replayedLists({ ...training, model, from, to: learned, questions: MOST_LISTS, seed })
+  } finally {
+    vectors.close()
+  }
+}
+
+function factorisationOf({ history, catalogue }: VersionTraining, count: number) {
+  const interactions: WeightedInteractions = {
+    userIds: history.userIds.subarray(0, count),
+    itemIds: history.itemIds.subarray(0, count),
+    weights: history.weights.subarray(0, count),
+  }
+  function contentOf(itemId: bigint) {
+    const item = catalogue.items.get(itemId)
+    return item && { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
+  }
+  return { interactions, contentOf }
+}
