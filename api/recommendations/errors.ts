@@ -17,4 +17,19 @@ export const recommendationErrors = defineErrors({
     when: 'no editorial list has this name',
     message: 'There is no such editorial list.',
   },
+  model_not_found: {
+    status: 404,
+    when: 'no trained model has this version',
+    message: 'There is no such model. GET /internal/models lists those that are kept.',
+  },
+  no_earlier_model: {
+    status: 409,
+    when: 'no model was in force before the one that is',
+    message: 'There is nothing to roll back to.',
+  },
+  model_in_force: {
+    status: 409,
+    when: 'the challenger would be the champion itself',
+    message: 'This model is in force already.',
+  },
 })

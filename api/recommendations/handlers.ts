@@ -3,12 +3,14 @@ import { keptSecret } from '../../runtime/kept-secret.ts'
 import { systemTimers } from '../../runtime/patient-timer.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
+import { gauge } from '../kit/metrics.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
 import { adminPart } from './admin/part.ts'
 import { recommendationErrors } from './errors.ts'
 import { eventsPart } from './events/part.ts'
 import { openModel } from './model/open.ts'
 import { followModels } from './model/source.ts'
+import { modelsPart } from './models/part.ts'
 import type { RecommendationsPart } from './part.ts'
 import { lastLists } from './serve/last-lists.ts'
 import { pageTokens } from './serve/page-token.ts'
@@ -20,6 +22,8 @@ import { similarPart } from './similar/part.ts'
 import { openTables } from './tables.ts'
 import { usersPart } from './users/part.ts'
 
+const MS_PER_SECOND = 1_000
+
 /** Creates the handlers of recommendations: docs/services/recommendations.md */
 export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings, open = openModel): Promise<OpenService> {
   const { now, monotonic, surroundings } = kit
@@ -28,6 +32,10 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     blobs: await connectBlobs(kit.state.models),
     openModel: open,
     setTimer: systemTimers.setTimer,
+  })
+  gauge(kit.metrics.registry, 'recommendation_model_age_seconds', 'Age of the model that answers; 0 for rules', () => {
+    const model = models.current(undefined)
+    return model === undefined ? 0 : (now() - model.trainedAt) / MS_PER_SECOND
   })
   const tables = await openTables({ ...kit, onItem: models.putItem })
   const shown = shownItems(kit, monotonic)
@@ -39,6 +47,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     similarPart({ ...settings, tables, models, shown, lists }),
     usersPart({ ...kit, tables, models, lists }),
     adminPart({ ...kit, tables }),
+    modelsPart({ ...kit, models }),
   ]
   return {
     name: 'recommendations',

@@ -77,7 +77,7 @@ export { type Emission, emission, type RowChange, type RowChanges, type RowPrefe
 
 export { type GroupJob, groupJob } from './jobs/group-job.ts'
 export type { JobRequest } from './jobs/request-queue.ts'
-export type { JobTurn } from './jobs/turn.ts'
+export { type JobRecord, type JobTurn, jobRecord } from './jobs/turn.ts'
 export { retryTopic } from './sinks/deliveries/deliveries.ts'
 export { DELIVERED, type DeliveryOutcome, type DeliveryTarget } from './sinks/deliveries/delivery.ts'
 export { type HttpMessage, type HttpSender, httpSender } from './sinks/deliveries/http-sender.ts'

@@ -9,7 +9,7 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 export const DIMENSIONS = 256
 /** The files of a bundle beside its manifest. */
 export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
-const MANIFEST_FILE = 'manifest.json'
+export const MANIFEST_FILE = 'manifest.json'
 
 const manifestSchema = z.object({
   format: z.literal(1),

@@ -16,6 +16,8 @@ export interface FollowedModels extends ModelSource {
   readonly probe: ReadinessProbe
   /** Shows an item to the models, which place the ones that they were not trained on by their content. */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
+  /** Returns the record of the trained models; undefined before the first training. */
+  history(): ModelHistory | undefined
   /** Resolves once nothing is being fetched or opened. */
   settled(): Promise<unknown>
   close(): Promise<void>
@@ -40,6 +42,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   const timers = new Set<CancelTimer>()
   let percent = 0
   let versions: readonly ModelVersion[] = []
+  let record: ModelHistory | undefined
 
   function follow(role: string): VersionInForce<OpenModel> {
     return versionInForce<OpenModel>({
@@ -80,6 +83,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
 
   function apply(history: ModelHistory | undefined): void {
     const named = (name: string | null | undefined) => history?.versions.find(({ version }) => version === name)
+    record = history
     percent = history?.challenger_percent ?? 0
     versions = history?.versions ?? []
     champion.want(named(history?.champion))
@@ -95,6 +99,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
       return (isChallenged ? challenger.current : undefined)?.opened ?? champion.current?.opened
     },
     probe: feed.probe,
+    history: () => record,
     putItem: (itemId, item) => newer.put(itemId, item, inForce()),
     settled,
     async close() {

@@ -3,9 +3,23 @@ import type { Serdes } from '../../../kafka/serdes.ts'
 import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
-import type { Topic } from '../../../schemas/topic.ts'
+import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { SinkSeat } from '../sinks/sink-group.ts'
+import { readTopic } from './read-topic.ts'
 import { type JobRequest, type RequestQueue, requestQueue } from './request-queue.ts'
+
+/** A record of a topic that a job publishes. */
+export interface JobRecord {
+  // biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
+  readonly topic: Topic<any, any>
+  readonly key: unknown
+  readonly value: unknown
+}
+
+/** Returns a record whose key and value have the types of its topic. */
+export function jobRecord<K, V>(topic: Topic<K, V>, key: K, value: V): JobRecord {
+  return { topic, key, value }
+}
 
 /** The time during which one process runs a job. */
 export interface JobTurn<K, V> {
@@ -23,6 +37,13 @@ export interface JobTurn<K, V> {
    * @throws FencedError when another turn has begun; nothing is published then
    */
   publish<PK, PV>(topic: Topic<PK, PV>, key: PK, value: PV): Promise<void>
+  /** Publishes several records, all or none. @throws FencedError as `publish` */
+  publishAll(records: readonly JobRecord[]): Promise<void>
+  /**
+   * Reads a small topic among those that the job publishes, and returns the newest value of each key without the deleted
+   * ones. Nothing of an earlier turn can be added to it any more.
+   */
+  readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
   /** Marks the request, and all before it, as done. A later turn begins after it. @throws FencedError as `publish` */
   completed(request: JobRequest<K, V>): Promise<void>
   /**
@@ -61,18 +82,26 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
     signal.throwIfAborted()
   }
 
-  async function partitionOf({ name: topic, key: codec }: Topic<never, never>, key: unknown): Promise<number> {
+  async function partitionOf({ name: topic, key: codec }: AnyTopic, key: unknown): Promise<number> {
     const known = partitionCounts.get(topic) ?? (await transport.partitionCounts([topic])).get(topic) ?? 1
     partitionCounts.set(topic, known)
     return partitionFor(bytesOf(codec as Codec<unknown>, key), known)
   }
 
-  async function send(topic: Topic<never, never>, key: unknown, value: unknown): Promise<void> {
-    const keyBytes = bytesOf(topic.key as Codec<unknown>, key)
-    const valueBytes = bytesOf(serdes.codecFor(topic) as Codec<unknown>, value)
-    const appender = producer.appender(topic.name, await partitionOf(topic, key))
-    appender.append(runtime.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes.length)
+  async function send(records: readonly JobRecord[]): Promise<void> {
+    for (const { topic, key, value } of records) {
+      const keyBytes = bytesOf(topic.key, key)
+      const valueBytes = bytesOf(serdes.codecFor(topic), value)
+      const appender = producer.appender(topic.name, await partitionOf(topic, key))
+      appender.append(runtime.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes.length)
+    }
     await producer.commit(NO_OFFSETS, undefined)
+  }
+
+  function publishAll(records: readonly JobRecord[]): Promise<void> {
+    const sent = last.then(() => send(records))
+    last = sent.catch(() => {})
+    return sent
   }
 
   async function close(): Promise<void> {
@@ -98,11 +127,9 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
       signal,
       token: runtime.id(),
       nextRequest: (waitMs) => opened.next(waitMs),
-      publish(topic, key, value) {
-        const sent = last.then(() => send(topic as unknown as Topic<never, never>, key, value))
-        last = sent.catch(() => {})
-        return sent
-      },
+      publish: (topic, key, value) => publishAll([jobRecord(topic, key, value)]),
+      publishAll,
+      readAll: (topic) => readTopic({ topic, serdes, transport, signal, runtime }),
       async completed(request) {
         await confirm()
         const offset = { ...place, offset: request.offset + 1 }

@@ -6,7 +6,7 @@ import type { ModelHistory, ModelRequest, ModelRun } from '../types.ts'
 
 /** The only key of `recommendation-models` and of the requests. */
 export const MODELS_KEY = 'models'
-/** ClickHouse keeps runs for as long as interactions. */
+/** ClickHouse keeps them for as long as interactions. */
 const RUNS_KEPT_DAYS = 7
 
 /** Which models there are, and which of them answer. Every API process reads it. */
@@ -19,7 +19,7 @@ export const recommendationModels: Topic<string, ModelHistory> = {
 }
 
 /** Requests to train, promote and roll back. The owner of the only partition is the one process that changes models. */
-const modelRequests: Topic<string, ModelRequest> = {
+export const modelRequests: Topic<string, ModelRequest> = {
   name: 'recommendation-model-requests',
   key: utf8,
   value: avro('recommendations/ModelRequest'),
@@ -28,7 +28,7 @@ const modelRequests: Topic<string, ModelRequest> = {
 }
 
 /** How trainings went; key: run_id. */
-const modelRuns: Topic<string, ModelRun> = {
+export const modelRuns: Topic<string, ModelRun> = {
   name: 'recommendation-model-runs',
   key: utf8,
   value: avro('recommendations/ModelRun'),

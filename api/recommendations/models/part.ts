@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { MODELS_KEY, modelRequests } from '../../../schemas/recommendations/models/topics.ts'
+import type { ModelRequest, ModelRun, ModelVersion } from '../../../schemas/recommendations/types.ts'
+import { readModelRuns } from '../../../state/tables/recommendations/model-runs.ts'
+import { jsonAnswer } from '../../kit/answer.ts'
+import type { Caller } from '../../kit/auth/verify.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { bind } from '../../kit/route.ts'
+import type { ServiceKit } from '../../service.ts'
+import { recommendationErrors } from '../errors.ts'
+import type { FollowedModels } from '../model/source.ts'
+import type { RecommendationsPart } from '../part.ts'
+import { RULES_VERSION } from '../rank/rules.ts'
+import { challengeModelRoute, modelsRoute, promoteModelRoute, rollBackModelRoute, trainRoute } from './routes.ts'
+
+export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' | 'log'> {
+  readonly models: Pick<FollowedModels, 'current' | 'history'>
+}
+
+/** The trainings that are shown. */
+const SHOWN_RUNS = 20
+
+/** Shows trained models, and passes on what operators want of them: docs/services/recommendations.md#training */
+export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): RecommendationsPart {
+  async function ask(
+    caller: Caller | undefined,
+    action: ModelRequest['action'],
+    wanted: { version?: string | null; percent?: number } = {},
+  ) {
+    const { version = null, percent = 0 } = wanted
+    const request_id = randomUUID()
+    const requested_by = caller?.subject ?? ''
+    await facts.publish(modelRequests, MODELS_KEY, { request_id, action, version, percent, requested_by, requested_at: now() })
+    log.info({ request_id, action, version, percent, requested_by }, 'model_request')
+    return jsonAnswer(202, { request_id })
+  }
+
+  function assertKept(version: string): void {
+    if (!models.history()?.versions.some((known) => known.version === version)) throw new ApiError(recommendationErrors.model_not_found)
+  }
+
+  async function lastRuns(): Promise<readonly ModelRun[]> {
+    try {
+      return await readModelRuns(tables, SHOWN_RUNS)
+    } catch (error) {
+      log.warn({ err: error }, 'model_runs_unreadable')
+      throw new ApiError(errors.unavailable)
+    }
+  }
+
+  return {
+    routes: [
+      bind(modelsRoute, async () => {
+        const { champion = null, challenger = null, challenger_percent = 0, versions = [] } = models.history() ?? {}
+        const answering = models.current(undefined)?.version ?? RULES_VERSION
+        const runs = await lastRuns()
+        return jsonAnswer(200, {
+          answering,
+          champion,
+          challenger,
+          challenger_percent,
+          versions: versions.map(shown),
+          runs: runs.map(shownRun),
+        })
+      }),
+      bind(trainRoute, ({ caller }) => ask(caller, 'TRAIN')),
+      bind(promoteModelRoute, async ({ caller, body: { version } }) => {
+        assertKept(version)
+        return await ask(caller, 'PROMOTE', { version })
+      }),
+      bind(rollBackModelRoute, async ({ caller }) => {
+        if ((models.history()?.earlier.length ?? 0) === 0) throw new ApiError(recommendationErrors.no_earlier_model)
+        return await ask(caller, 'ROLL_BACK')
+      }),
+      bind(challengeModelRoute, async ({ caller, body: { version, percent } }) => {
+        if (version !== null) {
+          assertKept(version)
+          if (models.history()?.champion === version) throw new ApiError(recommendationErrors.model_in_force)
+        }
+        return await ask(caller, 'CHALLENGE', { version, percent })
+      }),
+    ],
+  }
+}
+
+function shown({ version, sequence, trained_at, learned_until, files, metrics }: ModelVersion) {
+  return {
+    version,
+    sequence,
+    trained_at: isoOf(trained_at),
+    learned_until: isoOf(learned_until),
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    metrics,
+  }
+}
+
+function shownRun({ started_at, ended_at, learned_until, ...run }: ModelRun) {
+  return { ...run, started_at: isoOf(started_at), ended_at: isoOf(ended_at), learned_until: isoOf(learned_until) }
+}
+
+function isoOf(time: number): string
+function isoOf(time: number | null): string | null
+function isoOf(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}

@@ -1,0 +1,120 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { recommendationErrors } from '../errors.ts'
+
+const INTERNAL = { kind: 'scope', scope: 'internal' } as const
+const MAX_PERCENT = 50
+const VERSION_CHARACTERS = 128
+
+const version = z.string().min(1).max(VERSION_CHARACTERS).openapi({ example: '20260801T120000-1f2e3d4c' })
+const metrics = z.record(z.string(), z.number())
+
+const shownVersion = z
+  .object({
+    version,
+    sequence: z.int(),
+    trained_at: z.iso.datetime(),
+    learned_until: z.iso.datetime().openapi({ description: 'It knows nothing of what happened from then on.' }),
+    bytes: z.int().openapi({ description: 'Size of its files.' }),
+    metrics,
+  })
+  .openapi('RecommendationModelVersion')
+
+const shownRun = z
+  .object({
+    run_id: z.string(),
+    request_ids: z.array(z.string()),
+    state: z.enum(['RUNNING', 'IN_FORCE', 'REFUSED', 'SKIPPED', 'FAILED']),
+    reason: z.string(),
+    version: z.string().nullable(),
+    compared_with: z.string().nullable(),
+    started_at: z.iso.datetime(),
+    ended_at: z.iso.datetime().nullable(),
+    learned_until: z.iso.datetime().nullable(),
+    metrics,
+  })
+  .openapi('RecommendationModelRun')
+
+const accepted = z.object({ request_id: z.string() }).openapi('RecommendationModelRequest')
+const ACCEPTED = { description: 'The request is durable. It takes effect within seconds.', schema: accepted }
+
+export const modelsRoute = defineRoute({
+  method: 'get',
+  path: '/internal/models',
+  operationId: 'recommendationModels',
+  summary: 'Get the trained models, and how the last trainings went',
+  description: 'The newest five versions and those in force are kept. `answering` is the version that this process uses now.',
+  auth: INTERNAL,
+  answers: {
+    200: {
+      description: 'The models.',
+      schema: z
+        .object({
+          answering: z.string(),
+          champion: z.string().nullable(),
+          challenger: z.string().nullable(),
+          challenger_percent: z.int(),
+          versions: z.array(shownVersion),
+          runs: z.array(shownRun),
+        })
+        .openapi('RecommendationModels'),
+    },
+  },
+  errors: [errors.not_ready, errors.unavailable],
+})
+
+export const trainRoute = defineRoute({
+  method: 'post',
+  path: '/internal/models/train',
+  operationId: 'trainRecommendations',
+  summary: 'Train a model now',
+  description:
+    'A training that is under way serves this request too. `GET /internal/models` shows the run with this request_id, and why its model went into force or did not.',
+  auth: INTERNAL,
+  answers: { 202: ACCEPTED },
+  errors: [errors.not_ready, errors.unavailable],
+})
+
+export const promoteModelRoute = defineRoute({
+  method: 'post',
+  path: '/internal/models/promote',
+  operationId: 'promoteRecommendationModel',
+  summary: 'Put a kept model in force',
+  description: 'The one in force can be restored by rolling back.',
+  auth: INTERNAL,
+  body: z.strictObject({ version }).openapi('PromoteRecommendationModel'),
+  bodyExample: { version: '20260801T120000-1f2e3d4c' },
+  answers: { 202: ACCEPTED },
+  errors: [errors.invalid_request, recommendationErrors.model_not_found, errors.not_ready, errors.unavailable],
+})
+
+export const rollBackModelRoute = defineRoute({
+  method: 'post',
+  path: '/internal/models/rollback',
+  operationId: 'rollBackRecommendationModel',
+  summary: 'Restore the model before the one in force',
+  description: 'Before the first model there were the rules, which this can restore too.',
+  auth: INTERNAL,
+  answers: { 202: ACCEPTED },
+  errors: [recommendationErrors.no_earlier_model, errors.not_ready, errors.unavailable],
+})
+
+export const challengeModelRoute = defineRoute({
+  method: 'post',
+  path: '/internal/models/challenger',
+  operationId: 'challengeRecommendationModel',
+  summary: 'Let a model answer a share of the users',
+  description: 'Users are chosen by a hash of their id. `version: null` ends the trial.',
+  auth: INTERNAL,
+  body: z.strictObject({ version: version.nullable(), percent: z.int().min(0).max(MAX_PERCENT) }).openapi('ChallengeRecommendationModel'),
+  bodyExample: { version: '20260801T120000-1f2e3d4c', percent: 10 },
+  answers: { 202: ACCEPTED },
+  errors: [
+    errors.invalid_request,
+    recommendationErrors.model_not_found,
+    recommendationErrors.model_in_force,
+    errors.not_ready,
+    errors.unavailable,
+  ],
+})

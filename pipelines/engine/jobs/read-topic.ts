@@ -1,0 +1,72 @@
+import type { Serdes } from '../../../kafka/serdes.ts'
+import { partitionKey, type Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { partitionQueue } from '../sinks/queue.ts'
+
+export interface TopicRead<K, V> {
+  readonly topic: Topic<K, V>
+  readonly serdes: Serdes
+  readonly transport: Transport
+  readonly signal: AbortSignal
+  readonly runtime: Pick<Runtime, 'log'>
+}
+
+const LIMITS = { maxRecords: 1_000, maxBytes: 4 * 1024 * 1024 }
+const POLL_MS = 1_000
+
+/** Reads a small topic to its end, and returns the newest value of each key without the deleted ones. */
+export async function readTopic<K, V>({
+  topic,
+  serdes,
+  transport,
+  signal,
+  runtime,
+}: TopicRead<K, V>): Promise<readonly (readonly [K, V])[]> {
+  const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? 0
+  const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
+  const starts = await transport.offsets(places, 'earliest')
+  const ends = await transport.offsets(places, 'end')
+  const missing = new Set<number>()
+  const newest = new Map<string, readonly [K, V]>()
+  const behind = new Set<number>()
+  const fetcher = transport.fetcher({ unreadableBatches: 'stand-in' })
+  const queues = places.map((place) => {
+    const key = partitionKey(place.topic, place.partition)
+    if ((ends.get(key) ?? 0) > (starts.get(key) ?? 0)) behind.add(place.partition)
+    fetcher.assign(place, starts.get(key) ?? 0, 'earliest')
+    return partitionQueue({ key: topic.key, value: serdes.codecFor(topic), isMissing: (id) => missing.has(id) })
+  })
+  signal.addEventListener('abort', fetcher.wake, { once: true })
+
+  async function apply(partition: number): Promise<void> {
+    const queue = queues[partition]
+    for (;;) {
+      const taken = queue.take(LIMITS)
+      for (const { key, value, chunk, row } of taken?.records ?? []) {
+        const name = chunk.buffer.toString('latin1', chunk.keyStart[row], chunk.keyEnd[row])
+        if (value === null) newest.delete(name)
+        else newest.set(name, [key as K, value as V])
+      }
+      for (const { code, message } of taken?.bad ?? []) runtime.log.warn({ topic: topic.name, code, reason: message }, 'job_record_skipped')
+      if (queue.waitsForSchema !== undefined) {
+        if ((await serdes.schemas.load(queue.waitsForSchema)) === 'not-found') missing.add(queue.waitsForSchema)
+      } else if (taken === undefined) return
+    }
+  }
+
+  try {
+    while (behind.size > 0) {
+      for (const data of await fetcher.poll(POLL_MS)) {
+        queues[data.partition].push(data)
+        await apply(data.partition)
+        if (data.nextOffset >= (ends.get(partitionKey(topic.name, data.partition)) ?? 0)) behind.delete(data.partition)
+      }
+      signal.throwIfAborted()
+    }
+  } finally {
+    signal.removeEventListener('abort', fetcher.wake)
+    await fetcher.close()
+  }
+  return [...newest.values()]
+}

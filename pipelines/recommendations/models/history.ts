@@ -1,0 +1,48 @@
+import type { ModelHistory, ModelRequest, ModelVersion } from '../../../schemas/recommendations/types.ts'
+import { NO_VERSIONS, promoted, rolledBack, type VersionHistory, withChallenger, withVersion } from '../../../state/versions/history.ts'
+
+/** Which models there are before the first one was trained. */
+export const NO_MODELS: ModelHistory = {
+  versions: [],
+  champion: null,
+  challenger: null,
+  challenger_percent: 0,
+  earlier: [],
+  changed_at: 0,
+}
+
+/** Adds a version and puts it in force. */
+export function withTrained(models: ModelHistory, version: ModelVersion, now: number): ModelHistory {
+  const added = withVersion(historyOf(models), version)
+  return recordOf(promoted(added, version.version) ?? added, models.challenger_percent, now)
+}
+
+/** Does what an operator asks for; undefined when that is not possible, or changes nothing. */
+export function withRequest(models: ModelHistory, request: ModelRequest, now: number): ModelHistory | undefined {
+  const history = historyOf(models)
+  switch (request.action) {
+    case 'PROMOTE':
+      return changed(request.version === null ? undefined : promoted(history, request.version), models.challenger_percent)
+    case 'ROLL_BACK':
+      return changed(rolledBack(history), models.challenger_percent)
+    case 'CHALLENGE':
+      return changed(withChallenger(history, request.version ?? undefined), request.version === null ? 0 : request.percent)
+    case 'TRAIN':
+      return undefined
+  }
+
+  function changed(after: VersionHistory<ModelVersion> | undefined, percent: number): ModelHistory | undefined {
+    return after === undefined || after === history ? undefined : recordOf(after, percent, now)
+  }
+}
+
+function historyOf({ versions, champion, challenger, earlier }: ModelHistory): VersionHistory<ModelVersion> {
+  if (versions.length === 0) return NO_VERSIONS
+  return { versions, champion: champion ?? undefined, challenger: challenger ?? undefined, earlier }
+}
+
+function recordOf(history: VersionHistory<ModelVersion>, percent: number, now: number): ModelHistory {
+  const { versions, champion = null, challenger = null, earlier } = history
+  const challenger_percent = challenger === null ? 0 : percent
+  return { versions: [...versions], champion, challenger, challenger_percent, earlier: [...earlier], changed_at: now }
+}

@@ -1,0 +1,148 @@
+import type { Runtime } from '../../../runtime/runtime.ts'
+import { MODELS_KEY, modelRequests, modelRuns, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
+import type { ModelHistory, ModelRequest, ModelRun } from '../../../schemas/recommendations/types.ts'
+import { MINUTE_MS } from '../../../schemas/retention.ts'
+import { type GroupJob, type JobRequest, type JobTurn, jobRecord } from '../../engine/index.ts'
+import { NO_MODELS, withRequest, withTrained } from './history.ts'
+import type { Train, TrainingResult } from './training.ts'
+
+export interface ModelJobDeps {
+  readonly train: Train
+  /** Time between the beginnings of two trainings, ms; undefined: only on request. */
+  readonly trainEveryMs: number | undefined
+  /** Removes the stored files of models that are not kept. */
+  sweep(kept: ModelHistory): Promise<void>
+  readonly runtime: Pick<Runtime, 'now' | 'id' | 'log'>
+}
+
+/** A system that has just been started has nothing to learn from. */
+const FIRST_AFTER_MS = 15 * MINUTE_MS
+/** How long the loop waits for a request while a training runs, whose end it must notice. */
+const WAIT_WHILE_TRAINING_MS = 500
+const LONGEST_WAIT_MS = 60_000
+
+type Turn = JobTurn<string, ModelRequest>
+
+interface Running {
+  run: ModelRun
+  ended: { readonly result: TrainingResult } | { readonly error: Error } | undefined
+}
+
+/**
+ * Trains models every few hours and on request, and changes which of them answer. Only the process that owns the job
+ * does so: every change is one record, which an earlier owner cannot write any more.
+ */
+export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
+  async function run(turn: Turn): Promise<void> {
+    const stopping = new AbortController()
+    const signal = AbortSignal.any([turn.signal, stopping.signal])
+    let models = (await turn.readAll(recommendationModels)).find(([key]) => key === MODELS_KEY)?.[1] ?? NO_MODELS
+    const runs = (await turn.readAll(modelRuns)).map(([, known]) => known)
+    const cut = runs.filter(({ state }) => state === 'RUNNING')
+    const lastAt = runs.reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)
+    let asked = cut.flatMap(({ request_ids }) => request_ids)
+    let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
+    let running: Running | undefined
+    let training: Promise<void> = Promise.resolve()
+
+    function firstDue(last: number): number {
+      if (trainEveryMs === undefined) return Number.POSITIVE_INFINITY
+      return Math.max(last + trainEveryMs, Number.isFinite(last) ? 0 : runtime.now() + FIRST_AFTER_MS)
+    }
+
+    async function begin(): Promise<void> {
+      const startedAt = runtime.now()
+      dueAt = trainEveryMs === undefined ? Number.POSITIVE_INFINITY : startedAt + trainEveryMs
+      const begun: Running = { run: newRun(runtime.id(), asked, models.champion, startedAt), ended: undefined }
+      asked = []
+      await turn.publish(modelRuns, begun.run.run_id, begun.run)
+      const inForce = models.versions.find(({ version }) => version === models.champion)
+      const sequence = (models.versions[0]?.sequence ?? 0) + 1
+      running = begun
+      training = train({ runId: begun.run.run_id, sequence, trainedAt: startedAt, inForce, signal }).then(
+        (result) => {
+          begun.ended = { result }
+        },
+        (error: Error) => {
+          begun.ended = { error }
+        },
+      )
+    }
+
+    async function finish({ run, ended }: Running): Promise<void> {
+      running = undefined
+      const over = finished(run, ended as NonNullable<Running['ended']>, runtime.now())
+      const result = ended !== undefined && 'result' in ended ? ended.result : undefined
+      if (result?.state === 'IN_FORCE') {
+        const { version, learnedUntil: learned_until, files, metrics } = result
+        const sequence = (models.versions[0]?.sequence ?? 0) + 1
+        models = withTrained(models, { version, sequence, trained_at: run.started_at, learned_until, files, metrics }, runtime.now())
+        await turn.publishAll([jobRecord(recommendationModels, MODELS_KEY, models), jobRecord(modelRuns, run.run_id, over)])
+      } else await turn.publish(modelRuns, run.run_id, over)
+      runtime.log.info({ run: run.run_id, state: over.state, reason: over.reason, version: over.version }, 'model_training_ended')
+      await sweep(models).catch((error: Error) => runtime.log.warn({ err: error }, 'old_models_not_removed'))
+    }
+
+    async function take(request: JobRequest<string, ModelRequest>): Promise<void> {
+      const { value } = request
+      if (value.action === 'TRAIN') {
+        if (running === undefined) asked.push(value.request_id)
+        else {
+          running.run = { ...running.run, request_ids: [...running.run.request_ids, value.request_id] }
+          await turn.publish(modelRuns, running.run.run_id, running.run)
+        }
+        if (running === undefined) await begin()
+      } else {
+        const after = withRequest(models, value, runtime.now())
+        if (after === undefined) runtime.log.warn({ action: value.action, version: value.version }, 'model_request_without_effect')
+        else {
+          await turn.publish(recommendationModels, MODELS_KEY, after)
+          models = after
+        }
+      }
+      await turn.completed(request)
+    }
+
+    try {
+      for (const lost of cut) await turn.publish(modelRuns, lost.run_id, failed(lost, 'the worker that ran it ended', runtime.now()))
+      while (!turn.signal.aborted) {
+        if (running?.ended !== undefined) await finish(running)
+        if (running === undefined && runtime.now() >= dueAt) await begin()
+        const untilDue = Math.max(0, dueAt - runtime.now())
+        const request = await turn.nextRequest(running ? WAIT_WHILE_TRAINING_MS : Math.min(untilDue, LONGEST_WAIT_MS))
+        if (request !== undefined) await take(request)
+      }
+    } finally {
+      stopping.abort()
+      await training
+    }
+  }
+
+  return { name: 'recommendation-models', requests: modelRequests, publishes: [recommendationModels, modelRuns], run }
+}
+
+function newRun(run_id: string, request_ids: readonly string[], champion: string | null, started_at: number): ModelRun {
+  return {
+    run_id,
+    request_ids: [...request_ids],
+    state: 'RUNNING',
+    reason: '',
+    version: null,
+    compared_with: champion,
+    started_at,
+    ended_at: null,
+    learned_until: null,
+    metrics: {},
+  }
+}
+
+function finished(run: ModelRun, ended: NonNullable<Running['ended']>, now: number): ModelRun {
+  if ('error' in ended) return failed(run, ended.error.message, now)
+  const { state, reason, metrics } = ended.result
+  const known = ended.result.state === 'SKIPPED' ? {} : { version: ended.result.version, learned_until: ended.result.learnedUntil }
+  return { ...run, ...known, state, reason, metrics, ended_at: now }
+}
+
+function failed(run: ModelRun, reason: string, now: number): ModelRun {
+  return { ...run, state: 'FAILED', reason, ended_at: now }
+}

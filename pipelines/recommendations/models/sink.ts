@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import { modelRequests } from '../../../schemas/recommendations/models/topics.ts'
+import type { ModelHistory } from '../../../schemas/recommendations/types.ts'
+import { DAY_MS } from '../../../schemas/retention.ts'
+import { type BlobStore, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
+import { connectBlobs } from '../../../state/blobs/connect.ts'
+import { sweepBlobs } from '../../../state/blobs/sweep.ts'
+import { groupJob, type Runner, type SinkSeat } from '../../engine/index.ts'
+import type { WorkerPlace } from '../../service.ts'
+import type { OwnSinkContext, SinkDeclaration } from '../../sinks.ts'
+import type { RecommendationsTrainingSettings } from '../settings.ts'
+import { modelJob } from './job.ts'
+import { trainingProgram } from './training.ts'
+
+export interface TrainingPlace extends RecommendationsTrainingSettings {
+  /** Folder for the files of trainings on this machine. */
+  readonly folder: string
+}
+
+/** Files of models that nothing names are removed after this time, far longer than it takes to write the record. */
+const KEPT_UNNAMED_MS = Math.max(DAY_MS, UNTOUCHED_MS)
+
+/** Trains models of recommendations, once among all workers. */
+export const modelTraining: SinkDeclaration<TrainingPlace> = {
+  name: 'recommendation-models',
+  topics: [modelRequests],
+  store: 'blobs',
+  open({ config, transport, registry, runtime, resources }: OwnSinkContext<TrainingPlace>, seat: SinkSeat): Runner {
+    const { folder, tools, python, trainEveryMs } = resources
+    let opened: Promise<BlobStore> | undefined
+
+    async function sweep({ versions }: ModelHistory): Promise<void> {
+      opened ??= connectBlobs(config.models)
+      const kept = new Set(versions.flatMap(({ files }) => files.map(({ hash }) => hash)))
+      const before = runtime.now() - KEPT_UNNAMED_MS
+      const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => kept.has(hash)))
+      await sweepBlobs({ blobs: await opened, referenced, before, signal: new AbortController().signal })
+    }
+
+    const train = trainingProgram({ folder, tools, python })
+    return groupJob(modelJob({ train, trainEveryMs, sweep, runtime }), { transport, registry, seat, runtime })
+  },
+}
+
+export function trainingPlace(settings: RecommendationsTrainingSettings, { stateDir }: WorkerPlace): TrainingPlace {
+  return { ...settings, folder: join(stateDir, 'recommendation-training') }
+}

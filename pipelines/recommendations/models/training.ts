@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
+import { HOUR_MS } from '../../../schemas/retention.ts'
+
+/** What a training is given. */
+export interface TrainingOrder {
+  readonly runId: string
+  readonly sequence: number
+  /** Epoch ms. */
+  readonly trainedAt: number
+  /** The version that the candidate is compared with; undefined for the rules. */
+  readonly inForce: ModelVersion | undefined
+  readonly signal: AbortSignal
+}
+
+const metrics = z.record(z.string(), z.number())
+const resultSchema = z.discriminatedUnion('state', [
+  z.object({ state: z.literal('SKIPPED'), reason: z.string(), metrics }),
+  z.object({ state: z.literal('REFUSED'), reason: z.string(), version: z.string(), learnedUntil: z.int(), metrics }),
+  z.object({
+    state: z.literal('IN_FORCE'),
+    reason: z.string(),
+    version: z.string(),
+    learnedUntil: z.int(),
+    metrics,
+    files: z.array(z.object({ name: z.string(), hash: z.string(), bytes: z.int() })),
+  }),
+])
+/** How a training ended. The files of a version that may go into force are stored. */
+export type TrainingResult = z.infer<typeof resultSchema>
+
+/** Trains a version. Rejects with the reason when it fails, or when `signal` fires. */
+export type Train = (order: TrainingOrder) => Promise<TrainingResult>
+
+export interface TrainingProgramOptions {
+  /** Folder for the files of trainings. What killed ones left behind is removed. */
+  readonly folder: string
+  /** The folder that holds downloaded tools. */
+  readonly tools: string
+  readonly python: string | undefined
+}
+
+const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main.ts', import.meta.url))
+/** Training gives way to everything else on the machine. */
+const LOWEST_PRIORITY = '19'
+/** A training that takes longer than the pause between two of them hangs. */
+const TIME_LIMIT_MS = 4 * HOUR_MS
+const STOP_GRACE_MS = 5_000
+const REASON_CHARACTERS = 500
+
+/**
+ * Trains in a process of its own, at the lowest priority: a replay takes minutes of CPU and a lot of memory, which must
+ * not delay the streams of this worker.
+ */
+export function trainingProgram({ folder, tools, python }: TrainingProgramOptions): Train {
+  return async function train({ runId, sequence, trainedAt, inForce, signal }) {
+    await rm(folder, { recursive: true, force: true })
+    const place = join(folder, runId)
+    await mkdir(place, { recursive: true })
+    try {
+      const job = { folder: place, tools, python: python ?? null, sequence, trained_at: trainedAt, in_force: inForce ?? null }
+      const file = join(place, 'job.json')
+      await writeFile(file, JSON.stringify(job))
+      await runProgram(file, signal)
+      return resultSchema.parse(JSON.parse(await readFile(join(place, 'result.json'), 'utf8')))
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+/** The program ends when the pipe to its standard input does, so it does not outlive a worker that was killed. */
+function runProgram(file: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('nice', ['-n', LOWEST_PRIORITY, process.execPath, PROGRAM, file], { stdio: ['pipe', 'ignore', 'pipe'] })
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT_MS)])
+    let reason = ''
+    let killing: NodeJS.Timeout | undefined
+    child.stdin.on('error', () => {})
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      reason = `${reason}${text}`.slice(-REASON_CHARACTERS)
+    })
+
+    function stop(): void {
+      child.stdin.end()
+      killing = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS)
+    }
+
+    if (limited.aborted) stop()
+    else limited.addEventListener('abort', stop, { once: true })
+    child.on('error', reject)
+    child.on('close', (code, killedBy) => {
+      clearTimeout(killing)
+      limited.removeEventListener('abort', stop)
+      if (limited.aborted) reject(new Error(signal.aborted ? 'the training was stopped' : 'the training took too long'))
+      else if (code === 0) resolve()
+      else reject(new Error(reason.trim() || `the training ended with ${killedBy ?? `exit code ${code}`}`))
+    })
+  })
+}

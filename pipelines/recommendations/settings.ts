@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { HOUR_MS } from '../../schemas/retention.ts'
+import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
+import { documented, wholeNumber } from '../../settings/variables.ts'
+
+/** Embeddings that are older than 6 hours are reported. */
+const DEFAULT_HOURS = '4'
+const HOURS_OF_A_WEEK = 168
+
+export const recommendationsTrainingSettings = settingsFragment({
+  variables: {
+    RECOMMENDATIONS_TRAIN_HOURS: documented(
+      wholeNumber(0, HOURS_OF_A_WEEK).prefault(DEFAULT_HOURS),
+      'hours between two trainings of recommendations; 0 trains on request only',
+    ),
+    RECOMMENDATIONS_PYTHON: documented(
+      z.string().optional(),
+      'folder of a Python environment with the packages of `tools/recommendations/python/requirements.txt`',
+      'made at the first training',
+    ),
+  },
+  value: (env, { home }) => ({
+    /** Undefined: only on request. */
+    trainEveryMs: env.RECOMMENDATIONS_TRAIN_HOURS === 0 ? undefined : env.RECOMMENDATIONS_TRAIN_HOURS * HOUR_MS,
+    python: env.RECOMMENDATIONS_PYTHON,
+    /** The folder that holds downloaded tools. */
+    tools: join(home, 'tools'),
+  }),
+})
+
+export type RecommendationsTrainingSettings = ValueOf<typeof recommendationsTrainingSettings>

@@ -1,0 +1,72 @@
+import type { ModelRun } from '../../../schemas/recommendations/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
+import type { Table } from '../table.ts'
+
+const KEPT_DAYS = 90
+
+/** How each training went, for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL. */
+export const modelRunsTable: Table<string, ModelRun> = {
+  name: 'model_runs',
+  columns: [
+    'run_id String',
+    'request_ids Array(String)',
+    'state LowCardinality(String)',
+    'reason String',
+    'version Nullable(String)',
+    'compared_with Nullable(String)',
+    "started_at DateTime64(3, 'UTC')",
+    "ended_at Nullable(DateTime64(3, 'UTC'))",
+    "learned_until Nullable(DateTime64(3, 'UTC'))",
+    'metrics Map(String, Float64)',
+  ],
+  orderBy: '(started_at, run_id)',
+  partitionBy: 'toYYYYMM(started_at)',
+  ttl: `toDateTime(started_at) + INTERVAL ${KEPT_DAYS} DAY`,
+  rowsOf: (_id, run) =>
+    run === null
+      ? []
+      : [
+          {
+            ...run,
+            started_at: new Date(run.started_at).toISOString(),
+            ended_at: isoOf(run.ended_at),
+            learned_until: isoOf(run.learned_until),
+          },
+        ],
+  partitionOf: (_id, { started_at }) => new Date(started_at).toISOString().slice(0, MONTH_CHARACTERS),
+}
+
+/** Reads the last trainings, the newest first. */
+export async function readModelRuns(reader: TableReader, count: number): Promise<ModelRun[]> {
+  const rows = await readRows<RunRow>(reader, RUNS_QUERY, { count })
+  return rows.map(([run_id, request_ids, state, reason, version, compared_with, started_at, ended_at, learned_until, metrics]) => {
+    return { run_id, request_ids, state, reason, version, compared_with, started_at, ended_at, learned_until, metrics }
+  })
+}
+
+const RUNS_QUERY = `
+SELECT run_id, request_ids, state, reason, version, compared_with, toUnixTimestamp64Milli(started_at),
+  toUnixTimestamp64Milli(ended_at), toUnixTimestamp64Milli(learned_until), metrics
+FROM model_runs FINAL
+ORDER BY model_runs.started_at DESC
+LIMIT {count:UInt32}`
+
+type RunRow = [
+  string,
+  string[],
+  ModelRun['state'],
+  string,
+  string | null,
+  string | null,
+  number,
+  number | null,
+  number | null,
+  Record<string, number>,
+]
+
+/** Such as `2026-08`. */
+const MONTH_CHARACTERS = 7
+
+function isoOf(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}

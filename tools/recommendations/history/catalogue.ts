@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type OpenTopicFeed, topicFeedOpener } from '../../../api/kit/topic-feed.ts'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { registryClient } from '../../../kafka/registry.ts'
+import type { KafkaSettings } from '../../../kafka/settings.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import { items, recommendationUsers, userPreferences } from '../../../schemas/recommendations/topics.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import type { Catalogue } from '../replay/replay.ts'
+
+const POLL_MS = 100
+const TIME_LIMIT_MS = 10 * 60_000
+const log = { info() {}, warn() {}, error() {}, debug() {} }
+
+/** Reads what is known of items and users from their topics. @throws Error when they cannot be read in ten minutes */
+export async function readCatalogue({ brokers, security, schemaRegistryUrl }: KafkaSettings, signal?: AbortSignal): Promise<Catalogue> {
+  const transport = kafkaTransport({ ...security, brokers: [...brokers], clientId: 'millrace-training' }, { runtime: systemRuntime() })
+  try {
+    await transport.connect()
+    const registry = registryClient({ url: schemaRegistryUrl })
+    const open = topicFeedOpener({ transport, registry, log: log as never, monotonic: () => performance.now() })
+    const [known, users, preferences] = await Promise.all([
+      wholeTopic(open, items, signal),
+      wholeTopic(open, recommendationUsers, signal),
+      wholeTopic(open, userPreferences, signal),
+    ])
+    return { items: known, users, preferences }
+  } finally {
+    await transport.close()
+  }
+}
+
+async function wholeTopic<V>(open: OpenTopicFeed, topic: Topic<bigint, V>, signal: AbortSignal | undefined): Promise<Map<bigint, V>> {
+  const values = new Map<bigint, V>()
+  const feed = await open(topic, (key, value) => (value === undefined ? values.delete(key) : values.set(key, value)))
+  const end = performance.now() + TIME_LIMIT_MS
+  try {
+    for (;;) {
+      signal?.throwIfAborted()
+      const missing = await feed.probe.check()
+      if (missing === undefined) return values
+      if (performance.now() > end) throw new Error(missing)
+      await sleep(POLL_MS, undefined, { signal })
+    }
+  } finally {
+    await feed.close()
+  }
+}

@@ -1,0 +1,46 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import type { InteractionType } from '../../../schemas/recommendations/types.ts'
+import { type History, historyBuilder } from './history.ts'
+
+/** The newest interactions that training learns from; beyond them it would need more memory than it gains. */
+const MOST_INTERACTIONS = 10_000_000
+const QUERY_SECONDS = 600
+
+/** Such as `["7", "42", "VIEW", "1767225600000", false, null, null, null, false]`. */
+type Row = [string, string, InteractionType, string, boolean, number | null, number | null, number | null, boolean]
+
+const COLUMNS =
+  'toString(user_id), toString(item_id), event_type, toString(toUnixTimestamp64Milli(timestamp)), withdrawn, rating, watch_pct, dwell_time_sec, rec_request_id IS NOT NULL'
+
+/** Reads the interactions before a time (epoch ms) in their order. An event that was written twice is one row. */
+export async function exportHistory(client: ClickHouseClient, before: number, signal?: AbortSignal): Promise<History> {
+  const builder = historyBuilder()
+  const result = await client.query({
+    query: `
+      SELECT ${COLUMNS} FROM (
+        SELECT * FROM interactions FINAL WHERE timestamp < fromUnixTimestamp64Milli({before:Int64})
+        ORDER BY timestamp DESC, event_id DESC LIMIT ${MOST_INTERACTIONS}
+      ) ORDER BY timestamp, event_id`,
+    query_params: { before },
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { max_execution_time: QUERY_SECONDS },
+    abort_signal: signal,
+  })
+  for await (const rows of result.stream<Row>()) {
+    for (const row of rows) {
+      const [userId, itemId, event_type, at, withdrawn, rating, watch_pct, dwell_time_sec, isRecommended] = row.json()
+      const rec_request_id = isRecommended ? 'recommended' : null
+      builder.add(BigInt(userId), {
+        item_id: BigInt(itemId),
+        event_type,
+        timestamp: Number(at),
+        withdrawn,
+        rating,
+        watch_pct,
+        dwell_time_sec,
+        rec_request_id,
+      })
+    }
+  }
+  return builder.build()
+}

@@ -1,0 +1,63 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { FOLLOWED_MS } from '../replay/replay.ts'
+import type { JudgedList } from '../train/rank.ts'
+import type { History } from './history.ts'
+
+/** The newest answers teach; more would not fit into the memory of the ranker's training. */
+const MOST_ANSWERS = 20_000
+const QUERY_SECONDS = 600
+
+/** One answer: user, time, item ids, positions, and the features of all items one after the other. */
+type Row = [string, string, string[], number[], number[]]
+
+/**
+ * Reads the lists that were served before a time (epoch ms) with their features, and judges each by what its user chose
+ * within half an hour. Lists without anything that was chosen teach nothing and are left out.
+ */
+export async function servedLists(client: ClickHouseClient, history: History, before: number, signal?: AbortSignal): Promise<JudgedList[]> {
+  const result = await client.query({
+    query: `
+      SELECT toString(user_id), toString(toUnixTimestamp64Milli(served_at)), groupArray(toString(item_id)), groupArray(position),
+        arrayFlatten(groupArray(features))
+      FROM recommendations_served FINAL
+      WHERE served_at < fromUnixTimestamp64Milli({before:Int64}) AND length(features) = {width:UInt32}
+      GROUP BY user_id, served_at, request_id
+      ORDER BY served_at DESC LIMIT ${MOST_ANSWERS}`,
+    query_params: { before: before - FOLLOWED_MS, width: RANKING_WIDTH },
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { max_execution_time: QUERY_SECONDS },
+    abort_signal: signal,
+  })
+  const own = indexesByUser(history)
+  const lists: JudgedList[] = []
+  for await (const rows of result.stream<Row>()) {
+    for (const row of rows) {
+      const [userId, at, itemIds, positions, features] = row.json()
+      const chosen = chosenAfter(history, own.get(BigInt(userId)) ?? [], Number(at))
+      const labels = Uint8Array.from(itemIds, (itemId) => (chosen.has(BigInt(itemId)) ? 1 : 0))
+      if (!labels.includes(1)) continue
+      lists.push({ features: Float64Array.from(features), labels, positions: Uint32Array.from(positions) })
+    }
+  }
+  return lists
+}
+
+function indexesByUser({ count, userIds }: History): Map<bigint, number[]> {
+  const indexes = new Map<bigint, number[]>()
+  for (let index = 0; index < count; index++) {
+    const own = indexes.get(userIds[index])
+    if (own === undefined) indexes.set(userIds[index], [index])
+    else own.push(index)
+  }
+  return indexes
+}
+
+function chosenAfter(history: History, own: readonly number[], at: number): Set<bigint> {
+  const chosen = new Set<bigint>()
+  for (const index of own) {
+    const time = history.times[index]
+    if (time > at && time <= at + FOLLOWED_MS && history.isChosen(index)) chosen.add(history.itemIds[index])
+  }
+  return chosen
+}

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+
+/** What a worker asks the training program to do, in a file of JSON. */
+export const childJobSchema = z.object({
+  /** The folder of the file, which receives everything that the training writes. */
+  folder: z.string(),
+  tools: z.string(),
+  python: z.string().nullable(),
+  sequence: z.int().min(1),
+  /** Epoch ms. */
+  trained_at: z.int(),
+  in_force: z
+    .object({
+      version: z.string(),
+      sequence: z.int(),
+      trained_at: z.int(),
+      files: z.array(z.object({ name: z.string(), hash: z.string(), bytes: z.int() })),
+    })
+    .nullable(),
+})
+export type ChildJob = z.infer<typeof childJobSchema>

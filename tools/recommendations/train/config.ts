@@ -1,0 +1,17 @@
+import { type KafkaSettings, kafkaSettings } from '../../../kafka/settings.ts'
+import { type Environment, readSettings } from '../../../settings/read.ts'
+import { type StateSettings, stateSettings } from '../../../state/settings.ts'
+
+/** Where the training program finds its data. The worker that starts it has the same environment. */
+export interface TrainingConfig {
+  readonly kafka: KafkaSettings
+  readonly state: StateSettings
+}
+
+/** @throws SettingsError that names every invalid variable */
+export function readTrainingConfig(env: Environment = process.env): TrainingConfig {
+  return readSettings(env, ({ read }) => {
+    const [kafka, state] = [read(kafkaSettings), read(stateSettings)]
+    return () => ({ kafka: kafka.value(), state: state.value() })
+  })
+}

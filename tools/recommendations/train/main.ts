@@ -1,0 +1,71 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BUNDLE_FILES, MANIFEST_FILE } from '../../../api/recommendations/model/manifest.ts'
+import { openModel } from '../../../api/recommendations/model/open.ts'
+import { connectBlobs } from '../../../state/blobs/connect.ts'
+import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
+import { localVersions } from '../../../state/versions/local.ts'
+import { publishFiles } from '../../../state/versions/publish.ts'
+import { readCatalogue } from '../history/catalogue.ts'
+import { exportHistory } from '../history/export.ts'
+import { servedLists } from '../history/served.ts'
+import { type ChildJob, childJobSchema } from './child-job.ts'
+import { readTrainingConfig } from './config.ts'
+import { trainVersion } from './train-version.ts'
+
+/**
+ * The training program. A worker starts it with the file of its job. The result lies beside that file, and the files of
+ * a version that goes into force are stored by then. It ends when its standard input does, because then the worker has.
+ */
+async function main(file: string): Promise<void> {
+  const job = childJobSchema.parse(JSON.parse(await readFile(file, 'utf8')))
+  const stopping = new AbortController()
+  process.stdin.on('end', () => stopping.abort()).on('error', () => stopping.abort())
+  process.stdin.resume()
+  await writeFile(join(job.folder, 'result.json'), JSON.stringify(await train(job, stopping.signal)))
+  process.stdin.destroy()
+}
+
+async function train(job: ChildJob, signal: AbortSignal) {
+  const settings = readTrainingConfig()
+  const { folder, in_force, sequence, trained_at, tools, python } = job
+  const blobs = await connectBlobs(settings.state.models)
+  const client = connectSinkClickhouse(settings.state.clickhouse)
+  try {
+    const history = await exportHistory(client, trained_at, signal)
+    const catalogue = await readCatalogue(settings.kafka, signal)
+    const model = in_force === null ? undefined : await openInForce(in_force)
+    const outcome = await trainVersion({
+      folder,
+      tools,
+      python: python ?? undefined,
+      history,
+      catalogue,
+      inForce: model && in_force ? { model, trainedAt: in_force.trained_at } : undefined,
+      servedLists: (before) => servedLists(client, history, before, signal),
+      sequence,
+      trainedAt: trained_at,
+      // Any number will do, as long as repeating the training gives the same model.
+      seed: sequence,
+      signal,
+    })
+    model?.close()
+    if (outcome.state !== 'IN_FORCE') return outcome
+    const names = [...BUNDLE_FILES, MANIFEST_FILE]
+    const published = await publishFiles({ version: outcome.version, sequence }, { blobs, folder: join(folder, 'bundle'), names })
+    return { ...outcome, files: published.files }
+  } finally {
+    await client.close()
+  }
+
+  async function openInForce(version: NonNullable<ChildJob['in_force']>) {
+    const local = join(folder, 'in-force')
+    await mkdir(local)
+    return await openModel(await localVersions({ blobs, folder: local, now: Date.now }).fetch(version))
+  }
+}
+
+main(process.argv[2]).catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`)
+  process.exit(1)
+})
