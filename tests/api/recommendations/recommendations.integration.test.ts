@@ -1,10 +1,16 @@
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
+import { TOOLS } from '../../stack/servers.ts'
 import { type Asked, type CatalogStack, catalogStack, SOON } from '../catalog/stack.ts'
 
-const SETUP_MS = 180_000
+/** The first run installs the Python packages. */
+const SETUP_MS = 300_000
 const TEST_MS = 120_000
+const TRAINING_MS = 180_000
 const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
 const ITEMS = 80
 const FUZZ_EXAMPLES = 15
@@ -15,7 +21,10 @@ let service: Record<string, string>
 const idOf = (genre: number, place: number) => String(1_000 + genre * 100 + place)
 
 beforeAll(async () => {
-  stack = await catalogStack({ pipelines: 'recommendations', env: { API_SERVICES: 'recommendations' } })
+  const requirements = fileURLToPath(new URL('../../../tools/recommendations/python/requirements.txt', import.meta.url))
+  const python = dirname(await pythonEnvironment({ name: 'recommendations', requirements, tools: TOOLS }))
+  const env = { API_SERVICES: 'recommendations', RECOMMENDATIONS_TRAIN_HOURS: '0', RECOMMENDATIONS_PYTHON: python }
+  stack = await catalogStack({ pipelines: 'recommendations', env })
   service = await stack.bearer('backend', 'internal')
   for (let item = 0; item < ITEMS; item++) {
     const genre = item % GENRES.length
@@ -158,6 +167,71 @@ test(
     expect((await served()).map(([id]) => id)).toEqual(recommendations.map(({ item_id }: { item_id: string }) => item_id))
   },
   TEST_MS,
+)
+
+/** Sends what 30 users have watched in the last days: each prefers the items of a genre. */
+async function sendVisits(): Promise<number> {
+  const now = Math.floor(Date.now() / 1_000)
+  const events = Array.from({ length: 30 * 12 }, (_, index) => {
+    const [user, step] = [index % 30, Math.floor(index / 30)]
+    const genre = step % 4 === 3 ? (user + step) % GENRES.length : user % GENRES.length
+    const item_id = idOf(genre, (user + step * 3) % (ITEMS / GENRES.length))
+    return { user_id: String(500 + user), item_id, event_type: 'VIEW', timestamp: now - (12 - step) * 3_600 + user }
+  })
+  expect((await stack.send('POST', 'events/batch', { body: { events }, headers: service })).status).toBe(202)
+  return events.length
+}
+
+async function models(): Promise<Asked['body']> {
+  const response = await fetch(`${stack.apis[0].url}/internal/models`, { headers: service })
+  expect(response.status).toBe(200)
+  return await response.json()
+}
+
+async function change(action: string, body?: object): Promise<{ status: number; request_id?: string; error?: string }> {
+  const headers = { ...service, ...(body && { 'content-type': 'application/json' }) }
+  const response = await fetch(`${stack.apis[0].url}/internal/models/${action}`, {
+    method: 'POST',
+    headers,
+    body: body && JSON.stringify(body),
+  })
+  return { status: response.status, ...(await response.json()) }
+}
+
+test(
+  'a training by request puts a model in force, which can be rolled back and promoted',
+  async () => {
+    expect(await models()).toMatchObject({ answering: 'rules-1', champion: null, versions: [], runs: [] })
+    expect((await change('rollback')).error).toBe('no_earlier_model')
+    const sent = await sendVisits()
+    const stored = () => stack.query('SELECT count() FROM interactions FINAL WHERE user_id >= 500 AND user_id < 600')
+    await waitUntil(async () => Number((await stored())[0]?.[0]) === sent, { what: 'the events in ClickHouse', ...SOON })
+
+    const { status, request_id } = await change('train')
+    expect(status).toBe(202)
+    const run = async () => (await models()).runs.find(({ request_ids }: { request_ids: string[] }) => request_ids.includes(request_id!))
+    const over = async () => ![undefined, 'RUNNING'].includes((await run())?.state)
+    await waitUntil(over, { what: 'the training', timeoutMs: TRAINING_MS, intervalMs: 200 })
+    const { state, reason, version } = await run()
+    expect({ state, reason }).toEqual({ state: 'IN_FORCE', reason: expect.stringMatching(/questions are too few to compare$/) })
+
+    const answering = async () => (await list('500')).body.model_version
+    await waitUntil(async () => (await answering()) === version, { what: 'the model to answer', ...SOON })
+    const { embedding, embedding_version } = await features('500')
+    expect(embedding_version).toBe(1)
+    expect(Math.hypot(...embedding)).toBeCloseTo(1, 3)
+
+    expect((await change('promote', { version: 'another' })).error).toBe('model_not_found')
+    expect((await change('challenger', { version, percent: 5 })).error).toBe('model_in_force')
+    expect((await change('rollback')).status).toBe(202)
+    await waitUntil(async () => (await answering()) === 'rules-1', { what: 'the rules to answer', ...SOON })
+    expect((await change('challenger', { version, percent: 50 })).status).toBe(202)
+    await waitUntil(async () => (await models()).challenger_percent === 50, { what: 'the challenger', ...SOON })
+    expect((await change('promote', { version })).status).toBe(202)
+    await waitUntil(async () => (await answering()) === version, { what: 'the model to answer again', ...SOON })
+    expect(await models()).toMatchObject({ answering: version, champion: version, challenger: null, challenger_percent: 0 })
+  },
+  TRAINING_MS + TEST_MS,
 )
 
 test(
