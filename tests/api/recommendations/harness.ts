@@ -105,6 +105,8 @@ export async function recommendationsApi({ open = openModel } = {}) {
     service,
     state,
     published,
+    /** Delivers a record to those who follow its topic. */
+    feed,
     putItem(itemId: bigint, item: Partial<RecommendationItem>): void {
       const whole: RecommendationItem = {
         title: `Item ${itemId}`,

@@ -3,7 +3,7 @@ import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { FencedError } from '../../../../kafka/transport.ts'
-import { type GroupJob, groupJob, type JobTurn, type Runner } from '../../../../pipelines/engine/index.ts'
+import { type GroupJob, groupJob, type JobTurn, jobRecord, type Runner } from '../../../../pipelines/engine/index.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
@@ -136,4 +136,51 @@ test('the signal of a turn fires when the process stops', async () => {
   expect(signal!.aborted).toBe(false)
   await runner.stop()
   expect(signal!.aborted).toBe(true)
+})
+
+test('a turn reads what earlier turns have published, the newest value of each key', async () => {
+  const { start, order, reported } = world()
+  const first = start('a', async (turn) => {
+    const request = await turn.nextRequest(1_000)
+    if (request === undefined) return
+    await turn.publishAll([jobRecord(reports, 'x', { text: 'old' }), jobRecord(reports, 'y', { text: 'other' })])
+    await turn.publish(reports, 'x', { text: 'new' })
+    await turn.completed(request)
+  })
+  order('one')
+  await eventually(reported).toEqual(['old', 'other', 'new'])
+  await first.stop()
+  let read: unknown
+  start('b', async (turn) => {
+    read = await turn.readAll(reports)
+    while (!turn.signal.aborted) await turn.nextRequest(50)
+  })
+  await eventually(() => read).toEqual([
+    ['x', { text: 'new' }],
+    ['y', { text: 'other' }],
+  ])
+})
+
+test('records that are published together appear together, or not at all', async () => {
+  const { broker, start, reported } = world()
+  let zombie: Turn | undefined
+  let isOver = false
+  start('a', async (turn) => {
+    zombie ??= turn
+    while (!isOver) await new Promise((resolve) => setTimeout(resolve, 10))
+  })
+  onTestFinished(() => {
+    isOver = true
+  })
+  await eventually(() => zombie).toBeDefined()
+  broker.groups.expire(groupOf('clerk'), 'a')
+  let isOwned = false
+  start('b', async (turn) => {
+    isOwned = true
+    while (!turn.signal.aborted) await turn.nextRequest(50)
+  })
+  await eventually(() => isOwned).toBe(true)
+  const late = [jobRecord(reports, 'x', { text: 'one' }), jobRecord(reports, 'y', { text: 'two' })]
+  await expect(zombie!.publishAll(late)).rejects.toThrow(FencedError)
+  expect(reported()).toEqual([])
 })

@@ -1,0 +1,204 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryBroker } from '../../../kafka/memory/broker.ts'
+import { memoryRegistry } from '../../../kafka/memory/registry.ts'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
+import { groupJob, type Runner } from '../../../pipelines/engine/index.ts'
+import { modelJob } from '../../../pipelines/recommendations/models/job.ts'
+import type { Train, TrainingOrder, TrainingResult } from '../../../pipelines/recommendations/models/training.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import { MODELS_KEY, modelRequests, modelRuns, modelTopics, recommendationModels } from '../../../schemas/recommendations/models/topics.ts'
+import type { ModelHistory, ModelRequest, ModelRun } from '../../../schemas/recommendations/types.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { groupOf, loneSeat } from '../engine/sinks/lone-seat.ts'
+
+const START = Date.UTC(2026, 7, 1)
+const HOUR = 3_600_000
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
+
+/** A training that waits for its test. */
+interface Begun {
+  readonly worker: string
+  readonly order: TrainingOrder
+  end(result: TrainingResult | Error): void
+}
+
+/** Workers with the job on a broker in memory. */
+async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
+  const broker = memoryBroker()
+  for (const { name, partitions, config } of modelTopics) broker.createTopic({ name, partitions, config })
+  const registry = memoryRegistry()
+  const serdes = await openSerdes(registry, modelTopics)
+  const clock = { now: START }
+  const begun: Begun[] = []
+  const swept: ModelHistory[] = []
+  const warned: string[] = []
+  let ids = 0
+
+  function start(worker: string): Runner {
+    const transport = memoryTransport(broker)
+    const train: Train = (order) =>
+      new Promise((resolve, reject) => {
+        order.signal.addEventListener('abort', () => reject(new Error('the training was stopped')))
+        begun.push({ worker, order, end: (result) => (result instanceof Error ? reject(result) : resolve(result)) })
+      })
+    const { log } = systemRuntime()
+    const warn = (_fields: object, event: string) => void warned.push(event)
+    const runtime = { now: () => clock.now, id: () => `run-${++ids}`, log: { ...log, warn } }
+    const sweep = async (kept: ModelHistory) => void swept.push(kept)
+    const job = modelJob({ train, trainEveryMs, sweep, runtime })
+    const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'models', worker), runtime: systemRuntime() })
+    void runner.start()
+    onTestFinished(() => runner.stop())
+    return runner
+  }
+
+  function ask(request_id: string, action: ModelRequest['action'], more: Partial<ModelRequest> = {}): void {
+    const value = { request_id, action, version: null, percent: 0, requested_by: 'test', requested_at: clock.now, ...more }
+    const out = byteWriter()
+    serdes.codecFor(modelRequests).encode(value, out)
+    const bytes = Buffer.from(out.buffer.subarray(0, out.length))
+    broker.append(modelRequests.name, 0, { timestamp: clock.now, key: Buffer.from(MODELS_KEY), value: bytes, headers: [] })
+  }
+
+  function values<V>(topic: Topic<string, V>): V[] {
+    const codec: Codec<V> = serdes.codecFor(topic)
+    return broker.records(topic.name).map(({ value }) => codec.decode(value as Buffer, 0, (value as Buffer).length))
+  }
+
+  return {
+    broker,
+    clock,
+    begun,
+    swept,
+    warned,
+    start,
+    ask,
+    models: () => values(recommendationModels).at(-1),
+    runs: () => new Map(values(modelRuns).map((run) => [run.run_id, run])),
+    run: (id: string): ModelRun | undefined =>
+      values(modelRuns)
+        .filter(({ run_id }) => run_id === id)
+        .at(-1),
+  }
+}
+
+function good(version: string): TrainingResult {
+  const files = [{ name: 'items.ids', hash: 'a'.repeat(64), bytes: 8 }]
+  return { state: 'IN_FORCE', reason: '', version, learnedUntil: START - HOUR, metrics: { ndcg_candidate: 0.2 }, files }
+}
+
+const worse: TrainingResult = { state: 'REFUSED', reason: 'worse', version: 'worse', learnedUntil: START, metrics: {} }
+
+test('a request trains a version, which goes into force in the same transaction as its run ends', async () => {
+  const { start, ask, begun, models, run, swept } = await world()
+  start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  expect(begun[0].order).toMatchObject({ sequence: 1, trainedAt: START, inForce: undefined })
+  expect(run('run-1')).toMatchObject({ state: 'RUNNING', request_ids: ['one'], compared_with: null })
+  begun[0].end(good('v1'))
+  await eventually(() => run('run-1')?.state).toBe('IN_FORCE')
+  expect(models()).toMatchObject({ champion: 'v1', earlier: [''], versions: [{ version: 'v1', sequence: 1, trained_at: START }] })
+  await eventually(() => swept.length).toBe(1)
+
+  ask('two', 'TRAIN')
+  await eventually(() => begun.length).toBe(2)
+  expect(begun[1].order).toMatchObject({ sequence: 2, inForce: { version: 'v1' } })
+})
+
+test('the version in force stays when a candidate is refused, or when its training fails', async () => {
+  const { start, ask, begun, models, run } = await world()
+  start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  begun[0].end(good('v1'))
+  await eventually(() => models()?.champion).toBe('v1')
+  ask('two', 'TRAIN')
+  await eventually(() => begun.length).toBe(2)
+  begun[1].end(worse)
+  await eventually(() => run('run-2')).toMatchObject({ state: 'REFUSED', reason: 'worse', version: 'worse' })
+  ask('three', 'TRAIN')
+  await eventually(() => begun.length).toBe(3)
+  begun[2].end(new Error('no space left on device'))
+  await eventually(() => run('run-3')).toMatchObject({ state: 'FAILED', reason: 'no space left on device' })
+  expect(models()).toMatchObject({ champion: 'v1', versions: [{ version: 'v1' }] })
+})
+
+test('models change while a training runs, and a further request joins the training', async () => {
+  const { start, ask, begun, models, run } = await world()
+  start('a')
+  for (const version of ['v1', 'v2']) {
+    const before = begun.length
+    ask(version, 'TRAIN')
+    await eventually(() => begun.length).toBe(before + 1)
+    begun[before].end(good(version))
+    await eventually(() => models()?.champion).toBe(version)
+  }
+  ask('three', 'TRAIN')
+  await eventually(() => begun.length).toBe(3)
+  ask('back', 'ROLL_BACK')
+  await eventually(() => models()?.champion).toBe('v1')
+  ask('trial', 'CHALLENGE', { version: 'v2', percent: 10 })
+  await eventually(() => models()).toMatchObject({ challenger: 'v2', challenger_percent: 10 })
+  ask('forward', 'PROMOTE', { version: 'v2' })
+  await eventually(() => models()).toMatchObject({ champion: 'v2', challenger: null, challenger_percent: 0 })
+  ask('four', 'TRAIN')
+  await eventually(() => run('run-3')?.request_ids).toEqual(['three', 'four'])
+  expect(begun).toHaveLength(3)
+  begun[2].end(good('v3'))
+  await eventually(() => models()?.champion).toBe('v3')
+  expect(run('run-3')).toMatchObject({ state: 'IN_FORCE', request_ids: ['three', 'four'] })
+})
+
+test('a request for a version that is not kept changes nothing', async () => {
+  const { start, ask, models, begun } = await world()
+  start('a')
+  ask('one', 'PROMOTE', { version: 'unknown' })
+  ask('two', 'ROLL_BACK')
+  ask('three', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  expect(models()).toBeUndefined()
+})
+
+test('a worker that has lost the job publishes nothing, and the next one trains again for the same requests', async () => {
+  const { broker, start, ask, begun, models, run } = await world()
+  start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  broker.groups.expire(groupOf('models'), begun[0].worker)
+  start('b')
+  await eventually(() => begun.length).toBe(2)
+  begun[0].end(good('lost'))
+  await eventually(() => begun[0].order.signal.aborted).toBe(true)
+  expect(run('run-1')).toMatchObject({ state: 'FAILED', reason: 'the worker that ran it ended' })
+  const second = begun[1].order.runId
+  expect(run(second)).toMatchObject({ state: 'RUNNING', request_ids: ['one'] })
+  begun[1].end(good('kept'))
+  await eventually(() => models()?.champion).toBe('kept')
+  expect(models()?.versions.map(({ version }) => version)).toEqual(['kept'])
+})
+
+test('trainings begin a quarter of an hour after the first start, and then every few hours', async () => {
+  const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
+  const runner = start('a')
+  // A request without effect shows that the turn looked at the clock.
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(1)
+  clock.now += HOUR / 4
+  ask('look', 'PROMOTE')
+  await eventually(() => begun.length).toBe(1)
+  begun[0].end(good('v1'))
+  await eventually(() => run('run-1')?.state).toBe('IN_FORCE')
+  await runner.stop()
+  clock.now += 4 * HOUR - 1
+  start('b')
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(3)
+  expect(begun).toHaveLength(1)
+  clock.now += 1
+  ask('look', 'PROMOTE')
+  await eventually(() => begun.length).toBe(2)
+  expect(begun[1].order).toMatchObject({ trainedAt: START + HOUR / 4 + 4 * HOUR, inForce: { version: 'v1' } })
+})

@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import { testDriver } from '../../../pipelines/engine/testing.ts'
+import { itemSignals } from '../../../pipelines/recommendations/signals/topology.ts'
+import { userFeaturesTopology } from '../../../pipelines/recommendations/users/topology.ts'
+import { unpackNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import {
+  interactions,
+  itemEvents,
+  itemNeighbours,
+  itemStats,
+  trendingItems,
+  userFeatures,
+} from '../../../schemas/recommendations/topics.ts'
+import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
+import { historyBuilder } from '../../../tools/recommendations/history/history.ts'
+import { type Catalogue, replay } from '../../../tools/recommendations/replay/replay.ts'
+import { replayWorld } from '../../../tools/recommendations/replay/world.ts'
+import { START } from '../../api/kit/harness.ts'
+import { recommendationsApi } from '../../api/recommendations/harness.ts'
+import { interaction } from '../../pipelines/recommendations/events.ts'
+
+const MINUTE = 60_000
+const ITEMS = 60
+const USERS = 5
+const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
+const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map() }
+
+function itemOf(id: bigint): RecommendationItem {
+  const attributes = { genres: `Genre ${id % 7n}` }
+  const times = { created_at: START - 90 * 24 * 60 * MINUTE, updated_at: START }
+  return {
+    title: `Item ${id}`,
+    description: '',
+    category_path: '',
+    attributes,
+    popularity: 0,
+    thumbnail_url: null,
+    status: 'ACTIVE',
+    ...times,
+  }
+}
+
+function randomEvents(seed: number, count: number) {
+  const random = seededRandom(seed)
+  return Array.from({ length: count }, (_, index) => {
+    const event_type = pick(random, TYPES)
+    const rating = event_type === 'RATE' ? 1 + integer(random, 5) : null
+    const timestamp = START + Math.floor(index / 3) * MINUTE
+    const userId = BigInt(1 + integer(random, USERS))
+    return {
+      userId,
+      event: interaction({ event_id: String(index), item_id: BigInt(100 + integer(random, ITEMS)), event_type, rating, timestamp }),
+    }
+  })
+}
+
+test('a list of the replay has the items, the scores and the ranking features that the service gives', async () => {
+  const api = await recommendationsApi()
+  const world = replayWorld()
+  const users = testDriver(userFeaturesTopology, { startAt: START, commit: 'manual' })
+  const signals = testDriver(itemSignals, { startAt: START, commit: 'manual' })
+  for (let id = 100n; id < 100n + BigInt(ITEMS); id++) {
+    api.putItem(id, itemOf(id))
+    world.putItem(id, itemOf(id))
+  }
+  const events = randomEvents(3, 200)
+  for (const { userId, event } of events) {
+    users.pipe(interactions, userId, event, { timestamp: event.timestamp })
+    users.settle()
+    for (const { key, value } of users.read(itemEvents)) signals.pipe(itemEvents, key, value)
+    signals.settle()
+    world.apply(userId, event)
+    // A question makes the replay settle, as the commit does for the streams.
+    world.ask(userId, event.timestamp, undefined)
+  }
+  signals.advanceWallClock(events.at(-1)!.event.timestamp - START + MINUTE)
+  signals.settle()
+  for (const { key, value } of users.read(userFeatures)) api.putUser(key!, value!)
+  for (const { key, value } of signals.read(itemNeighbours)) api.putNeighbours(key!, unpackNeighbours(value!.neighbours))
+  for (const { key, value } of signals.read(itemStats)) api.feed(itemStats, key, value)
+  for (const { key, value } of signals.read(trendingItems)) api.feed(trendingItems, key, value)
+  api.state.now = events.at(-1)!.event.timestamp + MINUTE
+
+  for (let user = 1; user <= USERS; user++) {
+    const path = `/api/v1/recommendations?user_id=${user}&limit=50&explain=true`
+    const { body } = await api.send('GET', path, { user: 'service', scope: 'internal' })
+    const { list } = world.ask(BigInt(user), api.state.now, undefined)
+    expect(list.length).toBeGreaterThan(20)
+    expect(body.recommendations.map(({ item_id }: { item_id: string }) => item_id)).toEqual(
+      list.map(({ candidate }) => String(candidate.itemId)),
+    )
+    for (const [place, { score, features }] of list.entries()) {
+      expect(body.recommendations[place].score).toBeCloseTo(score, 6)
+      const served = Object.values(body.recommendations[place].explain.features)
+      expect(served).toEqual(Array.from(features, (value) => expect.closeTo(value, 6)))
+    }
+  }
+})
+
+test('a question knows what the user chose within half an hour, and nothing after the end of the replay', async () => {
+  const builder = historyBuilder()
+  const view = (item: number, minute: number, more = {}) =>
+    builder.add(1n, interaction({ item_id: BigInt(item), timestamp: START + minute * MINUTE, ...more }))
+  view(1, 0)
+  view(2, 10, { event_type: 'SKIP' })
+  view(3, 20, { watch_pct: 0.2 })
+  view(4, 30)
+  view(5, 31)
+  view(1, 40)
+  const asked: { index: number; chosen: bigint[] }[] = []
+  const history = builder.build()
+  const past = { history, catalogue: NO_CATALOGUE, from: 0, questions: 100 }
+  await replay({ ...past, to: 6 }, ({ index, chosen }) => void asked.push({ index, chosen: [...chosen] }))
+  // The last view is of an item that lists leave out by then.
+  expect(asked).toEqual([
+    { index: 0, chosen: [1n, 4n] },
+    { index: 3, chosen: [4n, 5n, 1n] },
+    { index: 4, chosen: [5n, 1n] },
+  ])
+  const early: bigint[][] = []
+  await replay({ ...past, to: 4 }, ({ chosen }) => void early.push([...chosen]))
+  expect(early).toEqual([[1n, 4n], [4n]])
+})
