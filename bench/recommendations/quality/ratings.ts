@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import { dataSet } from '../../../scripts/data-sets.ts'
 
 export interface Rating {
@@ -20,4 +21,28 @@ export function readRatings(folder: string): Rating[] {
     return { user, item, stars, at }
   })
   return ratings.sort((one, other) => one.at - other.at || one.user - other.user || one.item - other.item)
+}
+
+/** Reads the titles and genres of the films. */
+export function readFilms(folder: string): Map<bigint, RecommendationItem> {
+  const [, ...lines] = readFileSync(join(dataSet(folder, 'movieLens'), 'ml-100k.item'), 'utf8')
+    .trim()
+    .split('\n')
+  return new Map(lines.map((line) => itemOf(line.split('\t'))))
+}
+
+function itemOf([id, title, year, genres = '']: readonly string[]): [bigint, RecommendationItem] {
+  const attributes: Record<string, string> = { genres: genres.trim().split(' ').join('|'), year: year ?? '' }
+  const times = { created_at: 0, updated_at: 0 }
+  const item = {
+    title,
+    description: '',
+    category_path: '',
+    attributes,
+    popularity: 0,
+    thumbnail_url: null,
+    status: 'ACTIVE',
+    ...times,
+  } as const
+  return [BigInt(id), item]
 }

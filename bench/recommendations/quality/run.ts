@@ -2,9 +2,10 @@ import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { expectedDataFolder } from '../../../scripts/config.ts'
 import { appendResults, row } from '../../harness/table.ts'
 import { contenders } from './contenders.ts'
-import { readRatings } from './ratings.ts'
+import { readFilms, readRatings } from './ratings.ts'
 import declaration from './run.command.ts'
 import { askInSequence, type Quality, SEGMENTS } from './sequence.ts'
+import { askService } from './service.ts'
 
 /** Ratings to train on once. Questions come from those after them. */
 const TRAINED = 64_000
@@ -15,6 +16,11 @@ function sumOf(parts: readonly Quality[]): Quality {
   return { questions: sum(({ questions }) => questions), hits: sum(({ hits }) => hits), gain: sum(({ gain }) => gain) }
 }
 
+function figuresOf(parts: readonly Quality[]): string[] {
+  const { questions, hits, gain } = sumOf(parts)
+  return [hits / questions, gain / questions, ...parts.map((part) => part.hits / part.questions)].map((share) => share.toFixed(DIGITS))
+}
+
 await runMain(async () => {
   const { note } = commandLine(declaration)
   const ratings = readRatings(expectedDataFolder())
@@ -22,16 +28,16 @@ await runMain(async () => {
   const all = contenders(items)
   const results = askInSequence(ratings, TRAINED, all, items)
   const segments = SEGMENTS.map((from, at) => `hit@20 from ${from} earlier interactions (${results[0][at].questions} questions)`)
+  const { results: service, trainingSeconds } = await askService(ratings, TRAINED, readFilms(expectedDataFolder()))
   const lines = [
-    `${sumOf(results[0]).questions} questions. These are channels alone, without the lists of the API and without a trained model.`,
+    `${sumOf(results[0]).questions} questions. Channels alone, then the lists of the service: by score, and as they are served (at most 3 of a genre). The training took ${trainingSeconds.toFixed(0)} s.`,
     '',
-    row(['contender', 'hit@20', 'NDCG@20', ...segments]),
-    row(['---', '---', '---', ...segments.map(() => '---')]),
-    ...all.map(({ name }, at) => {
-      const { questions, hits, gain } = sumOf(results[at])
-      const parts = results[at].map((part) => (part.hits / part.questions).toFixed(DIGITS))
-      return row([name, (hits / questions).toFixed(DIGITS), (gain / questions).toFixed(DIGITS), ...parts])
-    }),
+    row(['contender', 'hit@20', 'NDCG@20', ...segments, 'items shown to somebody', 'genres in a list']),
+    row(['---', '---', '---', ...segments.map(() => '---'), '---', '---']),
+    ...all.map(({ name }, at) => row([name, ...figuresOf(results[at]), '', ''])),
+    ...service.map(({ name, segments: parts, coverage, genres }) =>
+      row([name, ...figuresOf(parts), coverage.toFixed(DIGITS), genres.toFixed(1)]),
+    ),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
   appendResults('bench:recs-quality', note, lines)

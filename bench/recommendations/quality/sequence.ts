@@ -11,7 +11,7 @@ export interface Quality {
 
 /** Numbers of earlier interactions at which segments begin. */
 export const SEGMENTS = [0, 1, 10, 50] as const
-const LIST = 20
+export const LIST = 20
 /** Stars from which an item counts as a good one. */
 const GOOD = 4
 /** Orders items that a contender scores alike by popularity. */

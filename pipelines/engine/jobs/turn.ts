@@ -40,8 +40,8 @@ export interface JobTurn<K, V> {
   /** Publishes several records, all or none. @throws FencedError as `publish` */
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
-   * Reads a small topic among those that the job publishes, and returns the newest value of each key without the deleted
-   * ones. Nothing of an earlier turn can be added to it any more.
+   * Reads a small topic among those that the job publishes, and returns the newest value of each key, without deleted
+   * keys. Nothing of an earlier turn can be added to it any more.
    */
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
   /** Marks the request, and all before it, as done. A later turn begins after it. @throws FencedError as `publish` */

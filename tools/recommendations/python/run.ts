@@ -16,7 +16,7 @@ const ONE_THREAD = '1'
 export interface PythonPlace {
   /** The folder that holds downloaded tools. */
   readonly tools: string
-  /** The folder of a virtual environment that has the packages of requirements.txt. Default: one is made on first use. */
+  /** The folder of a virtual environment with the packages of requirements.txt. Default: one is made on first use. */
   readonly python?: string
 }
 

@@ -39,7 +39,7 @@ export async function compare({ candidate, inForce, seed, ...past }: Compared): 
 }
 
 /** Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", with gains of 0 and 1. */
-export function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>): number {
+function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>): number {
   let gain = 0
   let best = 0
   for (let place = 0; place < LIST_SIZE; place++) {

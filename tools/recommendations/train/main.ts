@@ -11,7 +11,7 @@ import { exportHistory } from '../history/export.ts'
 import { servedLists } from '../history/served.ts'
 import { type ChildJob, childJobSchema } from './child-job.ts'
 import { readTrainingConfig } from './config.ts'
-import { trainVersion } from './train-version.ts'
+import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
  * The training program. A worker starts it with the file of its job. The result lies beside that file, and the files of
@@ -52,7 +52,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
     model?.close()
     if (outcome.state !== 'IN_FORCE') return outcome
     const names = [...BUNDLE_FILES, MANIFEST_FILE]
-    const published = await publishFiles({ version: outcome.version, sequence }, { blobs, folder: join(folder, 'bundle'), names })
+    const published = await publishFiles({ version: outcome.version, sequence }, { blobs, folder: join(folder, BUNDLE_FOLDER), names })
     return { ...outcome, files: published.files }
   } finally {
     await client.close()

@@ -47,13 +47,15 @@ export type TrainingOutcome =
 
 type Metrics = Readonly<Record<string, number>>
 
+/** The files of a trained version lie in this folder of the training. */
+export const BUNDLE_FOLDER = 'bundle'
 /** With fewer interactions or users nobody resembles anybody. */
 const LEAST_INTERACTIONS = 100
 const LEAST_USERS = 2
 /** With fewer lists the trees would know no more than the rules. */
 const LEAST_LISTS = 10
 /** From so many served lists on, the ranker learns from them instead of replayed ones. */
-export const ENOUGH_SERVED = 10_000
+const ENOUGH_SERVED = 10_000
 /** The share of the history that is asked about while no model is in force. */
 const NEWEST_SHARE = 0.1
 /** The share of what may be learned that teaches the ranker; the vectors that it sees know only what was before. */
@@ -79,14 +81,11 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
   if (learned === history.count) {
     return { state: 'SKIPPED', reason: 'nothing has happened since the version in force was trained', metrics: sizes }
   }
-  const learnedUntil = history.times[learned]
-  const lists = await listsFor(training, learned, learnedUntil)
-  if (lists.length < LEAST_LISTS) {
-    return { state: 'SKIPPED', reason: `${lists.length} lists are too few to learn from; ${LEAST_LISTS} are needed`, metrics: sizes }
+  const trained = await trainCandidate(training, learned)
+  if (trained.version === undefined) {
+    return { state: 'SKIPPED', reason: `${trained.lists} lists are too few to learn from; ${LEAST_LISTS} are needed`, metrics: sizes }
   }
-  const bundle = join(folder, 'bundle')
-  const version = await trainBundle({ ...training, ...factorisationOf(training, learned), folder: bundle, lists })
-  const candidate = await openModel(bundle)
+  const candidate = await openModel(join(folder, BUNDLE_FOLDER))
   try {
     const { questions, ...gains } = await compare({
       ...training,
@@ -99,7 +98,7 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
     })
     const metrics = {
       ...sizes,
-      lists: lists.length,
+      lists: trained.lists,
       questions,
       ndcg_candidate: gains.candidate,
       ndcg_in_force: gains.inForce,
@@ -107,10 +106,24 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
       difference_high: gains.high,
     }
     const verdict = verdictOf(questions, gains.high)
-    return { ...verdict, version, learnedUntil, metrics }
+    return { ...verdict, version: trained.version, learnedUntil: history.times[learned], metrics }
   } finally {
     candidate.close()
   }
+}
+
+/**
+ * Trains on the first interactions of a history, and leaves the files in `BUNDLE_FOLDER`.
+ * @returns the number of lists that the ranker learned from, and no version if they are too few
+ */
+export async function trainCandidate(
+  training: Omit<VersionTraining, 'inForce'>,
+  learned: number,
+): Promise<{ readonly lists: number; readonly version: string | undefined }> {
+  const lists = await listsFor(training, learned)
+  if (lists.length < LEAST_LISTS) return { lists: lists.length, version: undefined }
+  const folder = join(training.folder, BUNDLE_FOLDER)
+  return { lists: lists.length, version: await trainBundle({ ...training, ...factorisationOf(training, learned), folder, lists }) }
 }
 
 function verdictOf(questions: number, high: number): { state: 'IN_FORCE' | 'REFUSED'; reason: string } {
@@ -119,8 +132,8 @@ function verdictOf(questions: number, high: number): { state: 'IN_FORCE' | 'REFU
   return { state: 'IN_FORCE', reason: '' }
 }
 
-async function listsFor(training: VersionTraining, learned: number, before: number): Promise<readonly JudgedList[]> {
-  const served = await training.servedLists(before)
+async function listsFor(training: Omit<VersionTraining, 'inForce'>, learned: number): Promise<readonly JudgedList[]> {
+  const served = await training.servedLists(training.history.times[learned])
   if (served.length >= ENOUGH_SERVED) return served
   const { folder, seed } = training
   const from = Math.floor(learned * (1 - LISTED_SHARE))
@@ -135,7 +148,7 @@ async function listsFor(training: VersionTraining, learned: number, before: numb
   }
 }
 
-function factorisationOf({ history, catalogue }: VersionTraining, count: number) {
+function factorisationOf({ history, catalogue }: Pick<VersionTraining, 'history' | 'catalogue'>, count: number) {
   const interactions: WeightedInteractions = {
     userIds: history.userIds.subarray(0, count),
     itemIds: history.itemIds.subarray(0, count),
