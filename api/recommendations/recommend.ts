@@ -15,7 +15,7 @@ export interface RecommendRequest {
   readonly context: RecommendationContext
   /** The item that the list is about. */
   readonly anchor: bigint | undefined
-  /** Neighbours by item: of the anchor, else of the last five items. */
+  /** Neighbours by item: of the anchor, else of the last ten items. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
   readonly diversity: boolean

@@ -12,6 +12,10 @@ export interface Candidate {
   sourceItemId: bigint | undefined
   vectorSimilarity: number
   neighbourScore: number
+  /** The greatest strength among the last items, that of the newest one, and how many of them name this one. */
+  neighbourBest: number
+  neighbourLast: number
+  neighbourCount: number
   anchorSimilarity: number
   trendingScore: number
   isEditorial: boolean
@@ -22,6 +26,8 @@ export interface CandidateSet {
   readonly size: number
   /** @returns the candidate, which is a new one if no channel has named the row before; undefined for excluded rows */
   of(row: number, channel: Channel): Candidate | undefined
+  /** @returns the candidate of a row that a channel has named already */
+  known(row: number): Candidate | undefined
   all(): Candidate[]
 }
 
@@ -50,6 +56,7 @@ export function candidateSet(idAt: (row: number) => bigint, isExcluded: (row: nu
       if (candidate !== undefined && CHANNELS.indexOf(channel) < CHANNELS.indexOf(candidate.channel)) candidate.channel = channel
       return candidate
     },
+    known: (row) => found.get(row),
     all: () => [...found.values()].filter((candidate) => candidate !== undefined),
   }
 }
@@ -62,6 +69,9 @@ function newCandidate(row: number, itemId: bigint, channel: Channel): Candidate 
     sourceItemId: undefined,
     vectorSimilarity: 0,
     neighbourScore: 0,
+    neighbourBest: 0,
+    neighbourLast: 0,
+    neighbourCount: 0,
     anchorSimilarity: 0,
     trendingScore: 0,
     isEditorial: false,

@@ -4,7 +4,7 @@ import type { ItemTable } from '../items/item-table.ts'
 import type { Leaders } from '../items/leaders.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
-import { type CandidateSet, type Channel, candidateSet } from './candidate.ts'
+import { type Candidate, type CandidateSet, type Channel, candidateSet } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
 
 /** What a list is about: docs/services/recommendations.md#lists */
@@ -27,7 +27,7 @@ export interface CandidateRequest {
   readonly context: RecommendationContext
   /** The item that the list is about. */
   readonly anchor: bigint | undefined
-  /** Neighbours by item: of the anchor, else of the last five items. */
+  /** Neighbours by item: of the anchor, else of the last ten items. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
   /** The user's vector, if there is a model that knows some of the user's items. */
@@ -51,8 +51,12 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     (row, itemId) => !items.isActive(row) || itemId === anchor || user.hidden.has(itemId) || user.hasWatched(itemId),
   )
 
+  function neighboursOf(itemId: bigint): readonly SimilarItem[] {
+    return byNeighbours(items, itemId, request.neighbours.get(itemId) ?? [])
+  }
+
   function similarTo(itemId: bigint): readonly SimilarItem[] {
-    const near = byNeighbours(items, itemId, request.neighbours.get(itemId) ?? [])
+    const near = neighboursOf(itemId)
     if (near.length > 0) return near
     const byContent = byVector(items, model, itemId, BY_ITEMS)
     return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, Math.max(0, items.rowOf(itemId)), BY_ITEMS)
@@ -60,29 +64,38 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
 
   function addNeighbours(): void {
     if (anchor !== undefined) {
-      for (const { row, similarity, by } of similarTo(anchor)) {
+      for (const { row, similarity, strength, by } of similarTo(anchor)) {
         const candidate = set.of(row, channelOf(by))
         if (candidate === undefined) continue
         candidate.anchorSimilarity = similarity
-        candidate.neighbourScore += similarity
+        addStrength(candidate, strength, 0)
         candidate.sourceItemId = anchor
       }
       return
     }
     const strongest = new Map<number, number>()
     let share = 1
-    for (const itemId of user.lastViewed) {
-      for (const { row, similarity, by } of similarTo(itemId)) {
-        const candidate = set.of(row, channelOf(by))
+    for (const [place, itemId] of user.recent.entries()) {
+      // Items before the last five name no candidates, but say something about those that are named.
+      const isNaming = place < user.lastViewed.length
+      for (const { row, strength, by } of isNaming ? similarTo(itemId) : neighboursOf(itemId)) {
+        const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)
         if (candidate === undefined) continue
-        const part = share * similarity
-        candidate.neighbourScore += part
+        addStrength(candidate, strength, place)
+        const part = share * strength
         if (part <= (strongest.get(row) ?? 0)) continue
         strongest.set(row, part)
         candidate.sourceItemId = itemId
       }
       share *= OLDER_ITEM
     }
+  }
+
+  function addStrength(candidate: Candidate, strength: number, place: number): void {
+    candidate.neighbourScore += strength * OLDER_ITEM ** place
+    candidate.neighbourBest = Math.max(candidate.neighbourBest, strength)
+    if (place === 0) candidate.neighbourLast = strength
+    candidate.neighbourCount++
   }
 
   function addVector(): void {

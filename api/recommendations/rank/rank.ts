@@ -42,6 +42,9 @@ export function rankCandidates(items: ItemTable, candidates: readonly Candidate[
     writeRankingFeatures(rows, index * RANKING_WIDTH, ranked, items.rankedAt(candidate.row, now), {
       vectorSimilarity: candidate.vectorSimilarity,
       neighbourScore: candidate.neighbourScore,
+      neighbourBest: candidate.neighbourBest,
+      neighbourLast: candidate.neighbourLast,
+      neighbourCount: candidate.neighbourCount,
       anchorSimilarity: candidate.anchorSimilarity,
       trendingScore: candidate.trendingScore,
       isEditorial: candidate.isEditorial,

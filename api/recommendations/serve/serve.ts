@@ -102,7 +102,7 @@ export function listServer(deps: ServeDeps) {
     const user = found ?? unknownUser(request.userId)
     if (found === undefined) degraded.push('features')
     const anchor = anchorOf(request, user)
-    const wanted = anchor !== undefined ? [anchor] : request.recType === 'trending' ? [] : user.lastViewed
+    const wanted = anchor !== undefined ? [anchor] : request.recType === 'trending' ? [] : user.recent
     const neighbours = found === undefined && anchor === undefined ? new Map() : await neighboursOf(wanted)
     if (neighbours === undefined) degraded.push('neighbours')
     if (model !== undefined && now() - model.trainedAt > MAX_MODEL_AGE_MS) degraded.push('model_age')

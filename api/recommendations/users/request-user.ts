@@ -15,6 +15,8 @@ export interface RequestUser {
   readonly hoursAway: number | undefined
   /** The last five items, the newest first. */
   readonly lastViewed: readonly bigint[]
+  /** The last ten items, the newest first. */
+  readonly recent: readonly bigint[]
   readonly session: readonly bigint[]
   /** The last 100 interactions, the newest first. */
   readonly history: readonly PackedInteraction[]
@@ -44,6 +46,7 @@ export function unknownUser(id: bigint): RequestUser {
     interactions: 0,
     hoursAway: undefined,
     lastViewed: [],
+    recent: [],
     session: [],
     history: [],
     hidden: new Set(),
@@ -62,12 +65,14 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
   const hasWatched = (itemId: bigint) => seen.has(itemId)
   if (self === undefined) return { ...unknownUser(id), hasWatched }
   const lastAt = self.last_event_at
+  const recent = unpackIds(self.viewed)
   const isRecent = lastAt !== null && now - lastAt < VISIT_KEPT_MS
   return {
     id,
     interactions: self.interactions,
     hoursAway: isRecent ? Math.max(0, now - lastAt) / HOUR_MS : undefined,
-    lastViewed: unpackIds(self.viewed).slice(0, LAST_ITEMS),
+    lastViewed: recent.slice(0, LAST_ITEMS),
+    recent,
     session: lastAt !== null && now - lastAt < SESSION_GAP_MS ? unpackIds(self.session) : [],
     history: unpackHistory(self.history),
     hidden: new Set(unpackIds(self.hidden)),

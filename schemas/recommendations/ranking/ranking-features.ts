@@ -26,6 +26,10 @@ export const RANKING_FEATURES = [
   'user_hours_away_log',
   'session_items_log',
   'context',
+  'neighbour_best',
+  'neighbour_last',
+  'neighbour_count',
+  'user_seconds_away_log',
 ] as const
 
 export type RankingFeature = (typeof RANKING_FEATURES)[number]
@@ -71,8 +75,12 @@ export interface RankedItem {
 export interface RankedMatch {
   /** Product of the vectors, where the longest item has length 1, so that it is -1 to 1; 0 without a model. */
   readonly vectorSimilarity: number
-  /** Sum of the similarities to the last five items, the newer ones counting more. */
+  /** Sum of the strengths of the last ten items, the newer ones counting more. */
   readonly neighbourScore: number
+  /** The greatest of these strengths, that of the newest item, and how many of the ten name the candidate. */
+  readonly neighbourBest: number
+  readonly neighbourLast: number
+  readonly neighbourCount: number
   /** Similarity to the item that the list is about, 0 to 1; 0 without such an item. */
   readonly anchorSimilarity: number
   /** Place among the trending items, 1 for the first, 0 if it is not among them. */
@@ -110,8 +118,13 @@ export function writeRankingFeatures(out: Float64Array, offset: number, user: Ra
   out[at++] = Math.log1p(user.interactions)
   out[at++] = Math.log1p(user.hoursAway ?? NEVER_HOURS)
   out[at++] = Math.log1p(user.sessionItems)
-  out[at] = CONTEXTS.indexOf(user.context)
+  out[at++] = CONTEXTS.indexOf(user.context)
+  out[at++] = match.neighbourBest
+  out[at++] = match.neighbourLast
+  out[at++] = match.neighbourCount
+  out[at] = Math.log1p((user.hoursAway ?? NEVER_HOURS) * SECONDS_PER_HOUR)
 }
 
 /** Stands for users without an event within 7 days. */
 const NEVER_HOURS = 7 * 24
+const SECONDS_PER_HOUR = 3_600

@@ -137,7 +137,7 @@ export function replayWorld(): ReplayWorld {
       now = at
       settle()
       const user = userAt(userId)
-      const neighbours = new Map(user.lastViewed.map((itemId) => [itemId, published.get(itemId) ?? []]))
+      const neighbours = new Map(user.recent.map((itemId) => [itemId, published.get(itemId) ?? []]))
       const asked = { recType: 'personalized', context: 'homepage', anchor: undefined, diversity: false } as const
       return recommend(sources, { ...asked, user, neighbours, model, now })
     },

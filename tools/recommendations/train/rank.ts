@@ -7,14 +7,18 @@ import { type PythonPlace, runPython } from '../python/run.ts'
 export interface JudgedList {
   /** The features of each candidate, `RANKING_WIDTH` numbers each. */
   readonly features: Float64Array
-  /** 1 for each candidate that the user then chose. */
+  /** CHOSEN_NEXT for the candidate that the user chose at once, CHOSEN for those within half an hour, 0 for others. */
   readonly labels: Uint8Array
   /** The place of each candidate, from 0, if the list was shown: what is on top is chosen more often for that alone. */
   readonly positions?: Uint32Array
 }
 
+/** Labels. LightGBM gains 2 to the power of a label, minus 1, from a candidate on top. */
+export const CHOSEN = 1
+export const CHOSEN_NEXT = 2
+
 const TREES = 100
-const LEAVES = 15
+const LEAVES = 31
 const RATE = 0.06
 /** Leaves of fewer candidates would be chance; a small history has no more. */
 const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }

@@ -3,7 +3,7 @@ import type { Scored } from '../../../api/recommendations/rank/rank.ts'
 import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { type Random, seededRandom } from '../../random/random.ts'
 import { type Replay, replay } from '../replay/replay.ts'
-import type { JudgedList } from './rank.ts'
+import { CHOSEN, CHOSEN_NEXT, type JudgedList } from './rank.ts'
 
 export interface ReplayedLists extends Replay {
   /** Knows nothing of the interactions that are asked about; otherwise the ranker would trust vectors too much. */
@@ -18,21 +18,23 @@ const MOST_OTHERS = 100
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []
   const random = seededRandom(seed)
-  await replay(past, ({ chosen, ask }) => {
+  await replay(past, ({ index, chosen, ask }) => {
     const { candidates } = ask(model)
+    const next = past.history.itemIds[index]
     const hits = candidates.filter(({ candidate }) => chosen.has(candidate.itemId))
     if (hits.length === 0 || hits.length === candidates.length) return
     const others = candidates.filter(({ candidate }) => !chosen.has(candidate.itemId))
-    lists.push(judged(hits, drawn(others, MOST_OTHERS, random)))
+    lists.push(judged(hits, drawn(others, MOST_OTHERS, random), next))
   })
   return lists
 }
 
-function judged(hits: readonly Scored[], others: readonly Scored[]): JudgedList {
+function judged(hits: readonly Scored[], others: readonly Scored[], next: bigint): JudgedList {
   const all = [...hits, ...others]
   const features = new Float64Array(all.length * RANKING_WIDTH)
   for (const [row, one] of all.entries()) features.set(one.features, row * RANKING_WIDTH)
-  return { features, labels: Uint8Array.from(all, (_, row) => (row < hits.length ? 1 : 0)) }
+  const labels = Uint8Array.from(all, ({ candidate }, row) => (row >= hits.length ? 0 : candidate.itemId === next ? CHOSEN_NEXT : CHOSEN))
+  return { features, labels }
 }
 
 function drawn<T>(all: readonly T[], most: number, random: Random): T[] {

@@ -60,7 +60,7 @@ const ENOUGH_SERVED = 10_000
 const NEWEST_SHARE = 0.1
 /** The share of what may be learned that teaches the ranker; the vectors that it sees know only what was before. */
 const LISTED_SHARE = 0.2
-const MOST_LISTS = 4_000
+const MOST_LISTS = 8_000
 const MOST_QUESTIONS = 2_000
 /** Below this number of questions the answer would be chance, so the candidate goes into force. */
 const LEAST_QUESTIONS = 200
