@@ -15,7 +15,7 @@ export interface JudgedList {
 
 /** Labels. LightGBM gains 2 to the power of a label, minus 1, from a candidate on top. */
 export const CHOSEN = 1
-export const CHOSEN_NEXT = 2
+export const CHOSEN_NEXT = 3
 
 const TREES = 100
 const LEAVES = 31

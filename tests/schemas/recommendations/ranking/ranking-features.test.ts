@@ -15,6 +15,9 @@ const ITEM = {
 const MATCH = {
   vectorSimilarity: -0.5,
   neighbourScore: 0.75,
+  neighbourBest: 0.7,
+  neighbourLast: 0.05,
+  neighbourCount: 2,
   anchorSimilarity: 0.1,
   trendingScore: 0.2,
   isEditorial: true,
@@ -51,6 +54,10 @@ test('a row has the columns in their order and touches nothing beside it', () =>
     user_hours_away_log: Math.log(169),
     session_items_log: Math.log(3),
     context: 2,
+    neighbour_best: 0.7,
+    neighbour_last: 0.05,
+    neighbour_count: 2,
+    user_seconds_away_log: Math.log(168 * 3_600 + 1),
   })
   expect([out[0], out[RANKING_WIDTH + 1]]).toEqual([99, 99])
 })
