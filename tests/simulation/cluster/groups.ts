@@ -1,5 +1,6 @@
 import type { Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
+import type { Identity, Marker } from './transactions.ts'
 
 export interface TopicPartitions {
   readonly topic: string
@@ -9,6 +10,11 @@ export interface TopicPartitions {
 export interface StoredOffset {
   readonly offset: number
   readonly metadata: string | null
+}
+
+interface PendingOffsets {
+  readonly epoch: number
+  readonly offsets: Map<string, StoredOffset>
 }
 
 export interface Heartbeat {
@@ -49,7 +55,9 @@ export class Group {
   readonly members = new Map<string, GroupMemberState>()
   readonly offsets = new Map<string, StoredOffset>()
   /** Offsets of open transactions, by producer id. */
-  readonly pending = new Map<number, Map<string, StoredOffset>>()
+  readonly #pending = new Map<number, PendingOffsets>()
+  /** Producers whose offsets wait for the transaction coordinator. The end of a transaction ends this, too. */
+  readonly #joining = new Set<number>()
   epoch = 0
   readonly #scheduler: Scheduler
   readonly #partitionsOf: (topic: string) => number
@@ -185,19 +193,36 @@ export class Group {
   }
 
   isStable(key: string): boolean {
-    for (const offsets of this.pending.values()) if (offsets.has(key)) return false
+    for (const { offsets } of this.#pending.values()) if (offsets.has(key)) return false
     return true
   }
 
-  addPending(producerId: number, key: string, offset: StoredOffset): void {
-    const offsets = this.pending.get(producerId) ?? new Map<string, StoredOffset>()
-    this.pending.set(producerId, offsets.set(key, offset))
+  hasPending({ producerId, epoch }: Identity): boolean {
+    return this.#pending.get(producerId)?.epoch === epoch
   }
 
-  endPending(producerId: number, marker: 'commit' | 'abort'): void {
-    const offsets = this.pending.get(producerId)
-    this.pending.delete(producerId)
-    if (marker === 'commit') for (const [key, offset] of offsets ?? []) this.offsets.set(key, offset)
+  /** Must be called before the coordinator is asked whether this group is part of the producer's transaction. */
+  expectPending({ producerId, epoch }: Identity): void {
+    const known = this.#pending.get(producerId)
+    // The marker of the transaction before is still to come.
+    if (known !== undefined && known.epoch < epoch) throw new Refused('CONCURRENT_TRANSACTIONS')
+    this.#joining.add(producerId)
+  }
+
+  addPending(identity: Identity, offsets: Iterable<readonly [string, StoredOffset]>): void {
+    const { producerId, epoch } = identity
+    if (!this.hasPending(identity)) {
+      if (!this.#joining.delete(producerId)) throw new Refused('INVALID_TXN_STATE')
+      this.#pending.set(producerId, { epoch, offsets: new Map() })
+    }
+    for (const [key, offset] of offsets) this.#pending.get(producerId)?.offsets.set(key, offset)
+  }
+
+  endPending(producerId: number, marker: Marker): void {
+    const known = this.#pending.get(producerId)
+    this.#pending.delete(producerId)
+    this.#joining.delete(producerId)
+    if (marker === 'commit') for (const [key, offset] of known?.offsets ?? []) this.offsets.set(key, offset)
   }
 }
 

@@ -19,6 +19,7 @@ import {
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
 import { Refused } from './errors.ts'
+import type { Identity } from './transactions.ts'
 
 /** A broker remembers this many batches of each producer, to recognise those that are sent again. */
 const REMEMBERED_BATCHES = 5
@@ -59,6 +60,8 @@ export class PartitionLog {
   highWatermark = 0
   readonly #batches: Batch[] = []
   #producers = new Map<number, ProducerState>()
+  /** Producers whose first batch of a transaction waits for the coordinator. The end of a transaction ends this, too. */
+  readonly #joining = new Set<number>()
   #aborted: AbortedRange[] = []
   readonly #waiters = new Set<() => void>()
 
@@ -77,9 +80,25 @@ export class PartitionLog {
     return stable
   }
 
-  hasOpenTransaction(producerId: number, epoch: number): boolean {
+  #hasOpenTransaction(producerId: number, epoch: number): boolean {
     const state = this.#producers.get(producerId)
     return state?.openFrom !== undefined && state.epoch === epoch
+  }
+
+  /** Returns the producer of a batch that opens a transaction in this log; undefined for other batches. */
+  opens(sent: Buffer): Identity | undefined {
+    const producerId = readInt64(sent, PRODUCER_ID_AT)
+    const epoch = sent.readInt16BE(PRODUCER_EPOCH_AT)
+    if ((sent.readInt16BE(ATTRIBUTES_AT) & TRANSACTIONAL_BIT) === 0 || this.#hasOpenTransaction(producerId, epoch)) return undefined
+    return { producerId, epoch }
+  }
+
+  /** Must be called before the coordinator is asked whether this log is part of the producer's transaction. */
+  expect({ producerId, epoch }: Identity): void {
+    const known = this.#producers.get(producerId)
+    // The marker of the transaction before is still to come.
+    if (known?.openFrom !== undefined && known.epoch < epoch) throw new Refused('CONCURRENT_TRANSACTIONS')
+    this.#joining.add(producerId)
   }
 
   /** Calls back at every change of the readable range or of the leader. @returns a function that ends this */
@@ -94,10 +113,9 @@ export class PartitionLog {
 
   /**
    * Appends a batch as a producer sent it.
-   * @param admits throws unless the coordinator has added this partition to the producer's transaction
    * @returns its first offset, also for a batch that the log already has
    */
-  append(sent: Buffer, admits: (producerId: number, epoch: number) => void): number {
+  append(sent: Buffer): number {
     const producerId = readInt64(sent, PRODUCER_ID_AT)
     const epoch = sent.readInt16BE(PRODUCER_EPOCH_AT)
     const sequence = sent.readInt32BE(BASE_SEQUENCE_AT)
@@ -109,7 +127,7 @@ export class PartitionLog {
       const before = known?.epoch === epoch ? known.batches.find(({ baseSequence }) => baseSequence === sequence) : undefined
       if (before !== undefined && before.lastOffset - before.baseOffset === count - 1) return before.baseOffset
       if (known !== undefined && epoch < known.epoch) throw new Refused('INVALID_PRODUCER_EPOCH')
-      if (transactional && !this.hasOpenTransaction(producerId, epoch)) admits(producerId, epoch)
+      if (this.opens(sent) !== undefined && !this.#joining.delete(producerId)) throw new Refused('INVALID_TXN_STATE')
       if (known !== undefined && sequence !== nextSequence(known, epoch)) throw new Refused('OUT_OF_ORDER_SEQUENCE_NUMBER')
     }
     const bytes = Buffer.from(sent)
@@ -127,6 +145,7 @@ export class PartitionLog {
   mark(producerId: number, producerEpoch: number, marker: 'commit' | 'abort'): void {
     const known = this.#producers.get(producerId)
     if (known !== undefined && producerEpoch < known.epoch) return
+    this.#joining.delete(producerId)
     const baseOffset = this.end
     const bytes = markerBytes(baseOffset, this.leaderEpoch, producerId, producerEpoch, marker)
     this.#add({ baseOffset, lastOffset: baseOffset, bytes, producerId, producerEpoch, baseSequence: -1, transactional: true, marker })
@@ -146,6 +165,7 @@ export class PartitionLog {
     this.leaderEpoch++
     const batches = this.#batches.splice(0)
     this.#producers = new Map()
+    this.#joining.clear()
     this.#aborted = []
     for (const batch of batches) this.#add(batch)
     // The new leader's log is what the replicas copy now.
