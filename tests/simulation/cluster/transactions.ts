@@ -7,7 +7,7 @@ const MARKER_MS = [0.5, 12] as const
 const TIMEOUT_CHECK_MS = 1_000
 const NONE = -1
 /** Epochs are 16-bit integers. A producer that has used this one up gets another producer id. */
-const LAST_EPOCH = 2 ** 15 - 2
+export const LAST_EPOCH = 2 ** 15 - 2
 
 /** In version 2 the leaders add their partitions to a transaction, and each end raises the epoch (KIP-890). */
 export type TransactionVersion = 1 | 2
