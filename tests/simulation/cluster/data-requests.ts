@@ -44,7 +44,7 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
         if (opens === undefined) return appended(answer, log, batch)
         if (transactionalId === null) throw new Refused('INVALID_TXN_STATE')
         const { leaderEpoch } = log
-        const joining = partitionJoining(cluster, transactionalId, opens, log, apiVersion)
+        const joining = partitionJoining(cluster, transactionalId, opens, log, batch, apiVersion >= ADDING_VERSION)
         join(cluster, broker, joining, (error) => {
           if (error !== undefined) return refused(asProduceError(error, apiVersion))
           if (log.leaderEpoch !== leaderEpoch) return refused('NOT_LEADER_OR_FOLLOWER')
@@ -80,15 +80,22 @@ export function produce({ apiVersion, body, reply }: ClientRequest, broker: Simu
   }
 }
 
-function partitionJoining({ transactions }: Cluster, id: string, producer: Identity, log: PartitionLog, apiVersion: number): Joining {
+function partitionJoining(
+  { transactions }: Cluster,
+  id: string,
+  producer: Identity,
+  log: PartitionLog,
+  batch: Buffer,
+  adds: boolean,
+): Joining {
   const { topic, partition } = log
   const what = `${topic}-${partition}`
   return {
     id,
     producer,
     what,
-    adds: apiVersion >= ADDING_VERSION,
-    expect: (of) => log.expect(of),
+    adds,
+    expect: () => log.expect(batch, producer, adds),
     isPart: ({ partitions }) => partitions.has(what),
     add: () => transactions.addPartition(id, producer, topic, partition),
   }

@@ -1,5 +1,6 @@
 import type { Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
+import { ExpectedProducers } from './expected-producers.ts'
 import type { Identity, Marker } from './transactions.ts'
 
 export interface TopicPartitions {
@@ -56,8 +57,7 @@ export class Group {
   readonly offsets = new Map<string, StoredOffset>()
   /** Offsets of open transactions, by producer id. */
   readonly #pending = new Map<number, PendingOffsets>()
-  /** Producers whose offsets wait for the transaction coordinator. The end of a transaction ends this, too. */
-  readonly #joining = new Set<number>()
+  readonly #expected = new ExpectedProducers()
   epoch = 0
   readonly #scheduler: Scheduler
   readonly #partitionsOf: (topic: string) => number
@@ -180,16 +180,16 @@ export class Group {
     return true
   }
 
-  /** @param old the error for an epoch that is too low or too high, which differs between requests */
-  checkMember(memberId: string, epoch: number, old: 'STALE_MEMBER_EPOCH' | 'ILLEGAL_GENERATION'): void {
+  /** @param transactional true for offsets of a transaction, which need no member even if the group has some */
+  checkMember(memberId: string, epoch: number, transactional: boolean): void {
     this.expire()
     if (memberId === '' && epoch < 0) {
-      if (this.members.size > 0) throw new Refused('UNKNOWN_MEMBER_ID')
+      if (this.members.size > 0 && !transactional) throw new Refused('UNKNOWN_MEMBER_ID')
       return
     }
     const member = this.members.get(memberId)
     if (member === undefined) throw new Refused('UNKNOWN_MEMBER_ID')
-    if (member.epoch !== epoch) throw new Refused(old)
+    if (member.epoch !== epoch) throw new Refused(transactional ? 'ILLEGAL_GENERATION' : 'STALE_MEMBER_EPOCH')
   }
 
   isStable(key: string): boolean {
@@ -202,26 +202,24 @@ export class Group {
   }
 
   /** Must be called before the coordinator is asked whether this group is part of the producer's transaction. */
-  expectPending({ producerId, epoch }: Identity): void {
-    const known = this.#pending.get(producerId)
-    // The marker of the transaction before is still to come.
-    if (known !== undefined && known.epoch < epoch) throw new Refused('CONCURRENT_TRANSACTIONS')
-    this.#joining.add(producerId)
+  expectPending(producer: Identity, adds: boolean): void {
+    this.#expected.add(producer, 0, adds)
   }
 
-  addPending(identity: Identity, offsets: Iterable<readonly [string, StoredOffset]>): void {
-    const { producerId, epoch } = identity
-    if (!this.hasPending(identity)) {
-      if (!this.#joining.delete(producerId)) throw new Refused('INVALID_TXN_STATE')
+  addPending(producer: Identity, offsets: Iterable<readonly [string, StoredOffset]>): void {
+    const { producerId, epoch } = producer
+    if (!this.hasPending(producer)) {
+      if (this.#expected.find(producerId) === undefined) throw new Refused('INVALID_TXN_STATE')
       this.#pending.set(producerId, { epoch, offsets: new Map() })
+      this.#expected.begun(producerId)
     }
     for (const [key, offset] of offsets) this.#pending.get(producerId)?.offsets.set(key, offset)
   }
 
-  endPending(producerId: number, marker: Marker): void {
-    const known = this.#pending.get(producerId)
-    this.#pending.delete(producerId)
-    this.#joining.delete(producerId)
+  endPending(producer: Identity, marker: Marker): void {
+    const known = this.#pending.get(producer.producerId)
+    this.#pending.delete(producer.producerId)
+    this.#expected.ended(producer)
     if (marker === 'commit') for (const [key, offset] of known?.offsets ?? []) this.offsets.set(key, offset)
   }
 }

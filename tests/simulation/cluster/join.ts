@@ -15,8 +15,8 @@ export interface Joining {
   readonly what: string
   /** False if the producer must have added it before. */
   readonly adds: boolean
-  /** Must be called before the coordinator is asked. Throws while the end of the transaction before is to come. */
-  expect(producer: Identity): void
+  /** Must be called before the coordinator is asked. */
+  expect(): void
   isPart(open: Transaction): boolean
   add(): void
 }
@@ -34,8 +34,7 @@ export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining
   ask()
 
   function ask(): void {
-    const refused = errorFrom(() => expect(producer))
-    if (refused !== undefined) return later(leader, `cannot ask about ${what}`, () => answered(refused))
+    expect()
     const coordinator = cluster.coordinator('transaction', id)
     if (coordinator === undefined) return later(leader, 'finds no coordinator', () => done('COORDINATOR_NOT_AVAILABLE'))
     later(coordinator, `is asked ${adds ? 'to add' : 'about'} ${what}`, () => {

@@ -19,7 +19,8 @@ import {
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
 import { Refused } from './errors.ts'
-import type { Identity } from './transactions.ts'
+import { ExpectedProducers } from './expected-producers.ts'
+import type { Identity, Marker } from './transactions.ts'
 
 /** A broker remembers this many batches of each producer, to recognise those that are sent again. */
 const REMEMBERED_BATCHES = 5
@@ -60,8 +61,7 @@ export class PartitionLog {
   highWatermark = 0
   readonly #batches: Batch[] = []
   #producers = new Map<number, ProducerState>()
-  /** Producers whose first batch of a transaction waits for the coordinator. The end of a transaction ends this, too. */
-  readonly #joining = new Set<number>()
+  #expected = new ExpectedProducers()
   #aborted: AbortedRange[] = []
   readonly #waiters = new Set<() => void>()
 
@@ -94,11 +94,8 @@ export class PartitionLog {
   }
 
   /** Must be called before the coordinator is asked whether this log is part of the producer's transaction. */
-  expect({ producerId, epoch }: Identity): void {
-    const known = this.#producers.get(producerId)
-    // The marker of the transaction before is still to come.
-    if (known?.openFrom !== undefined && known.epoch < epoch) throw new Refused('CONCURRENT_TRANSACTIONS')
-    this.#joining.add(producerId)
+  expect(sent: Buffer, producer: Identity, adds: boolean): void {
+    this.#expected.add(producer, sent.readInt32BE(BASE_SEQUENCE_AT), adds)
   }
 
   /** Calls back at every change of the readable range or of the leader. @returns a function that ends this */
@@ -127,8 +124,12 @@ export class PartitionLog {
       const before = known?.epoch === epoch ? known.batches.find(({ baseSequence }) => baseSequence === sequence) : undefined
       if (before !== undefined && before.lastOffset - before.baseOffset === count - 1) return before.baseOffset
       if (known !== undefined && epoch < known.epoch) throw new Refused('INVALID_PRODUCER_EPOCH')
-      if (this.opens(sent) !== undefined && !this.#joining.delete(producerId)) throw new Refused('INVALID_TXN_STATE')
+      const expected = this.#expected.find(producerId)
+      if (this.opens(sent) !== undefined && expected === undefined) throw new Refused('INVALID_TXN_STATE')
+      const isFirst = known === undefined && expected?.adds === true
+      if (sequence > (isFirst ? 0 : (expected?.lowestSequence ?? sequence))) throw new Refused('OUT_OF_ORDER_SEQUENCE_NUMBER')
       if (known !== undefined && sequence !== nextSequence(known, epoch)) throw new Refused('OUT_OF_ORDER_SEQUENCE_NUMBER')
+      if (transactional) this.#expected.begun(producerId)
     }
     const bytes = Buffer.from(sent)
     const baseOffset = this.end
@@ -142,10 +143,11 @@ export class PartitionLog {
   /**
    * Writes the end of a transaction. All replicas have it at once. A producer that was fenced meanwhile ends nothing.
    */
-  mark(producerId: number, producerEpoch: number, marker: 'commit' | 'abort'): void {
+  mark(producer: Identity, marker: Marker): void {
+    const { producerId, epoch: producerEpoch } = producer
     const known = this.#producers.get(producerId)
     if (known !== undefined && producerEpoch < known.epoch) return
-    this.#joining.delete(producerId)
+    this.#expected.ended(producer)
     const baseOffset = this.end
     const bytes = markerBytes(baseOffset, this.leaderEpoch, producerId, producerEpoch, marker)
     this.#add({ baseOffset, lastOffset: baseOffset, bytes, producerId, producerEpoch, baseSequence: -1, transactional: true, marker })
@@ -165,7 +167,7 @@ export class PartitionLog {
     this.leaderEpoch++
     const batches = this.#batches.splice(0)
     this.#producers = new Map()
-    this.#joining.clear()
+    this.#expected = new ExpectedProducers()
     this.#aborted = []
     for (const batch of batches) this.#add(batch)
     // The new leader's log is what the replicas copy now.

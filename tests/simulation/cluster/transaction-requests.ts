@@ -75,12 +75,13 @@ export function commitOffsetsInTransaction({ apiVersion, body, reply }: ClientRe
   const refused = codeFrom(() => cluster.checkCoordinator('group', groupId, broker))
   if (refused !== 0) return reply(offsetsAnswer(topics, refused))
   const group = cluster.group(groupId)
+  const adds = apiVersion >= ADDING_VERSION
   const joining: Joining = {
     id,
     producer,
     what: `group ${groupId}`,
-    adds: apiVersion >= ADDING_VERSION,
-    expect: (of) => group.expectPending(of),
+    adds,
+    expect: () => group.expectPending(producer, adds),
     isPart: ({ groups }) => groups.has(groupId),
     add: () => cluster.transactions.addGroup(id, producer, groupId),
   }
@@ -91,7 +92,7 @@ export function commitOffsetsInTransaction({ apiVersion, body, reply }: ClientRe
     const code = codeFrom(() => {
       if (error !== undefined) throw new Refused(error)
       cluster.checkCoordinator('group', groupId, broker)
-      group.checkMember(memberId, memberEpoch, 'ILLEGAL_GENERATION')
+      group.checkMember(memberId, memberEpoch, true)
       const offsets = topics.flatMap(({ name, partitions }) =>
         partitions.map(({ partition, stored }) => [keyOf(name, partition), stored] as const),
       )

@@ -37,8 +37,8 @@ export interface Transaction {
 
 /** Writes the end of a transaction where its records and offsets are. */
 export interface Markers {
-  partition(topic: string, partition: number, producerId: number, epoch: number, marker: Marker): void
-  group(groupId: string, producerId: number, marker: Marker): void
+  partition(topic: string, partition: number, producer: Identity, marker: Marker): void
+  group(groupId: string, producer: Identity, marker: Marker): void
 }
 
 /** The coordinator of all transactions. Its state survives every broker. */
@@ -209,7 +209,7 @@ export class Transactions {
   #prepare(known: Transaction, marker: Marker): void {
     const [preparing, complete] = statesOf(marker)
     known.state = preparing
-    const { producerId, epoch } = known
+    const producer = identityOf(known)
     // A transaction without partitions and groups is complete at once.
     let missing = 1 + known.partitions.size + known.groups.size
     const written = () => {
@@ -221,14 +221,13 @@ export class Transactions {
       known.epoch = known.next.epoch
     }
     const later = (write: () => void) => {
-      this.#scheduler.after(this.#scheduler.between(...MARKER_MS), this.#actor, `marks ${marker} of ${producerId}`, () => {
+      this.#scheduler.after(this.#scheduler.between(...MARKER_MS), this.#actor, `marks ${marker} of ${producer.producerId}`, () => {
         write()
         written()
       })
     }
-    for (const { topic, partition } of known.partitions.values())
-      later(() => this.#markers.partition(topic, partition, producerId, epoch, marker))
-    for (const groupId of known.groups) later(() => this.#markers.group(groupId, producerId, marker))
+    for (const { topic, partition } of known.partitions.values()) later(() => this.#markers.partition(topic, partition, producer, marker))
+    for (const groupId of known.groups) later(() => this.#markers.group(groupId, producer, marker))
     written()
   }
 
