@@ -95,6 +95,11 @@ export class Wire {
       () => this.#topicId(name),
       (id) => id !== undefined,
     )
+    // The broker may show a topic shortly before it leads its partition.
+    await this.until(
+      () => this.#fetch(name, 'read_committed'),
+      ({ errorCode }) => errorCode === 0,
+    )
     return name
   }
 
@@ -201,8 +206,7 @@ export class Wire {
 
   /** Returns what a consumer sees of a topic. Offsets that it cannot read yet are not part of it. */
   async read(topic: string, isolation: 'read_committed' | 'read_uncommitted' = 'read_committed'): Promise<string[]> {
-    const { partition } = await this.#fetch(topic, isolation)
-    const { records, aborted } = partition
+    const { records, aborted } = await this.#fetch(topic, isolation)
     const ranges = isolation === 'read_committed' ? aborted : null
     const chunks = readChunks({ topic, partition: 0, records, from: 0, aborted: ranges, verifyChecksums: true })
     return chunks.flatMap(({ buffer, count, valueStart, valueEnd }) =>
@@ -212,8 +216,7 @@ export class Wire {
 
   /** Returns offsets of a topic, and where the aborted transactions in it begin. */
   async offsets(topic: string): Promise<{ end: number; stable: number; aborted: number[] }> {
-    const { partition } = await this.#fetch(topic, 'read_committed')
-    const { highWatermark: end, lastStableOffset: stable, aborted } = partition
+    const { highWatermark: end, lastStableOffset: stable, aborted } = await this.#fetch(topic, 'read_committed')
     return { end, stable, aborted: aborted.map(({ firstOffset }) => firstOffset) }
   }
 
@@ -222,7 +225,7 @@ export class Wire {
     const limits = { maxWaitMs: 0, maxBytes: MAX_BYTES, maxPartitionBytes: MAX_BYTES }
     const partitions = [{ partition: 0, leaderEpoch: NO_EPOCH, offset: 0 }]
     const answer = await fetch(this.#connection, { isolation, ...limits, topics: [{ topicId, partitions }] })
-    return { partition: answer.partitions[0] }
+    return answer.partitions[0]
   }
 
   /** @param topics undefined when the member has nothing to say about them */
