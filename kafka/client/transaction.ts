@@ -64,6 +64,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let opened = false
   /** Stays the same from one `init` to the next. */
   let isVersion2 = false
+  /** The producer id before the coordinator assigned the current one, because its epochs were used up. */
+  let formerProducerId: number | undefined
   /** True after a request with this epoch was not answered, so that the brokers may still carry it out later. */
   let unanswered = false
   /** Partitions and groups that the coordinator has added to the open transaction. */
@@ -160,6 +162,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     const [now] = transactionStates
     // The id has expired, so no other process has it.
     if (now.errorCode !== 0) return false
+    // The coordinator still writes the markers that end the last transaction of the former producer id.
+    if (Number(now.producerId) === formerProducerId) return false
     if (Number(now.producerId) !== producerId) return true
     const ahead = now.producerEpoch - producerEpoch
     return ahead > (ABORTED.has(now.transactionState) ? EPOCHS_OF_AN_ABORT : 0)
@@ -266,7 +270,9 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       ({ errorCode }) => [errorName(errorCode)],
     )
     forgetTransaction()
-    return producerId === undefined || producerEpoch === undefined ? undefined : { producerId: Number(producerId), producerEpoch }
+    if (producerId === undefined || producerEpoch === undefined) return undefined
+    if (Number(producerId) !== id.producerId) formerProducerId = id.producerId
+    return { producerId: Number(producerId), producerEpoch }
   }
 
   function forgetTransaction(): void {

@@ -2,6 +2,8 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import { keyedStore, rawValue, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
+import type { Scheduler } from './scheduler.ts'
+import { counterSinks } from './stores/counter-sinks.ts'
 import type { Subject } from './subject.ts'
 
 const NAME = 'counter'
@@ -16,8 +18,15 @@ function textTopic(name: string, partitions: number): Topic<string, string> {
   return { name, key: utf8, value: rawValue(utf8), partitions }
 }
 
+export interface CounterOptions {
+  readonly partitions: number
+  readonly standby: 0 | 1
+  /** Given if sinks copy the output into stores. */
+  readonly storesOf?: Scheduler | undefined
+}
+
 /** Counts records per key, and, after a repartition, per group of keys. */
-export function counter(partitions: number, standby: 0 | 1): Subject {
+export function counter({ partitions, standby, storesOf }: CounterOptions): Subject {
   const input = textTopic(`${NAME}-input`, partitions)
   const ledger = textTopic(`${NAME}-ledger`, partitions)
   const totals = textTopic(`${NAME}-totals`, 2)
@@ -51,6 +60,8 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
     { standby },
   )
 
+  const sinks = storesOf === undefined ? undefined : counterSinks(storesOf, totals, ledger)
+
   function read(cluster: Cluster, { name }: Topic<string, string>) {
     return committedRecords(cluster, name).flat()
   }
@@ -58,6 +69,7 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
   return {
     topology: counting,
     inputs: [input],
+    sinks,
     allowsWrongClocks: true,
     input(number, random, timestamp) {
       const key = `k${Math.floor(random() * KEYS)}`
@@ -69,7 +81,8 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
       const all = read(cluster, input)
       const wanted = all.filter(isGood).length
       const letters = committedRecords(cluster, `${NAME}-dead-letters`).flat().length
-      return read(cluster, ledger).length >= wanted && read(cluster, totals).length >= wanted && letters >= all.length - wanted
+      if (read(cluster, ledger).length < wanted || read(cluster, totals).length < wanted) return false
+      return letters >= all.length - wanted && (sinks?.deviations(cluster) ?? []).length === 0
     },
     deviations(cluster, sent) {
       const all = read(cluster, input)
@@ -87,6 +100,7 @@ export function counter(partitions: number, standby: 0 | 1): Subject {
         ...(letters.join() === broken.join() ? [] : [`the dead letters are ${letters.join()} instead of ${broken.join()}`]),
         ...compare('ledger', read(cluster, ledger), inOrder, (list) => list.join()),
         ...compare('totals', read(cluster, totals), groups, (list) => [...list].sort().join()),
+        ...(sinks?.deviations(cluster) ?? []),
       ].slice(0, MAX_SHOWN)
     },
   }

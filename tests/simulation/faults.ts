@@ -2,6 +2,7 @@ import type { Cluster, ClusterFaults, SimulatedBroker } from './cluster/cluster.
 import type { Network } from './network.ts'
 import { actor, type Scheduler } from './scheduler.ts'
 import type { Slot } from './slot.ts'
+import type { SimulatedSinks } from './stores/counter-sinks.ts'
 
 /** Kinds of faults. A run draws which of them happen. */
 export const FAULT_KINDS = [
@@ -17,6 +18,8 @@ export const FAULT_KINDS = [
   'broker',
   'leader',
   'coordinator',
+  'store',
+  'empty',
 ] as const
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
@@ -34,7 +37,7 @@ export interface FaultDeps {
   readonly cluster: Cluster
   readonly clusterFaults: ClusterFaults
   readonly slots: readonly Slot[]
-  readonly group: string
+  readonly sinks: SimulatedSinks | undefined
 }
 
 /** What a fault hits. */
@@ -58,9 +61,11 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
   partition({ slot: { process }, broker, network, scheduler, lengthMs }) {
     if (process !== undefined) network.partition(process.actor, broker, scheduler.now() + lengthMs)
   },
-  expire({ cluster, group, scheduler }) {
-    const members = [...cluster.group(group).members.keys()]
-    if (members.length > 0) cluster.group(group).remove(one(scheduler, members))
+  expire({ cluster, scheduler }) {
+    const groups = [...cluster.groups.values()].filter(({ members }) => members.size > 0)
+    if (groups.length === 0) return
+    const group = one(scheduler, groups)
+    group.remove(one(scheduler, [...group.members.keys()]))
   },
   clock({ slot: { process }, scheduler }) {
     if (process !== undefined) process.clockOffsetMs = scheduler.between(-LARGEST_JUMP_MS, LARGEST_JUMP_MS)
@@ -72,6 +77,10 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     if (topics.length > 0) clusterFaults.moveLeader(one(scheduler, one(scheduler, topics).logs))
   },
   coordinator: ({ clusterFaults }) => clusterFaults.moveCoordinators(),
+  store({ sinks, scheduler, lengthMs }) {
+    if (sinks !== undefined) one(scheduler, sinks.servers).goDown(lengthMs)
+  },
+  empty: ({ sinks }) => sinks?.empty(),
 }
 
 function one<T>({ random }: Scheduler, list: readonly T[]): T {
@@ -97,7 +106,8 @@ function crash({ broker, scheduler, clusterFaults }: Target): void {
 }
 
 /** Ends all lasting faults, so that the output can be completed. */
-export function mend({ slots }: FaultDeps): void {
+export function mend({ slots, sinks }: FaultDeps): void {
+  for (const server of sinks?.servers ?? []) server.mend()
   for (const { process, failWrites } of slots) {
     failWrites(0)
     if (process === undefined) continue

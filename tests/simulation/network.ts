@@ -23,6 +23,7 @@ export interface Endpoint {
 
 export interface ClientRequest {
   readonly apiKey: number
+  readonly apiVersion: number
   readonly body: Reader
   readonly clientId: string
   /** False after the connection was closed. */
@@ -201,6 +202,7 @@ class SimulatedConnection {
     const endpoint = this.endpoint as Endpoint
     endpoint.handle({
       apiKey: pending.apiKey,
+      apiVersion: pending.apiVersion,
       body: Reader.from(pending.payload),
       clientId: this.#clientId,
       isOpen: () => this.isConnected(),

@@ -1,7 +1,7 @@
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
 import { FencedError, type Transport, TransportError } from '../../kafka/transport.ts'
-import type { MemberIdentity } from '../../pipelines/engine/index.ts'
+import type { MemberIdentity, Runner } from '../../pipelines/engine/index.ts'
 import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
 import { StateUnavailable } from '../../state/stores/errors.ts'
@@ -11,6 +11,7 @@ import type { Cluster } from './cluster/cluster.ts'
 import type { Network } from './network.ts'
 import { type SimulatedProcess, simulatedId, simulatedProcess } from './process.ts'
 import { actor, type Scheduler } from './scheduler.ts'
+import type { SimulatedSinks } from './stores/counter-sinks.ts'
 
 /** How long a supervisor waits before it starts a process again, ms. */
 const RESTART_MS = [50, 2_500] as const
@@ -21,6 +22,7 @@ export interface SlotDeps {
   readonly cluster: Cluster
   readonly registry: SchemaRegistry
   readonly topology: Topology
+  readonly sinks: SimulatedSinks | undefined
   readonly commitIntervalMs: number
 }
 
@@ -62,12 +64,15 @@ export function openTransport(process: SimulatedProcess, { network, cluster }: P
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {
-  const { scheduler, network, registry, topology, commitIntervalMs } = deps
+  const { scheduler, network, registry, topology, sinks, commitIntervalMs } = deps
   const failures: string[] = []
   let disk: MemoryDisk = memoryDisk()
   let identity = newIdentity()
   let process: SimulatedProcess | undefined
   let worker: Worker | undefined
+  let runners: readonly Runner[] = []
+  /** The member of each group of sinks in this place. */
+  const members = new Map<string, string>()
   let count = 0
   let badWrites = 0
 
@@ -103,10 +108,18 @@ export function slot(name: string, deps: SlotDeps): Slot {
       )
       worker = created
       await created.start()
-      await created.done
+      runners = sinks?.open({ process: own, transport, registry, memberOf }) ?? []
+      await Promise.all([created.done, ...runners.map((runner) => runner.start().then(() => runner.done))])
     } finally {
       await transport.close()
     }
+  }
+
+  function memberOf(groupId: string): Pick<MemberIdentity, 'memberId' | 'keepMemberId'> {
+    const memberId = members.get(groupId) ?? simulatedId(scheduler)
+    const keepMemberId = (next: string) => void members.set(groupId, next)
+    keepMemberId(memberId)
+    return { memberId, keepMemberId }
   }
 
   function failing(backend: StateBackend): StateBackend {
@@ -143,6 +156,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
     network.cut((client) => client === own.actor)
     process = undefined
     worker = undefined
+    runners = []
     scheduler.after(scheduler.between(...RESTART_MS), supervisor, `starts ${name}`, start)
   }
 
@@ -162,12 +176,14 @@ export function slot(name: string, deps: SlotDeps): Slot {
     loseState() {
       disk = memoryDisk()
       identity = newIdentity()
+      members.clear()
     },
     failWrites(next) {
       badWrites = next
     },
     stop() {
       void worker?.stop()
+      for (const runner of runners) void runner.stop()
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { Topology } from '../../pipelines/engine/index.ts'
 import type { Topic } from '../../schemas/topic.ts'
 import type { Cluster } from './cluster/cluster.ts'
+import type { SimulatedSinks } from './stores/counter-sinks.ts'
 
 export interface InputRecord {
   readonly topic: string
@@ -22,6 +23,8 @@ export interface InputTimes {
 export interface Subject {
   readonly topology: Topology
   readonly inputs: readonly Topic<string, unknown>[]
+  /** Sinks that copy the output into stores; undefined when there are none. */
+  readonly sinks?: SimulatedSinks | undefined
   /** False when the offline computation cannot judge outputs of workers with wrong clocks. */
   readonly allowsWrongClocks: boolean
   /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */

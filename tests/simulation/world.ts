@@ -35,6 +35,13 @@ const TROUBLE_MS = [1_000, 8_000] as const
 const MOST_RECORDS = 60
 const MOST_FAULTS = 7
 const SHARE_STANDBY = 0.3
+const SHARE_SINKS = 0.3
+/** Share of the clusters that start with version 1 of transactions, and of those that are upgraded during a run. */
+const SHARE_VERSION_1 = 0.3
+const SHARE_UPGRADED = 0.4
+/** Share of the clusters whose producers soon have used up their epochs, and the first epoch of these. */
+const SHARE_USED_UP = 0.15
+const HIGH_EPOCH = 2 ** 15 - 12
 /** Share of the kinds of faults that a run has. */
 const SHARE_OF_KINDS = 0.4
 /** How often an output is examined, ms. */
@@ -50,15 +57,18 @@ export async function simulate(seed: number, { subject: name = 'counter', trace 
   const { random, between } = scheduler
   const count = (most: number) => 1 + Math.floor(random() * most)
   const standby = random() < SHARE_STANDBY ? 1 : 0
-  const subject = name === 'shop' ? shopSubject(standby) : counter(count(3), standby)
+  const storesOf = random() < SHARE_SINKS ? scheduler : undefined
+  const subject = name === 'shop' ? shopSubject(standby) : counter({ partitions: count(3), standby, storesOf })
   const net: Network = network(scheduler, (host) => find(host))
   const { cluster, faults: clusterFaults, find } = simulatedCluster(scheduler, count(3), handleRequest, () => net)
+  cluster.transactions.version = random() < SHARE_VERSION_1 ? 1 : 2
+  if (random() < SHARE_USED_UP) cluster.transactions.firstEpoch = HIGH_EPOCH
   const registry = memoryRegistry()
   const commitIntervalMs = Math.floor(between(5, 120))
-  const { topology } = subject
-  const deps = { scheduler, network: net, cluster, registry, topology, commitIntervalMs }
+  const { topology, sinks } = subject
+  const deps = { scheduler, network: net, cluster, registry, topology, sinks, commitIntervalMs }
   const slots: Slot[] = Array.from({ length: count(3) }, (_, at) => slot(`worker-${at + 1}`, deps))
-  const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, group: topology.name }
+  const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks }
   const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && (kind !== 'clock' || subject.allowsWrongClocks))
   const troubleMs = between(...TROUBLE_MS)
   const records = count(MOST_RECORDS)
@@ -76,11 +86,16 @@ export async function simulate(seed: number, { subject: name = 'counter', trace 
     const publisher = transport.publisher()
     for (let i = 0; i < records; i++) scheduler.after(between(0, troubleMs), feeder.actor, 'sends a record', () => send(publisher))
     for (const each of slots) scheduler.after(between(0, troubleMs / 2), god, `starts ${each.name}`, each.start)
+    if (random() < SHARE_UPGRADED) scheduler.after(between(0, troubleMs), god, 'enables transactions of version 2', upgrade)
     if (kinds.length === 0) return
     for (let i = count(MOST_FAULTS); i > 0; i--) {
       const kind = kinds[Math.floor(random() * kinds.length)]
       scheduler.after(between(0, troubleMs), god, `causes ${kind}`, () => cause(kind, faultDeps))
     }
+  }
+
+  function upgrade(): void {
+    cluster.transactions.version = 2
   }
 
   function send(publisher: Publisher): void {

@@ -99,8 +99,8 @@ export function simulatedCluster(
   }
 
   const transactions = new Transactions(scheduler, controller, {
-    partition: (topic, partition, producerId, epoch, marker) => cluster.log(topic, partition)?.mark(producerId, epoch, marker),
-    group: (groupId, producerId, marker) => cluster.group(groupId).endPending(producerId, marker),
+    partition: (topic, partition, producer, marker) => cluster.log(topic, partition)?.mark(producer, marker),
+    group: (groupId, producer, marker) => cluster.group(groupId).endPending(producer, marker),
   })
 
   function createTopic(name: string, partitions: number, config: ReadonlyMap<string, string>): TopicState {

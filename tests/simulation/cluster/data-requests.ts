@@ -2,8 +2,13 @@ import { Writer } from '../../../kafka/client/protocol.ts'
 import type { ClientRequest } from '../network.ts'
 import type { Cluster, SimulatedBroker } from './cluster.ts'
 import { codeFrom, codeOf, Refused } from './errors.ts'
+import { type Joining, join } from './join.ts'
 import type { PartitionLog } from './partition-log.ts'
+import type { Identity } from './transactions.ts'
 
+/** From this version on, the leader adds its partition to the transaction. */
+const ADDING_VERSION = 12
+const PASSING_ERRORS: ReadonlySet<string> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const NO_OFFSET = -1n
 const NO_EPOCH = -1
 const EARLIEST = -2n
@@ -16,8 +21,8 @@ interface Produced {
   baseOffset: number
 }
 
-/** Produce v11 with acks=all: answers once all replicas have the batches, or the leader has changed. */
-export function produce({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+/** Produce v11 and v12 with acks=all: answers once all replicas have the batches, or the leader has changed. */
+export function produce({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const transactionalId = body.readNullableString()
   body.readInt16()
   body.readInt32()
@@ -28,23 +33,40 @@ export function produce({ body, reply }: ClientRequest, broker: SimulatedBroker,
       const index = entry.readInt32()
       const batch = entry.readBytes()
       const answer: Produced = { index, code: 0, baseOffset: -1 }
+      missing++
+      const refused = (error: string) => {
+        answer.code = codeOf(error)
+        finish()
+      }
       answer.code = codeFrom(() => {
         const log = leading(cluster, broker, name, index, NO_EPOCH)
-        answer.baseOffset = log.append(batch, (producerId, epoch) =>
-          cluster.transactions.verify(transactionalId, producerId, epoch, ({ partitions: part }) => part.has(`${name}-${index}`)),
-        )
-        missing++
-        whenReplicated(log, cluster, (code) => {
-          answer.code = code
-          if (code !== 0) answer.baseOffset = -1
-          finish()
+        const opens = log.opens(batch)
+        if (opens === undefined) return appended(answer, log, batch)
+        if (transactionalId === null) throw new Refused('INVALID_TXN_STATE')
+        const { leaderEpoch } = log
+        const joining = partitionJoining(cluster, transactionalId, opens, log, batch, apiVersion >= ADDING_VERSION)
+        join(cluster, broker, joining, (error) => {
+          if (error !== undefined) return refused(asProduceError(error, apiVersion))
+          if (log.leaderEpoch !== leaderEpoch) return refused('NOT_LEADER_OR_FOLLOWER')
+          answer.code = codeFrom(() => appended(answer, log, batch))
+          if (answer.code !== 0) finish()
         })
       })
+      if (answer.code !== 0) finish()
       return answer
     })
     return { name, partitions }
   })
   finish()
+
+  function appended(answer: Produced, log: PartitionLog, batch: Buffer): void {
+    answer.baseOffset = log.append(batch)
+    whenReplicated(log, cluster, (code) => {
+      answer.code = code
+      if (code !== 0) answer.baseOffset = -1
+      finish()
+    })
+  }
 
   function finish(): void {
     if (--missing > 0) return
@@ -56,6 +78,33 @@ export function produce({ body, reply }: ClientRequest, broker: SimulatedBroker,
     })
     reply(answer.appendInt32(NO_THROTTLE).appendTaggedFields())
   }
+}
+
+function partitionJoining(
+  { transactions }: Cluster,
+  id: string,
+  producer: Identity,
+  log: PartitionLog,
+  batch: Buffer,
+  adds: boolean,
+): Joining {
+  const { topic, partition } = log
+  const what = `${topic}-${partition}`
+  return {
+    id,
+    producer,
+    what,
+    adds,
+    expect: () => log.expect(batch, producer, adds),
+    isPart: ({ partitions }) => partitions.has(what),
+    add: () => transactions.addPartition(id, producer, topic, partition),
+  }
+}
+
+/** Errors that older clients may not repeat the request for are answered by one that they do repeat it for. */
+function asProduceError(error: string, apiVersion: number): string {
+  if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
+  return PASSING_ERRORS.has(error) ? 'NOT_ENOUGH_REPLICAS' : error
 }
 
 function whenReplicated(log: PartitionLog, cluster: Cluster, done: (code: number) => void): void {

@@ -87,7 +87,7 @@ export function commitOffsets({ body, reply }: ClientRequest, broker: SimulatedB
   const code = codeFrom(() => {
     cluster.checkCoordinator('group', groupId, broker)
     const group = cluster.group(groupId)
-    group.checkMember(memberId, epoch, 'STALE_MEMBER_EPOCH')
+    group.checkMember(memberId, epoch, false)
     for (const { name, partitions } of topics)
       for (const { partition, stored } of partitions) group.offsets.set(keyOf(name, partition), stored)
   })
@@ -107,7 +107,7 @@ export function fetchOffsets({ body, reply }: ClientRequest, broker: SimulatedBr
     const group = cluster.group(id)
     const code = codeFrom(() => {
       cluster.checkCoordinator('group', id, broker)
-      if (memberId !== null) group.checkMember(memberId, epoch, 'STALE_MEMBER_EPOCH')
+      if (memberId !== null) group.checkMember(memberId, epoch, false)
     })
     w.appendString(id).appendArray(code === 0 ? topics : [], (inner, { name, partitions }) => {
       inner.appendString(name).appendArray(partitions, (one, partition) => {

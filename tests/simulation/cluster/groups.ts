@@ -1,5 +1,7 @@
 import type { Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
+import { ExpectedProducers } from './expected-producers.ts'
+import type { Identity, Marker } from './transactions.ts'
 
 export interface TopicPartitions {
   readonly topic: string
@@ -9,6 +11,11 @@ export interface TopicPartitions {
 export interface StoredOffset {
   readonly offset: number
   readonly metadata: string | null
+}
+
+interface PendingOffsets {
+  readonly epoch: number
+  readonly offsets: Map<string, StoredOffset>
 }
 
 export interface Heartbeat {
@@ -49,7 +56,8 @@ export class Group {
   readonly members = new Map<string, GroupMemberState>()
   readonly offsets = new Map<string, StoredOffset>()
   /** Offsets of open transactions, by producer id. */
-  readonly pending = new Map<number, Map<string, StoredOffset>>()
+  readonly #pending = new Map<number, PendingOffsets>()
+  readonly #expected = new ExpectedProducers()
   epoch = 0
   readonly #scheduler: Scheduler
   readonly #partitionsOf: (topic: string) => number
@@ -172,32 +180,47 @@ export class Group {
     return true
   }
 
-  /** @param old the error for an epoch that is too low or too high, which differs between requests */
-  checkMember(memberId: string, epoch: number, old: 'STALE_MEMBER_EPOCH' | 'ILLEGAL_GENERATION'): void {
+  /** @param transactional true for offsets of a transaction, which need no member even if the group has some */
+  checkMember(memberId: string, epoch: number, transactional: boolean): void {
     this.expire()
     if (memberId === '' && epoch < 0) {
-      if (this.members.size > 0) throw new Refused('UNKNOWN_MEMBER_ID')
+      if (this.members.size > 0 && !transactional) throw new Refused('UNKNOWN_MEMBER_ID')
       return
     }
     const member = this.members.get(memberId)
     if (member === undefined) throw new Refused('UNKNOWN_MEMBER_ID')
-    if (member.epoch !== epoch) throw new Refused(old)
+    if (member.epoch !== epoch) throw new Refused(transactional ? 'ILLEGAL_GENERATION' : 'STALE_MEMBER_EPOCH')
   }
 
   isStable(key: string): boolean {
-    for (const offsets of this.pending.values()) if (offsets.has(key)) return false
+    for (const { offsets } of this.#pending.values()) if (offsets.has(key)) return false
     return true
   }
 
-  addPending(producerId: number, key: string, offset: StoredOffset): void {
-    const offsets = this.pending.get(producerId) ?? new Map<string, StoredOffset>()
-    this.pending.set(producerId, offsets.set(key, offset))
+  hasPending({ producerId, epoch }: Identity): boolean {
+    return this.#pending.get(producerId)?.epoch === epoch
   }
 
-  endPending(producerId: number, marker: 'commit' | 'abort'): void {
-    const offsets = this.pending.get(producerId)
-    this.pending.delete(producerId)
-    if (marker === 'commit') for (const [key, offset] of offsets ?? []) this.offsets.set(key, offset)
+  /** Must be called before the coordinator is asked whether this group is part of the producer's transaction. */
+  expectPending(producer: Identity, adds: boolean): void {
+    this.#expected.add(producer, 0, adds)
+  }
+
+  addPending(producer: Identity, offsets: Iterable<readonly [string, StoredOffset]>): void {
+    const { producerId, epoch } = producer
+    if (!this.hasPending(producer)) {
+      if (this.#expected.find(producerId) === undefined) throw new Refused('INVALID_TXN_STATE')
+      this.#pending.set(producerId, { epoch, offsets: new Map() })
+      this.#expected.begun(producerId)
+    }
+    for (const [key, offset] of offsets) this.#pending.get(producerId)?.offsets.set(key, offset)
+  }
+
+  endPending(producer: Identity, marker: Marker): void {
+    const known = this.#pending.get(producer.producerId)
+    this.#pending.delete(producer.producerId)
+    this.#expected.ended(producer)
+    if (marker === 'commit') for (const [key, offset] of known?.offsets ?? []) this.offsets.set(key, offset)
   }
 }
 

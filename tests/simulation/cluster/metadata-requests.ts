@@ -10,14 +10,20 @@ const DEFAULT_MAX_MESSAGE_BYTES = '1048588'
 const COORDINATOR_KINDS: readonly CoordinatorKind[] = ['group', 'transaction']
 /** Above every version that clients ask for. */
 const NEWEST = 99
+/** The tag of the features that the cluster has enabled. */
+const FINALIZED_FEATURES = 2
 
 /** @param keys of the requests that the simulated brokers answer */
-export function apiVersions({ reply }: ClientRequest, keys: readonly number[]): void {
+export function apiVersions({ reply }: ClientRequest, { transactions }: Cluster, keys: readonly number[]): void {
   const answer = Writer.create().appendInt16(0)
   answer.appendArray([...keys], (w, key) => {
     w.appendInt16(key).appendInt16(0).appendInt16(NEWEST)
   })
-  reply(answer.appendInt32(NO_THROTTLE).appendTaggedFields())
+  const features = Writer.create().appendArray([transactions.version], (w, version) => {
+    w.appendString('transaction.version').appendInt16(version).appendInt16(version)
+  })
+  answer.appendInt32(NO_THROTTLE).appendUnsignedVarInt(1).appendUnsignedVarInt(FINALIZED_FEATURES)
+  reply(answer.appendUnsignedVarInt(features.buffer.length).append(features.buffer))
 }
 
 export function metadata({ body, reply }: ClientRequest, _broker: SimulatedBroker, cluster: Cluster): void {

@@ -19,6 +19,8 @@ import {
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
 import { Refused } from './errors.ts'
+import { ExpectedProducers } from './expected-producers.ts'
+import type { Identity, Marker } from './transactions.ts'
 
 /** A broker remembers this many batches of each producer, to recognise those that are sent again. */
 const REMEMBERED_BATCHES = 5
@@ -59,6 +61,7 @@ export class PartitionLog {
   highWatermark = 0
   readonly #batches: Batch[] = []
   #producers = new Map<number, ProducerState>()
+  #expected = new ExpectedProducers()
   #aborted: AbortedRange[] = []
   readonly #waiters = new Set<() => void>()
 
@@ -77,9 +80,22 @@ export class PartitionLog {
     return stable
   }
 
-  hasOpenTransaction(producerId: number, epoch: number): boolean {
+  #hasOpenTransaction(producerId: number, epoch: number): boolean {
     const state = this.#producers.get(producerId)
     return state?.openFrom !== undefined && state.epoch === epoch
+  }
+
+  /** Returns the producer of a batch that opens a transaction in this log; undefined for other batches. */
+  opens(sent: Buffer): Identity | undefined {
+    const producerId = readInt64(sent, PRODUCER_ID_AT)
+    const epoch = sent.readInt16BE(PRODUCER_EPOCH_AT)
+    if ((sent.readInt16BE(ATTRIBUTES_AT) & TRANSACTIONAL_BIT) === 0 || this.#hasOpenTransaction(producerId, epoch)) return undefined
+    return { producerId, epoch }
+  }
+
+  /** Must be called before the coordinator is asked whether this log is part of the producer's transaction. */
+  expect(sent: Buffer, producer: Identity, adds: boolean): void {
+    this.#expected.add(producer, sent.readInt32BE(BASE_SEQUENCE_AT), adds)
   }
 
   /** Calls back at every change of the readable range or of the leader. @returns a function that ends this */
@@ -94,10 +110,9 @@ export class PartitionLog {
 
   /**
    * Appends a batch as a producer sent it.
-   * @param admits throws unless the coordinator has added this partition to the producer's transaction
    * @returns its first offset, also for a batch that the log already has
    */
-  append(sent: Buffer, admits: (producerId: number, epoch: number) => void): number {
+  append(sent: Buffer): number {
     const producerId = readInt64(sent, PRODUCER_ID_AT)
     const epoch = sent.readInt16BE(PRODUCER_EPOCH_AT)
     const sequence = sent.readInt32BE(BASE_SEQUENCE_AT)
@@ -109,8 +124,12 @@ export class PartitionLog {
       const before = known?.epoch === epoch ? known.batches.find(({ baseSequence }) => baseSequence === sequence) : undefined
       if (before !== undefined && before.lastOffset - before.baseOffset === count - 1) return before.baseOffset
       if (known !== undefined && epoch < known.epoch) throw new Refused('INVALID_PRODUCER_EPOCH')
-      if (transactional && !this.hasOpenTransaction(producerId, epoch)) admits(producerId, epoch)
+      const expected = this.#expected.find(producerId)
+      if (this.opens(sent) !== undefined && expected === undefined) throw new Refused('INVALID_TXN_STATE')
+      const isFirst = known === undefined && expected?.adds === true
+      if (sequence > (isFirst ? 0 : (expected?.lowestSequence ?? sequence))) throw new Refused('OUT_OF_ORDER_SEQUENCE_NUMBER')
       if (known !== undefined && sequence !== nextSequence(known, epoch)) throw new Refused('OUT_OF_ORDER_SEQUENCE_NUMBER')
+      if (transactional) this.#expected.begun(producerId)
     }
     const bytes = Buffer.from(sent)
     const baseOffset = this.end
@@ -124,9 +143,11 @@ export class PartitionLog {
   /**
    * Writes the end of a transaction. All replicas have it at once. A producer that was fenced meanwhile ends nothing.
    */
-  mark(producerId: number, producerEpoch: number, marker: 'commit' | 'abort'): void {
+  mark(producer: Identity, marker: Marker): void {
+    const { producerId, epoch: producerEpoch } = producer
     const known = this.#producers.get(producerId)
     if (known !== undefined && producerEpoch < known.epoch) return
+    this.#expected.ended(producer)
     const baseOffset = this.end
     const bytes = markerBytes(baseOffset, this.leaderEpoch, producerId, producerEpoch, marker)
     this.#add({ baseOffset, lastOffset: baseOffset, bytes, producerId, producerEpoch, baseSequence: -1, transactional: true, marker })
@@ -146,6 +167,7 @@ export class PartitionLog {
     this.leaderEpoch++
     const batches = this.#batches.splice(0)
     this.#producers = new Map()
+    this.#expected = new ExpectedProducers()
     this.#aborted = []
     for (const batch of batches) this.#add(batch)
     // The new leader's log is what the replicas copy now.

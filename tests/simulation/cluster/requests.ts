@@ -12,7 +12,7 @@ import {
   listTransactions,
 } from './transaction-requests.ts'
 
-/** The requests that the client sends, by API key, in the only version that it speaks. */
+/** The requests that the client sends, by API key, in the versions that it speaks. */
 const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [0, produce],
   [1, fetch],
@@ -21,7 +21,7 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [8, commitOffsets],
   [9, fetchOffsets],
   [10, findCoordinator],
-  [18, (request) => apiVersions(request, [...HANDLERS.keys()])],
+  [18, (request, _, cluster) => apiVersions(request, cluster, [...HANDLERS.keys()])],
   [19, createTopics],
   [22, initProducerId],
   [24, addPartitions],

@@ -3,22 +3,31 @@ import type { ClientRequest } from '../network.ts'
 import type { Cluster, SimulatedBroker } from './cluster.ts'
 import { codeFrom, Refused } from './errors.ts'
 import { keyOf, type StoredOffset } from './groups.ts'
+import { type Joining, join } from './join.ts'
+import type { Identity } from './transactions.ts'
 
 const NO_THROTTLE = 0
 const NONE = -1
+/** From these versions on, TxnOffsetCommit adds its group to the transaction, and EndTxn raises the epoch. */
+const ADDING_VERSION = 5
+const RAISING_VERSION = 5
+
+function readIdentity(body: ClientRequest['body']): Identity {
+  return { producerId: Number(body.readInt64()), epoch: body.readInt16() }
+}
 
 export function initProducerId({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
   const id = body.readNullableString()
   const timeoutMs = body.readInt32()
-  const known = { producerId: Number(body.readInt64()), epoch: body.readInt16() }
-  let begun = { producerId: NONE, epoch: NONE }
+  const known = readIdentity(body)
+  let begun: Identity = { producerId: NONE, epoch: NONE }
   const code = codeFrom(() => {
     if (id === null) {
       begun = { producerId: transactions.newProducerId(), epoch: 0 }
       return
     }
     checkCoordinator('transaction', id, broker)
-    begun = transactions.init(id, timeoutMs, known.producerId, known.epoch)
+    begun = transactions.init(id, timeoutMs, known.producerId === NONE ? undefined : known)
   })
   const answer = Writer.create().appendInt32(NO_THROTTLE).appendInt16(code)
   reply(answer.appendInt64(BigInt(begun.producerId)).appendInt16(begun.epoch).appendTaggedFields())
@@ -26,16 +35,14 @@ export function initProducerId({ body, reply }: ClientRequest, broker: Simulated
 
 export function addPartitions({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
   const id = body.readString()
-  const producerId = Number(body.readInt64())
-  const epoch = body.readInt16()
+  const producer = readIdentity(body)
   const topics = body.readArray((topic) => {
     const name = topic.readString()
     return { name, partitions: topic.readArray((entry) => entry.readInt32(), true, false) }
   })
   const code = codeFrom(() => {
     checkCoordinator('transaction', id, broker)
-    for (const { name, partitions } of topics)
-      for (const partition of partitions) transactions.addPartition(id, producerId, epoch, name, partition)
+    for (const { name, partitions } of topics) for (const partition of partitions) transactions.addPartition(id, producer, name, partition)
   })
   const answer = Writer.create().appendInt32(NO_THROTTLE)
   answer.appendArray(topics, (w, { name, partitions }) => {
@@ -48,34 +55,51 @@ export function addPartitions({ body, reply }: ClientRequest, broker: SimulatedB
 
 export function addOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
   const id = body.readString()
-  const producerId = Number(body.readInt64())
-  const epoch = body.readInt16()
+  const producer = readIdentity(body)
   const groupId = body.readString()
   const code = codeFrom(() => {
     checkCoordinator('transaction', id, broker)
-    transactions.addGroup(id, producerId, epoch, groupId)
+    transactions.addGroup(id, producer, groupId)
   })
   reply(Writer.create().appendInt32(NO_THROTTLE).appendInt16(code).appendTaggedFields())
 }
 
-export function commitOffsetsInTransaction({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+export function commitOffsetsInTransaction({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const id = body.readString()
   const groupId = body.readString()
-  const producerId = Number(body.readInt64())
-  const producerEpoch = body.readInt16()
+  const producer = readIdentity(body)
   const memberEpoch = body.readInt32()
   const memberId = body.readString()
   body.readNullableString()
   const topics = readOffsets(body)
-  const code = codeFrom(() => {
-    cluster.checkCoordinator('group', groupId, broker)
-    const group = cluster.group(groupId)
-    cluster.transactions.verify(id, producerId, producerEpoch, ({ groups }) => groups.has(groupId))
-    group.checkMember(memberId, memberEpoch, 'ILLEGAL_GENERATION')
-    for (const { name, partitions } of topics)
-      for (const { partition, stored } of partitions) group.addPending(producerId, keyOf(name, partition), stored)
-  })
-  reply(offsetsAnswer(topics, code))
+  const refused = codeFrom(() => cluster.checkCoordinator('group', groupId, broker))
+  if (refused !== 0) return reply(offsetsAnswer(topics, refused))
+  const group = cluster.group(groupId)
+  const adds = apiVersion >= ADDING_VERSION
+  const joining: Joining = {
+    id,
+    producer,
+    what: `group ${groupId}`,
+    adds,
+    expect: () => group.expectPending(producer, adds),
+    isPart: ({ groups }) => groups.has(groupId),
+    add: () => cluster.transactions.addGroup(id, producer, groupId),
+  }
+  if (group.hasPending(producer)) store(undefined)
+  else join(cluster, broker, joining, store)
+
+  function store(error: string | undefined): void {
+    const code = codeFrom(() => {
+      if (error !== undefined) throw new Refused(error)
+      cluster.checkCoordinator('group', groupId, broker)
+      group.checkMember(memberId, memberEpoch, true)
+      const offsets = topics.flatMap(({ name, partitions }) =>
+        partitions.map(({ partition, stored }) => [keyOf(name, partition), stored] as const),
+      )
+      group.addPending(producer, offsets)
+    })
+    reply(offsetsAnswer(topics, code))
+  }
 }
 
 export interface OffsetsOfTopic {
@@ -107,16 +131,19 @@ export function offsetsAnswer(topics: readonly OffsetsOfTopic[], code: number): 
   return answer.appendTaggedFields()
 }
 
-export function endTransaction({ body, reply }: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
+export function endTransaction(request: ClientRequest, broker: SimulatedBroker, { transactions, checkCoordinator }: Cluster): void {
+  const { apiVersion, body, reply } = request
   const id = body.readString()
-  const producerId = Number(body.readInt64())
-  const epoch = body.readInt16()
+  const producer = readIdentity(body)
   const marker = body.readBoolean() ? 'commit' : 'abort'
+  let next: Identity = { producerId: NONE, epoch: NONE }
   const code = codeFrom(() => {
     checkCoordinator('transaction', id, broker)
-    transactions.end(id, producerId, epoch, marker)
+    next = transactions.end(id, producer, marker, apiVersion >= RAISING_VERSION ? 2 : 1)
   })
-  reply(Writer.create().appendInt32(NO_THROTTLE).appendInt16(code).appendTaggedFields())
+  const answer = Writer.create().appendInt32(NO_THROTTLE).appendInt16(code)
+  if (apiVersion >= RAISING_VERSION) answer.appendInt64(BigInt(next.producerId)).appendInt16(next.epoch)
+  reply(answer.appendTaggedFields())
 }
 
 /** ListTransactions for the only state that the client asks for, Ongoing. */

@@ -5,15 +5,29 @@ import { Refused } from './errors.ts'
 const MARKER_MS = [0.5, 12] as const
 /** How often it looks for transactions that have timed out, ms. */
 const TIMEOUT_CHECK_MS = 1_000
+const NONE = -1
+/** Epochs are 16-bit integers. A producer that has used this one up gets another producer id. */
+export const LAST_EPOCH = 2 ** 15 - 2
 
+/** In version 2 the leaders add their partitions to a transaction, and each end raises the epoch (KIP-890). */
+export type TransactionVersion = 1 | 2
+export type Marker = 'commit' | 'abort'
 export type TransactionState = 'Empty' | 'Ongoing' | 'PrepareCommit' | 'PrepareAbort' | 'CompleteCommit' | 'CompleteAbort'
+
+export interface Identity {
+  readonly producerId: number
+  readonly epoch: number
+}
 
 export interface Transaction {
   readonly id: string
-  readonly producerId: number
+  producerId: number
   epoch: number
-  /** The epoch that the producer raised last, so that it may repeat the request. */
-  raisedFrom: number | undefined
+  /** The producer id and the epoch before the last change that a producer may repeat; -1 when there is none. */
+  formerProducerId: number
+  formerEpoch: number
+  /** The identity after the transaction that is being ended. */
+  next: Identity
   state: TransactionState
   timeoutMs: number
   startedAt: number
@@ -23,12 +37,16 @@ export interface Transaction {
 
 /** Writes the end of a transaction where its records and offsets are. */
 export interface Markers {
-  partition(topic: string, partition: number, producerId: number, epoch: number, marker: 'commit' | 'abort'): void
-  group(groupId: string, producerId: number, marker: 'commit' | 'abort'): void
+  partition(topic: string, partition: number, producer: Identity, marker: Marker): void
+  group(groupId: string, producer: Identity, marker: Marker): void
 }
 
-/** The coordinator of all transactions, in version 1 of the protocol. Its state survives every broker. */
+/** The coordinator of all transactions. Its state survives every broker. */
 export class Transactions {
+  /** The version that the cluster has enabled. Each request still has a version of its own. */
+  version: TransactionVersion = 2
+  /** The first epoch of each producer. A high one makes a run use it up. */
+  firstEpoch = 0
   readonly #all = new Map<string, Transaction>()
   readonly #scheduler: Scheduler
   readonly #actor: Actor
@@ -54,74 +72,116 @@ export class Transactions {
     return [...this.#all.values()].filter(({ state }) => state === 'Ongoing')
   }
 
-  /** Begins a new epoch. An open transaction is aborted first, and the caller has to ask again. */
-  init(id: string, timeoutMs: number, producerId: number, epoch: number): Transaction {
+  /**
+   * Begins a new epoch. An open transaction is aborted first, and the caller has to ask again.
+   * @param expected the identity that the caller had; undefined to fence every other producer
+   */
+  init(id: string, timeoutMs: number, expected: Identity | undefined): Identity {
     const known = this.#all.get(id)
-    if (known === undefined) {
-      const state = {
-        id,
-        producerId: this.newProducerId(),
-        epoch: 0,
-        raisedFrom: undefined,
-        state: 'Empty' as const,
-        timeoutMs,
-        startedAt: 0,
-      }
-      const begun: Transaction = { ...state, partitions: new Map(), groups: new Set() }
-      this.#all.set(id, begun)
-      return begun
-    }
-    if (producerId >= 0) {
-      if (producerId === known.producerId && epoch === known.raisedFrom) return known
-      if (producerId !== known.producerId || epoch !== known.epoch) throw new Refused('PRODUCER_FENCED')
-    }
+    if (known === undefined) return this.#create(id, timeoutMs)
+    if (isEnding(known)) throw new Refused('CONCURRENT_TRANSACTIONS')
+    if (expected !== undefined && !isIdOf(known, expected)) throw new Refused('PRODUCER_FENCED')
     if (known.state === 'Ongoing') {
       this.#fence(known)
       throw new Refused('CONCURRENT_TRANSACTIONS')
     }
-    if (known.state === 'PrepareCommit' || known.state === 'PrepareAbort') throw new Refused('CONCURRENT_TRANSACTIONS')
-    known.raisedFrom = producerId >= 0 ? known.epoch : undefined
-    known.epoch++
+    if (known.epoch >= LAST_EPOCH && (expected === undefined || expected.epoch === known.epoch)) {
+      known.formerProducerId = expected === undefined ? NONE : known.producerId
+      known.formerEpoch = expected === undefined ? NONE : known.epoch
+      known.producerId = this.newProducerId()
+      known.epoch = 0
+    } else if (expected === undefined || expected.epoch === known.epoch) {
+      known.formerEpoch = expected === undefined ? NONE : known.epoch
+      known.epoch++
+    } else if (expected.epoch !== known.formerEpoch) throw new Refused('PRODUCER_FENCED')
     known.state = 'Empty'
     known.timeoutMs = timeoutMs
-    return known
+    return identityOf(known)
   }
 
-  addPartition(id: string, producerId: number, epoch: number, topic: string, partition: number): void {
-    this.#open(id, producerId, epoch).partitions.set(`${topic}-${partition}`, { topic, partition })
+  #create(id: string, timeoutMs: number): Identity {
+    const begun: Transaction = {
+      id,
+      producerId: this.newProducerId(),
+      epoch: this.firstEpoch,
+      formerProducerId: NONE,
+      formerEpoch: NONE,
+      next: { producerId: NONE, epoch: NONE },
+      state: 'Empty',
+      timeoutMs,
+      startedAt: 0,
+      partitions: new Map(),
+      groups: new Set(),
+    }
+    this.#all.set(id, begun)
+    return identityOf(begun)
   }
 
-  addGroup(id: string, producerId: number, epoch: number, groupId: string): void {
-    this.#open(id, producerId, epoch).groups.add(groupId)
+  addPartition(id: string, producer: Identity, topic: string, partition: number): void {
+    this.#open(id, producer).partitions.set(`${topic}-${partition}`, { topic, partition })
   }
 
-  /** Throws unless the partition is part of the producer's open transaction (KIP-890). */
-  verify(id: string | null, producerId: number, epoch: number, isPart: (open: Transaction) => boolean): void {
-    const known = this.#all.get(id ?? '')
-    if (known === undefined || known.producerId !== producerId) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
-    if (known.epoch !== epoch) throw new Refused('INVALID_PRODUCER_EPOCH')
-    if (known.state !== 'Ongoing' || !isPart(known)) throw new Refused('INVALID_TXN_STATE')
+  addGroup(id: string, producer: Identity, groupId: string): void {
+    this.#open(id, producer).groups.add(groupId)
   }
 
-  end(id: string, producerId: number, epoch: number, marker: 'commit' | 'abort'): void {
-    const known = this.#of(id, producerId, epoch)
-    const [preparing, complete] = marker === 'commit' ? ['PrepareCommit', 'CompleteCommit'] : ['PrepareAbort', 'CompleteAbort']
-    if (known.state === complete) return
-    if (known.state === preparing) throw new Refused('CONCURRENT_TRANSACTIONS')
-    if (known.state !== 'Ongoing') throw new Refused('INVALID_TXN_STATE')
-    this.#prepare(known, marker)
-  }
-
-  #of(id: string, producerId: number, epoch: number): Transaction {
+  /** Throws unless the partition or group is part of the producer's open transaction. */
+  verify(id: string, { producerId, epoch }: Identity, isPart: (open: Transaction) => boolean): void {
     const known = this.#all.get(id)
     if (known === undefined || known.producerId !== producerId) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
     if (known.epoch !== epoch) throw new Refused('PRODUCER_FENCED')
-    return known
+    if (isEnding(known)) throw new Refused('CONCURRENT_TRANSACTIONS')
+    if (known.state !== 'Ongoing' || !isPart(known)) throw new Refused('TRANSACTION_ABORTABLE')
   }
 
-  #open(id: string, producerId: number, epoch: number): Transaction {
-    const known = this.#of(id, producerId, epoch)
-    if (known.state === 'PrepareCommit' || known.state === 'PrepareAbort') throw new Refused('CONCURRENT_TRANSACTIONS')
+  /** @returns the identity of the next transaction */
+  end(id: string, identity: Identity, marker: Marker, version: TransactionVersion): Identity {
+    return version === 2 ? this.#endRaising(id, identity, marker) : this.#endKeeping(id, identity, marker)
+  }
+
+  /** Version 1: all transactions of a producer have the same epoch. */
+  #endKeeping(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
+    const known = this.#all.get(id)
+    if (known === undefined || known.producerId !== producerId) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
+    if (known.epoch !== epoch) throw new Refused('PRODUCER_FENCED')
+    const [preparing, complete] = statesOf(marker)
+    if (known.state === complete) return identityOf(known)
+    if (known.state === preparing) throw new Refused('CONCURRENT_TRANSACTIONS')
+    if (known.state !== 'Ongoing') throw new Refused('INVALID_TXN_STATE')
+    known.next = identityOf(known)
+    this.#prepare(known, marker)
+    return known.next
+  }
+
+  /**
+   * Version 2: the epoch tells whether a request is repeated. A producer may abort a transaction to which nothing was
+   * added, since it does not know whether anything was.
+   */
+  #endRaising(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {
+    const known = this.#all.get(id)
+    if (known === undefined) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
+    if (isEnding(known)) throw new Refused('CONCURRENT_TRANSACTIONS')
+    const usedUp = known.formerProducerId === producerId && epoch === LAST_EPOCH && known.epoch === 0
+    if (known.producerId !== producerId && !usedUp) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
+    const isComplete = known.state === 'CompleteCommit' || known.state === 'CompleteAbort'
+    const isRepeated = usedUp || epoch === known.epoch - 1
+    if (epoch !== known.epoch && !(isComplete && isRepeated)) throw new Refused('PRODUCER_FENCED')
+    if (isRepeated) {
+      if (known.state !== statesOf(marker)[1]) throw new Refused('INVALID_TXN_STATE')
+      return identityOf(known)
+    }
+    if (known.state !== 'Ongoing' && marker === 'commit') throw new Refused('INVALID_TXN_STATE')
+    this.#raise(known)
+    this.#prepare(known, marker)
+    return known.next
+  }
+
+  #open(id: string, { producerId, epoch }: Identity): Transaction {
+    const known = this.#all.get(id)
+    if (known === undefined) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
+    if (isEnding(known)) throw new Refused('CONCURRENT_TRANSACTIONS')
+    if (known.producerId !== producerId) throw new Refused('INVALID_PRODUCER_ID_MAPPING')
+    if (known.epoch !== epoch) throw new Refused('PRODUCER_FENCED')
     if (known.state !== 'Ongoing') {
       known.state = 'Ongoing'
       known.startedAt = this.#scheduler.now()
@@ -131,27 +191,44 @@ export class Transactions {
 
   /** The raised epoch in the markers fences the producer in every partition. */
   #fence(known: Transaction): void {
-    known.raisedFrom = undefined
+    known.formerProducerId = NONE
+    known.formerEpoch = this.version === 2 ? known.epoch : NONE
     known.epoch++
+    known.next = identityOf(known)
     this.#prepare(known, 'abort')
   }
 
-  #prepare(known: Transaction, marker: 'commit' | 'abort'): void {
-    known.state = marker === 'commit' ? 'PrepareCommit' : 'PrepareAbort'
-    const { producerId, epoch } = known
-    let missing = known.partitions.size + known.groups.size
+  #raise(known: Transaction): void {
+    const isUsedUp = known.epoch >= LAST_EPOCH
+    known.formerProducerId = isUsedUp ? known.producerId : NONE
+    known.formerEpoch = known.epoch
+    known.epoch++
+    known.next = isUsedUp ? { producerId: this.newProducerId(), epoch: 0 } : identityOf(known)
+  }
+
+  #prepare(known: Transaction, marker: Marker): void {
+    const [preparing, complete] = statesOf(marker)
+    known.state = preparing
+    const producer = identityOf(known)
+    // A transaction without partitions and groups is complete at once.
+    let missing = 1 + known.partitions.size + known.groups.size
+    const written = () => {
+      if (--missing > 0) return
+      known.partitions.clear()
+      known.groups.clear()
+      known.state = complete
+      known.producerId = known.next.producerId
+      known.epoch = known.next.epoch
+    }
     const later = (write: () => void) => {
-      this.#scheduler.after(this.#scheduler.between(...MARKER_MS), this.#actor, `marks ${marker} of ${producerId}`, () => {
+      this.#scheduler.after(this.#scheduler.between(...MARKER_MS), this.#actor, `marks ${marker} of ${producer.producerId}`, () => {
         write()
-        if (--missing > 0) return
-        known.partitions.clear()
-        known.groups.clear()
-        known.state = marker === 'commit' ? 'CompleteCommit' : 'CompleteAbort'
+        written()
       })
     }
-    for (const { topic, partition } of known.partitions.values())
-      later(() => this.#markers.partition(topic, partition, producerId, epoch, marker))
-    for (const groupId of known.groups) later(() => this.#markers.group(groupId, producerId, marker))
+    for (const { topic, partition } of known.partitions.values()) later(() => this.#markers.partition(topic, partition, producer, marker))
+    for (const groupId of known.groups) later(() => this.#markers.group(groupId, producer, marker))
+    written()
   }
 
   #checkTimeouts(): void {
@@ -160,4 +237,21 @@ export class Transactions {
       this.#checkTimeouts()
     })
   }
+}
+
+function isEnding({ state }: Transaction): boolean {
+  return state === 'PrepareCommit' || state === 'PrepareAbort'
+}
+
+/** A producer whose epochs are used up may still repeat the request for another producer id. */
+function isIdOf(known: Transaction, { producerId, epoch }: Identity): boolean {
+  return producerId === known.producerId || (producerId === known.formerProducerId && epoch >= LAST_EPOCH)
+}
+
+function identityOf({ producerId, epoch }: Identity): Identity {
+  return { producerId, epoch }
+}
+
+function statesOf(marker: Marker): readonly [TransactionState, TransactionState] {
+  return marker === 'commit' ? ['PrepareCommit', 'CompleteCommit'] : ['PrepareAbort', 'CompleteAbort']
 }

@@ -1,0 +1,44 @@
+import type { Identity } from './transactions.ts'
+
+interface Expected {
+  epoch: number
+  lowestSequence: number
+  readonly adds: boolean
+}
+
+/**
+ * Producers of which a log or a group waits to hear that it is part of their transaction. The end of a transaction ends
+ * this as well, so that an answer from before it admits nothing after it.
+ */
+export class ExpectedProducers {
+  readonly #all = new Map<number, Expected>()
+
+  /**
+   * Must be called before the coordinator is asked.
+   * @param adds false in version 1, in which the producer has asked the coordinator to add the partition or the group
+   */
+  add({ producerId, epoch }: Identity, sequence: number, adds: boolean): void {
+    const known = this.#all.get(producerId)
+    if (known === undefined) this.#all.set(producerId, { epoch, lowestSequence: sequence, adds })
+    else if (known.adds && epoch > known.epoch) {
+      known.epoch = epoch
+      known.lowestSequence = sequence
+    } else known.lowestSequence = Math.min(known.lowestSequence, sequence)
+  }
+
+  find(producerId: number): Readonly<Expected> | undefined {
+    return this.#all.get(producerId)
+  }
+
+  /** Records or offsets of the transaction are there. */
+  begun(producerId: number): void {
+    this.#all.delete(producerId)
+  }
+
+  /** In version 2 the end of a transaction has the epoch of the next one, whose records may already wait. */
+  ended({ producerId, epoch }: Identity): void {
+    const known = this.#all.get(producerId)
+    if (known?.adds === true && known.epoch === epoch) return
+    this.#all.delete(producerId)
+  }
+}

@@ -1,0 +1,70 @@
+import type { Cluster, SimulatedBroker } from './cluster.ts'
+import { Refused } from './errors.ts'
+import type { Identity, Transaction } from './transactions.ts'
+
+/** How long a message between two brokers takes, ms. */
+const MESSAGE_MS = [0.05, 1.5] as const
+/** Pause before a leader asks again while the transaction before is being ended, and for how long it asks, ms. */
+const RETRY_MS = [1, 20] as const
+const PATIENCE_MS = 100
+
+/** A partition or a group whose leader got records or offsets of a transaction. */
+export interface Joining {
+  readonly id: string
+  readonly producer: Identity
+  readonly what: string
+  /** False if the producer must have added it before. */
+  readonly adds: boolean
+  /** Must be called before the coordinator is asked. */
+  expect(): void
+  isPart(open: Transaction): boolean
+  add(): void
+}
+
+/**
+ * A leader asks the transaction coordinator to add its partition or group, or whether it was added (KIP-890). The
+ * coordinator may do so after the leader has died, in which case nobody is called back.
+ * @param done gets the name of an error
+ */
+export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining, done: (error: string | undefined) => void): void {
+  const { scheduler, transactions } = cluster
+  const { generation } = leader
+  const { id, producer, what, adds, expect, isPart, add } = joining
+  const startedAt = scheduler.now()
+  ask()
+
+  function ask(): void {
+    expect()
+    const coordinator = cluster.coordinator('transaction', id)
+    if (coordinator === undefined) return later(leader, 'finds no coordinator', () => done('COORDINATOR_NOT_AVAILABLE'))
+    later(coordinator, `is asked ${adds ? 'to add' : 'about'} ${what}`, () => {
+      const error = errorFrom(() => {
+        cluster.checkCoordinator('transaction', id, coordinator)
+        if (adds) add()
+        else transactions.verify(id, producer, isPart)
+      })
+      later(leader, `learns ${error ?? 'success'} for ${what}`, () => answered(error))
+    })
+  }
+
+  function answered(error: string | undefined): void {
+    if (!leader.isUp() || leader.generation !== generation) return
+    if (error === 'CONCURRENT_TRANSACTIONS' && scheduler.now() - startedAt < PATIENCE_MS) {
+      scheduler.after(scheduler.between(...RETRY_MS), leader.actor, `asks again about ${what}`, ask)
+    } else done(error === 'PRODUCER_FENCED' ? 'INVALID_PRODUCER_EPOCH' : error)
+  }
+
+  function later(broker: SimulatedBroker, label: string, action: () => void): void {
+    scheduler.after(scheduler.between(...MESSAGE_MS), broker.actor, label, action)
+  }
+}
+
+function errorFrom(step: () => void): string | undefined {
+  try {
+    step()
+    return undefined
+  } catch (error) {
+    if (error instanceof Refused) return error.message
+    throw error
+  }
+}

@@ -1,0 +1,9 @@
+import type { Case } from './case.ts'
+import { fencing } from './fencing.ts'
+import { groups } from './groups.ts'
+import { sequences } from './sequences.ts'
+import { transactionsV1 } from './transactions-v1.ts'
+import { transactionsV2 } from './transactions-v2.ts'
+
+/** What the simulated brokers and real ones must have in common, as far as the client's requests reach. */
+export const CASES: readonly Case[] = [...sequences, ...transactionsV1, ...transactionsV2, ...fencing, ...groups]

@@ -1,0 +1,63 @@
+import type { WorkerProducer } from '../../kafka/transport.ts'
+import { type Cluster, type Handle, simulatedCluster } from './cluster/cluster.ts'
+import { handleRequest } from './cluster/requests.ts'
+import type { TransactionVersion } from './cluster/transactions.ts'
+import { type Network, network as newNetwork } from './network.ts'
+import { simulatedProcess } from './process.ts'
+import { committedRecords } from './read-log.ts'
+import { scheduler as newScheduler } from './scheduler.ts'
+import { openTransport } from './slot.ts'
+
+const TOPIC = 'records'
+const DEADLINE_MS = 60_000
+/** Late requests and markers arrive within this time. */
+const CALM_MS = 1_000
+
+/** A single broker with a topic of one partition, and a single producer, for tests of one schedule. */
+export interface ProducerWorld {
+  readonly cluster: Cluster
+  readonly network: Network
+  /** Runs the steps of an initialised producer. @throws the error of a step */
+  run(steps: (producer: WorkerProducer) => Promise<void>): Promise<void>
+}
+
+export function producerWorld(version: TransactionVersion, handle: Handle = handleRequest): ProducerWorld {
+  const scheduler = newScheduler(1)
+  const network = newNetwork(scheduler, (host) => find(host))
+  const { cluster, find } = simulatedCluster(scheduler, 1, handle, () => network)
+  cluster.transactions.version = version
+  cluster.createTopic(TOPIC, 1, new Map())
+  const transport = openTransport(simulatedProcess('producer', scheduler), { network, cluster })
+
+  async function run(steps: (producer: WorkerProducer) => Promise<void>): Promise<void> {
+    let isOver = false
+    const all = live(steps).finally(() => {
+      isOver = true
+    })
+    // The error is thrown below, when the scheduler has stopped.
+    all.catch(() => {})
+    if (!(await scheduler.run(DEADLINE_MS, () => isOver))) throw new Error(`the steps take more than ${DEADLINE_MS} ms`)
+    await scheduler.run(scheduler.now() + CALM_MS, () => false)
+    await all
+  }
+
+  async function live(steps: (producer: WorkerProducer) => Promise<void>): Promise<void> {
+    await transport.connect()
+    const producer = transport.producer({ transactionalId: 'single' })
+    await producer.init()
+    await steps(producer)
+  }
+
+  return { cluster, network, run }
+}
+
+export function append(producer: WorkerProducer, text: string): void {
+  const value = Buffer.from(text)
+  producer.appender(TOPIC, 0).append(0, null, 0, 0, value, 0, value.length)
+}
+
+export function valuesIn(cluster: Cluster): string[] {
+  return committedRecords(cluster, TOPIC)
+    .flat()
+    .map(({ value }) => value)
+}

@@ -1,0 +1,123 @@
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import {
+  createSink,
+  type MemberIdentity,
+  type Runner,
+  type SinkTarget,
+  sinkGroup,
+  sinkRunner,
+  type Topic,
+  tableTarget,
+  viewTarget,
+} from '../../../pipelines/engine/index.ts'
+import type { Table } from '../../../state/tables/table.ts'
+import { type View, viewTag } from '../../../state/views/view.ts'
+import type { Cluster } from '../cluster/cluster.ts'
+import type { SimulatedProcess } from '../process.ts'
+import { committedRecords } from '../read-log.ts'
+import type { Scheduler } from '../scheduler.ts'
+import type { StoreServer } from './store-server.ts'
+import { tableModel } from './table-model.ts'
+import { viewModel } from './view-model.ts'
+
+const VIEW = 'last'
+
+/** What a process gives to its sinks. */
+export interface SinkPlace {
+  readonly process: SimulatedProcess
+  readonly transport: Transport
+  readonly registry: SchemaRegistry
+  /** A stable identity of the place of a process in a group. */
+  memberOf(groupId: string): Pick<MemberIdentity, 'memberId' | 'keepMemberId'>
+}
+
+/** Sinks of a topology, with models of their stores. */
+export interface SimulatedSinks {
+  readonly servers: readonly StoreServer[]
+  /** Opens the sinks of one process. */
+  open(place: SinkPlace): readonly Runner[]
+  /** Redis loses everything. */
+  empty(): void
+  /** Returns what the stores lack or have too much, compared with the log. */
+  deviations(cluster: Cluster): string[]
+}
+
+const lastValues: View<string, string> = {
+  name: VIEW,
+  operationsFor: (partition, key, value) =>
+    value === null
+      ? [{ op: 'del', key: `${viewTag(VIEW, partition)}:${key}` }]
+      : [{ op: 'set', key: `${viewTag(VIEW, partition)}:${key}`, value }],
+}
+
+const entries: Table<string, string> = {
+  name: 'entries',
+  columns: ['text String'],
+  orderBy: 'text',
+  partitionBy: 'text',
+  rowsOf: (_key, text) => (text === null ? [] : [{ text }]),
+  // Several inserts per batch, between which the sink may die.
+  partitionOf: (_key, text) => text.length,
+}
+
+/** A view of the last total of each key, and a table of all entries of the ledger. */
+export function counterSinks(scheduler: Scheduler, totals: Topic<string, string>, ledger: Topic<string, string>): SimulatedSinks {
+  const view = viewModel(scheduler)
+  const table = tableModel(scheduler)
+
+  function open({ process, transport, registry, memberOf }: SinkPlace): Runner[] {
+    const { actor, runtime } = process
+
+    function runner(name: string, topic: Topic<string, string>, newTarget: () => Promise<SinkTarget>): Runner {
+      const groupId = `sinks-${name}`
+      const seat = sinkGroup({ groupId, ...memberOf(groupId) }, { transport, runtime }).seat()
+      const topics = [topic]
+      async function create() {
+        return createSink({ name, topics }, { transport, registry, target: await newTarget(), seat, runtime })
+      }
+      return sinkRunner({ name, create, close: async () => {} }, runtime)
+    }
+
+    return [
+      runner('last-totals', totals, async () =>
+        viewTarget({ view: lastValues, topics: [totals] }, { store: view.storeOf(actor), runtime }),
+      ),
+      runner('ledger-entries', ledger, () => tableTarget({ table: entries, limits: { lingerMs: 100 } }, table.storeOf(actor))),
+    ]
+  }
+
+  function viewDeviations(cluster: Cluster): string[] {
+    const wanted = new Map<string, string>()
+    committedRecords(cluster, totals.name).forEach((records, partition) => {
+      for (const { key, value } of records) wanted.set(`${viewTag(VIEW, partition)}:${key}`, value)
+    })
+    const wrong = [...wanted].filter(([key, value]) => view.get(key) !== value)
+    const surplus = view.size - wanted.size
+    return [
+      ...wrong.map(([key, value]) => `the view has ${view.get(key)} at ${key} instead of ${value}`),
+      ...(surplus > 0 ? [`the view has ${surplus} keys too many`] : []),
+    ]
+  }
+
+  function tableDeviations(cluster: Cluster): string[] {
+    const wanted = new Map<string, string>()
+    committedRecords(cluster, ledger.name).forEach((records, partition) => {
+      for (const { offset, value } of records) wanted.set(`${partition}:${offset}`, value)
+    })
+    const stored = new Map(table.rows().map(({ partition, offset, row }) => [`${partition}:${offset}`, row.text]))
+    return [
+      ...[...wanted]
+        .filter(([at, text]) => stored.get(at) !== text)
+        .map(([at, text]) => `the table has ${stored.get(at)} at ${at}, not ${text}`),
+      ...[...stored.keys()].filter((at) => !wanted.has(at)).map((at) => `the table has a row at ${at}, where the log has none`),
+    ]
+  }
+
+  return {
+    servers: [view.server, table.server],
+    open,
+    empty: view.empty,
+    deviations: (cluster) => [...viewDeviations(cluster), ...tableDeviations(cluster)],
+  }
+}

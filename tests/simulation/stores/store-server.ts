@@ -1,0 +1,53 @@
+import { TargetUnavailableError } from '../../../state/unavailable.ts'
+import { type Actor, actor, type Scheduler } from '../scheduler.ts'
+
+/** Time that a request or its answer takes, ms. */
+const LATENCY_MS = [0.1, 3] as const
+/** Share of requests that are lost, that are carried out without an answer, and that are carried out late. */
+const SHARE_LOST = 0.02
+const SHARE_UNANSWERED = 0.02
+const SHARE_LATE = 0.02
+const LATE_MS = [5, 1_500] as const
+
+/** The server of a store, whose requests fail half way until the trouble of a run ends. */
+export class StoreServer {
+  readonly #scheduler: Scheduler
+  readonly #actor: Actor
+  #downUntil = 0
+  #isReliable = false
+
+  constructor(name: string, scheduler: Scheduler) {
+    this.#scheduler = scheduler
+    this.#actor = actor(name)
+  }
+
+  goDown(ms: number): void {
+    this.#downUntil = this.#scheduler.now() + ms
+  }
+
+  mend(): void {
+    this.#downUntil = 0
+    this.#isReliable = true
+  }
+
+  /** Carries out one atomic step. @throws TargetUnavailableError when its outcome is unknown, or nothing happened */
+  request<Result>(client: Actor, what: string, step: () => Result): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
+    const latency = () => this.#scheduler.between(...LATENCY_MS)
+    const answer = (label: string, give: () => void) => void this.#scheduler.after(latency(), client, `${what} ${label}`, give)
+    const fail = (reason: string) => answer(reason, () => reject(new TargetUnavailableError(reason)))
+    const fate = this.#isReliable ? 1 : this.#scheduler.random()
+    this.#scheduler.after(latency(), this.#actor, what, () => {
+      if (this.#scheduler.now() < this.#downUntil) return fail('is refused')
+      if (fate < SHARE_LOST) return fail('is lost')
+      if (fate < SHARE_LOST + SHARE_LATE) {
+        this.#scheduler.after(this.#scheduler.between(...LATE_MS), this.#actor, `${what} late`, () => void step())
+        return fail('is late')
+      }
+      const result = step()
+      if (fate < SHARE_LOST + SHARE_LATE + SHARE_UNANSWERED) return fail('is unanswered')
+      answer('is answered', () => resolve(result))
+    })
+    return promise
+  }
+}

@@ -1,0 +1,47 @@
+import type { OffsetRow, TableStore } from '../../../state/tables/store.ts'
+import type { Actor, Scheduler } from '../scheduler.ts'
+import { StoreServer } from './store-server.ts'
+
+export interface StoredRow extends OffsetRow {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** A table in a model of ClickHouse. */
+export interface TableModel {
+  readonly server: StoreServer
+  /** Returns the store as one process sees it. */
+  storeOf(client: Actor): TableStore
+  /** Returns all rows. A row may be there twice when an insert was carried out late. */
+  rows(): readonly StoredRow[]
+}
+
+export function tableModel(scheduler: Scheduler): TableModel {
+  const server = new StoreServer('clickhouse', scheduler)
+  const rows: StoredRow[] = []
+  const tokens = new Set<string>()
+
+  function position(topic: string, partition: number): number | undefined {
+    const offsets = rows.filter((row) => row.topic === topic && row.partition === partition).map(({ offset }) => offset)
+    return offsets.length === 0 ? undefined : Math.max(...offsets) + 1
+  }
+
+  function storeOf(client: Actor): TableStore {
+    return {
+      prepare: () => server.request(client, 'prepares the table', () => 'the only life'),
+      position: (topic, partition) =>
+        server.request(client, `tells the position of ${topic}-${partition}`, () => position(topic, partition)),
+      insert({ topic, partition, rows: fresh }) {
+        const token = `${topic}-${partition}-${fresh[0].offset}-${fresh[fresh.length - 1].offset}-${fresh.length}`
+        return server.request(client, `inserts ${token}`, () => {
+          if (tokens.has(token)) return
+          tokens.add(token)
+          for (const row of fresh) rows.push({ ...row, topic, partition })
+        })
+      },
+      noteCaughtUp: (topic, partition) => server.request(client, `notes that ${topic}-${partition} is caught up`, () => {}),
+    }
+  }
+
+  return { server, storeOf, rows: () => rows }
+}
