@@ -27,7 +27,8 @@ const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /** Answers of queries state their age, which is that of the last fetch if nothing was appended since. */
 const OLDEST_NEWS_MS = 5_000
-const DEFAULT_CACHED_OBJECTS = 10_000
+/** Per store and task. It is room for about 12,000 objects with 150 encoded bytes. */
+const DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
 /**
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
  * changelog must be read again.
@@ -109,9 +110,9 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const schemas = schemaWaits({ schemas: serdes.schemas, runtime, stopping, wake })
   const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop })
   const { isMissing } = schemas
-  const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
+  const cacheBytes = config.cacheBytes ?? DEFAULT_CACHE_BYTES
   const failed = failedRecords({ topology: topology.name, metrics, runtime })
-  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing, failed, cachedObjects }
+  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing, failed, cacheBytes }
   const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
