@@ -8,7 +8,7 @@ const SIZES = [300, 5_000, 50_000]
 /** Number of items added to a full set, each with a commit of its own. */
 const MEASURED = 1_000
 const ASKED = 50_000
-const CACHED_OBJECTS = 10_000
+const CACHE_BYTES = 8 * 1024 * 1024
 
 /** What adding an item to a set of that many items costs. */
 export interface SeenSetCost {
@@ -32,7 +32,7 @@ export function seenSetCosts(backend: StateBackend): SeenSetCost[] {
     const store = seenSetStore(name, { key: utf8, ...SHAPE })
     const codec = store.values.open(1, { get: () => undefined })
     const session = backend.session('bench')
-    store.open({ column: session.column(name, 0), codec, cachedObjects: CACHED_OBJECTS })
+    store.open({ column: session.column(name, 0), codec, cacheBytes: CACHE_BYTES })
     const written = { bytes: 0 }
     const changelog: ChangelogWriter = {
       append(_key, keyStart, keyEnd, _value, valueStart, valueEnd) {

@@ -17,6 +17,8 @@ const ROUNDS = 5
 /** Number of keys read and changed between two commits. */
 const BATCH = 5000
 const PAYMENTS = 14
+/** Memory of a cached card, by the estimate of the cache. */
+const CARD_BYTES = 360
 
 /** About 150 bytes, as large as the state of a card in job J2. */
 interface Card {
@@ -73,15 +75,15 @@ function benchMap(): void {
   )
 }
 
-function openStore(backend: StateBackend, cachedObjects: number): KeyedStore<string, Card> {
+function openStore(backend: StateBackend, cacheBytes: number): KeyedStore<string, Card> {
   const store = keyedStore<string, Card>('cards', { key: utf8, value: format })
-  store.open({ column: backend.session('bench').column('cards', 0), codec: format.open(1, { get: () => undefined }), cachedObjects })
+  store.open({ column: backend.session('bench').column('cards', 0), codec: format.open(1, { get: () => undefined }), cacheBytes })
   return store
 }
 
 /** Commits after every batch. */
-function benchStore(backend: StateBackend, name: string, cachedObjects: number): void {
-  const store = openStore(backend, cachedObjects)
+function benchStore(backend: StateBackend, name: string, cacheBytes: number): void {
+  const store = openStore(backend, cacheBytes)
   const session = backend.session('bench')
   const spent = { prefetch: 0, change: 0, flush: 0, write: 0 }
   batches((from, to) => {
@@ -113,7 +115,7 @@ function benchStore(backend: StateBackend, name: string, cachedObjects: number):
 
 /** Measures the cost of a record between commits: all keys are in memory and already changed. */
 function benchHot(backend: StateBackend): void {
-  const store = openStore(backend, 4 * keyCount)
+  const store = openStore(backend, 4 * keyCount * CARD_BYTES)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))
   measure(
     'store, key in memory and dirty: get and put',
@@ -185,9 +187,9 @@ async function main(): Promise<void> {
     benchMap()
     await inFolder(async (folder) => {
       const backend = await openRocksdbBackend({ folder: join(folder, 'store') })
-      benchStore(backend, 'store, new keys', 2 * BATCH)
-      benchStore(backend, 'store, keys on disk', 2 * BATCH)
-      benchStore(backend, 'store, keys in memory (first reads)', 4 * keyCount)
+      benchStore(backend, 'store, new keys', 2 * BATCH * CARD_BYTES)
+      benchStore(backend, 'store, keys on disk', 2 * BATCH * CARD_BYTES)
+      benchStore(backend, 'store, keys in memory (first reads)', 4 * keyCount * CARD_BYTES)
       benchHot(backend)
       await backend.close()
       await benchBinding(join(folder, 'bare'))

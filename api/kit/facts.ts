@@ -173,7 +173,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
 
   /**
    * Partition counts are constant while views are served, because adding partitions to a topic requires rebuilding
-   * its views.
+   * its views. The probe reports topics that have got partitions.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
@@ -266,8 +266,11 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       optional: true,
       async check() {
         if (!asked || serdes === undefined) return missing
-        await transport.partitionCounts(options.topics.map((topic) => topic.name))
-        return undefined
+        const found = await transport.partitionCounts(options.topics.map((topic) => topic.name))
+        const grown = [...(partitions ?? [])].filter(([name, count]) => (found.get(name) ?? count) > count)
+        if (grown.length === 0) return undefined
+        const listed = grown.map(([name, count]) => `${name} has ${found.get(name)} partitions instead of ${count}`).join(', ')
+        return `${listed}: this process and the views that it reads use the old count until they are rebuilt and it restarts`
       },
     },
     async close() {

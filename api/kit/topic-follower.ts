@@ -52,6 +52,8 @@ export interface FollowOptions {
 
 /** The code of the error for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
+/** Pause between two looks at the partition count, so that a topic that gets partitions is read completely. */
+const COUNT_LOOK_MS = 30_000
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
 
@@ -66,12 +68,16 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let missing: string | undefined = `topic ${topic} is not read yet`
   let failure: TopicFollower['failure']
   let mustStartOver: string | undefined
+  /** The partition count when the fetcher was opened; 0 before. */
+  let opened = 0
+  let nextLook = monotonic() + COUNT_LOOK_MS
   const running = run()
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
         fetcher ??= await open()
+        await assertNoGrowth()
         const polled = await fetcher.poll(pollMs, options.maxPollBytes)
         if (polled.length > 0) assertNoGap()
         for (const data of polled) await applyAll(data)
@@ -103,19 +109,30 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const offsetIn = (offsets: ReadonlyMap<string, number>, partition: number) => offsets.get(partitionKey(topic, partition)) ?? 0
     const fits = ({ partition }: TopicPartition) => {
       const at = positions.get(partition)
+      // A partition that was added has only newer records, so reading continues there.
+      if (at === undefined && opened > 0 && partition >= opened) return true
       return at !== undefined && at >= offsetIn(earliest, partition) && at <= offsetIn(latest, partition)
     }
-    const isMisfit = positions.size > 0 && (positions.size !== count || !partitions.every(fits))
+    const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
     const reason = mustStartOver ?? (isMisfit ? 'the offsets reached are not those of the topic' : undefined)
     if (reason !== undefined) startOver(reason)
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
-    const opened = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
+    const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
     for (const partition of partitions) {
       const from = Math.max(positions.get(partition.partition) ?? 0, offsetIn(earliest, partition.partition))
       positions.set(partition.partition, from)
-      opened.assign(partition, from, 'earliest')
+      reader.assign(partition, from, 'earliest')
     }
-    return opened
+    opened = count
+    nextLook = monotonic() + COUNT_LOOK_MS
+    return reader
+  }
+
+  async function assertNoGrowth(): Promise<void> {
+    if (monotonic() < nextLook) return
+    nextLook = monotonic() + COUNT_LOOK_MS
+    const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
+    if (count > opened) throw new Error(`it has ${count} partitions now, and ${opened} are read`)
   }
 
   function startOver(reason: string): void {

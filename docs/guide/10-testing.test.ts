@@ -94,7 +94,7 @@ interface Way extends TestDriverOptions {
 const WAYS: Record<string, Way> = {
   'a commit per record': {},
   'all in one commit': { commit: 'manual' },
-  'a cache that holds nothing': { cachedObjects: 1 },
+  'a cache that holds nothing': { cacheBytes: 1 },
   'a restart after every third record': { restartEvery: 3 },
   'no disk at all': { restartEvery: 3, wipeState: true },
   'work that is lost half done': { commit: 'manual', restartEvery: 3 },

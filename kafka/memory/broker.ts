@@ -42,6 +42,8 @@ export interface MemoryBroker {
   /** Throws if the topic exists with another partition count. */
   createTopic(spec: TopicSpec): void
   deleteTopic(name: string): void
+  /** Raises the partition count of a topic. */
+  addPartitions(name: string, partitions: number): void
   partitionCount(topic: string): number | undefined
   topicId(topic: string): string | undefined
   topics(): string[]
@@ -144,6 +146,12 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
         )
       }
       topics.set(spec.name, { id: `${spec.name}/${++created}`, spec, logs: Array.from({ length: spec.partitions }, partitionLog) })
+      changed()
+    },
+    addPartitions(name, partitions) {
+      const topic = known(name)
+      topic.spec = { ...topic.spec, partitions }
+      while (topic.logs.length < partitions) topic.logs.push(partitionLog())
       changed()
     },
     deleteTopic(name) {

@@ -17,7 +17,12 @@ export interface Entry<K, V> {
    * this flag maintain it in `read` and `write`.
    */
   absent: boolean
+  /** Estimated size in memory; see `ENTRY_BYTES`. */
+  bytes: number
 }
+
+/** Memory of a cached entry in addition to its encoded key and value: its objects, and its place in the cache. */
+export const ENTRY_BYTES = 200
 
 export interface EntryCacheOptions<K, V> {
   readonly name: string
@@ -27,10 +32,15 @@ export interface EntryCacheOptions<K, V> {
    * of rows.
    */
   encodeReadKey(key: K, out: ByteWriter): void
+  /** Maximum size of the cached entries. Default: that of the context. */
+  readonly cacheBytes: number | undefined
   /** @param bytes the stored value; undefined when the row does not exist */
   read(entry: Entry<K, V>, bytes: Buffer | undefined): void
-  /** Writes the rows of a changed entry to the changelog and the column. */
-  write(entry: Entry<K, V>, column: StateColumn, changelog: ChangelogWriter | undefined): void
+  /**
+   * Writes the rows of a changed entry to the changelog and the column.
+   * @returns the size of the encoded key and value, or 0 if nothing was written
+   */
+  write(entry: Entry<K, V>, column: StateColumn, changelog: ChangelogWriter | undefined): number
 }
 
 /** The common part of all stores: a cache of entries that were read or changed, and the list of unwritten changes. */
@@ -40,6 +50,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
    * `peek`, perform this check.
    */
   checkAccess(): void
+  prefetchFor(batch: number): void
   prefetch(key: K): void
   /** Returns the entry of a key, and reads it when it is not cached. */
   entry(key: K): Entry<K, V>
@@ -78,6 +89,12 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let column: StateColumn
   let cache: ObjectCache<unknown, Entry<K, V>>
   let announced: Entry<K, V>[] = []
+  /** The prefetched entries of each batch. They stay in the cache until the batch ends. */
+  let batches: Entry<K, V>[][] = []
+  /** The entries that a handler prefetched and loaded, which stay until the next load or flush. */
+  let loose: Entry<K, V>[] = []
+  /** The entries that were prefetched since the last load, or since the batch began. */
+  let current: Entry<K, V>[] = []
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
   let revision = 0
@@ -87,6 +104,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {
     for (const entry of flushed) keep(cacheKey(entry.key), entry)
     for (const entry of dirty) keep(cacheKey(entry.key), entry)
+    for (const batch of [...batches, loose, current]) for (const entry of batch) keep(cacheKey(entry.key), entry)
   }
 
   function cacheKey(key: K): unknown {
@@ -104,7 +122,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   }
 
   function add(key: K, loaded: boolean): Entry<K, V> {
-    const entry: Entry<K, V> = { key, value: undefined, loaded, dirty: false, absent: false }
+    const entry: Entry<K, V> = { key, value: undefined, loaded, dirty: false, absent: false, bytes: ENTRY_BYTES }
     cache.set(cacheKey(key), entry)
     return entry
   }
@@ -112,6 +130,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps it. */
   function load(entries: readonly Entry<K, V>[]): void {
     const ends: number[] = []
+    let start = 0
     keyBytes.length = 0
     for (const entry of entries) {
       options.encodeReadKey(entry.key, keyBytes)
@@ -120,33 +139,56 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     const found = column.multiGet({ bytes: keyBytes.buffer, ends })
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]
+      const bytes = ENTRY_BYTES + ends[i] - start + (found[i]?.length ?? 0)
+      start = ends[i]
       if (entry.loaded) continue
       read(entry, found[i])
       entry.loaded = true
+      resize(entry, bytes)
     }
+  }
+
+  function loadAnnounced(): void {
+    sortForDatabase(announced)
+    try {
+      load(announced)
+    } catch (error) {
+      if (isStateFailure(error)) throw error
+      // The codec refuses a key. The processor that uses the key gets the error; the other keys are read one by one.
+    }
+    announced = []
+  }
+
+  function resize(entry: Entry<K, V>, bytes: number): void {
+    cache.grew(bytes - entry.bytes)
+    entry.bytes = bytes
   }
 
   return {
     open(context: StoreContext) {
       column = context.column
       guard.open(context.access)
-      cache = objectCache(context.cachedObjects, pinned)
+      cache = objectCache(options.cacheBytes ?? context.cacheBytes, pinned, (entry) => entry.bytes)
     },
     checkAccess: guard.check,
+    prefetchFor(batch) {
+      current = []
+      batches[batch] = current
+    },
     prefetch(key) {
       guard.check()
-      if (cached(key) === undefined) announced.push(add(key, false))
+      let entry = cached(key)
+      if (entry === undefined) {
+        entry = add(key, false)
+        announced.push(entry)
+      }
+      current.push(entry)
     },
     loadPrefetched() {
-      if (announced.length === 0) return
-      sortForDatabase(announced)
-      try {
-        load(announced)
-      } catch (error) {
-        if (isStateFailure(error)) throw error
-        // The codec refuses a key. The processor that uses the key gets the error; the other keys are read one by one.
-      }
-      announced = []
+      if (announced.length > 0) loadAnnounced()
+      if (current.length === 0) return
+      loose = batches.includes(current) ? [] : current
+      current = []
     },
     entry(key) {
       guard.check()
@@ -191,10 +233,12 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       sortForDatabase(dirty)
       for (const entry of dirty) {
         entry.dirty = false
-        write(entry, column, changelog)
+        const written = write(entry, column, changelog)
+        if (written > 0) resize(entry, ENTRY_BYTES + written)
       }
       flushed = dirty
       dirty = []
+      loose = []
     },
     committed() {
       flushed = []
@@ -203,6 +247,9 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     discard() {
       revision++
       announced = []
+      batches = []
+      loose = []
+      current = []
       dirty = []
       flushed = []
       last = undefined

@@ -17,6 +17,8 @@ export interface JoinBufferOptions<K> {
   readonly spanMs: number
   /** Default true. */
   readonly logged?: boolean
+  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  readonly cacheBytes?: number
 }
 
 /** A buffered value and its time (epoch ms). */
@@ -96,6 +98,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     key: rowKeys(options.key),
     value: measured(avroValue<Buffered<V>[]>(bufferedValues(options.value)), sizes),
     logged: options.logged,
+    cacheBytes: options.cacheBytes,
   })
   /** No row is in an earlier segment, so a scan from here skips the tombstones of removed rows. */
   let firstSegment = 0

@@ -12,6 +12,8 @@ export interface KeyedStoreOptions<K, V> {
   readonly logged?: boolean
   /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
   readonly erasable?: boolean
+  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  readonly cacheBytes?: number
 }
 
 /** Key of the records that only cause the broker to close a segment. No key begins with a NUL. */
@@ -73,7 +75,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   const keys = options.key
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
-  const entries = entryCache<K, V>({ name, key: keys, encodeReadKey: keys.encode, read, write })
+  const entries = entryCache<K, V>({ name, key: keys, cacheBytes: options.cacheBytes, encodeReadKey: keys.encode, read, write })
   let values: Codec<V>
   let column: StateColumn
   let mustRoll = false
@@ -86,8 +88,8 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     entry.value = bytes && decodeStored(values, bytes, name)
   }
 
-  function write(entry: Entry<K, V>, to: StateColumn, changelog: ChangelogWriter | undefined): void {
-    if (entry.value === undefined && entry.absent) return
+  function write(entry: Entry<K, V>, to: StateColumn, changelog: ChangelogWriter | undefined): number {
+    if (entry.value === undefined && entry.absent) return 0
     let bytes: Buffer | null = null
     keyBytes.length = 0
     valueBytes.length = 0
@@ -99,6 +101,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     entry.absent = bytes === null
     changelog?.append(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
     to.put(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
+    return keyBytes.length + valueBytes.length
   }
 
   function encodedKey(key: K): Buffer {
@@ -184,6 +187,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       column = context.column
       entries.open(context)
     },
+    prefetchFor: entries.prefetchFor,
     prefetch: entries.prefetch,
     loadPrefetched: entries.loadPrefetched,
     get(key) {

@@ -9,31 +9,50 @@ export interface ObjectCache<K, E> {
   /** Does not count as a use. */
   peek(key: K): E | undefined
   set(key: K, entry: E): void
+  /** Notes that an entry has become heavier or lighter since it was set. */
+  grew(weight: number): void
   clear(): void
 }
 
 /**
- * @param capacity maximum number of entries, not counting pinned ones
+ * @param capacity maximum weight of all entries, not counting pinned ones
  * @param pinned entries that must survive a change of generations, such as changes that are not written yet
+ * @param weightOf default: every entry weighs 1, so that the capacity is a number of entries
  */
-export function objectCache<K, E>(capacity: number, pinned: (keep: (key: K, entry: E) => void) => void): ObjectCache<K, E> {
-  const generationSize = Math.max(1, capacity >> 1)
+export function objectCache<K, E>(
+  capacity: number,
+  pinned: (keep: (key: K, entry: E) => void) => void,
+  weightOf: (entry: E) => number = () => 1,
+): ObjectCache<K, E> {
+  const generationWeight = Math.max(1, capacity / 2)
   let young = new Map<K, E>()
   let old = new Map<K, E>()
+  /** Weight of the entries that joined the young generation after its start. */
+  let joined = 0
   /**
-   * Number of pinned entries in the young generation. They do not count towards its size; otherwise, many of them would
-   * fill every new generation immediately.
+   * Weight of the entries that were pinned at the start of the young generation. They do not count towards its size,
+   * because many of them would fill every new generation immediately. A generation lasts until as much has joined it,
+   * so that pinning again never costs more than joining did.
    */
   let kept = 0
 
   function set(key: K, entry: E): void {
-    if (young.size - kept >= generationSize) {
-      old = young
-      young = new Map()
-      pinned((pinnedKey, pinnedEntry) => young.set(pinnedKey, pinnedEntry))
-      kept = young.size
-    }
+    if (joined >= generationWeight && joined >= kept) changeGenerations()
+    const { size } = young
     young.set(key, entry)
+    if (young.size > size) joined += weightOf(entry)
+  }
+
+  function changeGenerations(): void {
+    old = young
+    young = new Map()
+    joined = 0
+    kept = 0
+    pinned((key, entry) => {
+      const { size } = young
+      young.set(key, entry)
+      if (young.size > size) kept += weightOf(entry)
+    })
   }
 
   return {
@@ -48,9 +67,13 @@ export function objectCache<K, E>(capacity: number, pinned: (keep: (key: K, entr
       return young.get(key) ?? old.get(key)
     },
     set,
+    grew(weight) {
+      joined += weight
+    },
     clear() {
       young = new Map()
       old = new Map()
+      joined = 0
       kept = 0
     },
   }

@@ -18,6 +18,8 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
   readonly collectChanges?: boolean
   /** Default true. */
   readonly logged?: boolean
+  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  readonly cacheBytes?: number
 }
 
 /**
@@ -88,7 +90,12 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   const { layers, spanUnits } = layout
   const hashOf = itemHasher(options.item)
   const rowCodec = seenSetRows(options.key)
-  const rows = keyedStore<SeenSetRow<K>, Buffer>(name, { key: rowCodec, value: avroValue<Buffer>('bytes'), logged: options.logged })
+  const rows = keyedStore<SeenSetRow<K>, Buffer>(name, {
+    key: rowCodec,
+    value: avroValue<Buffer>('bytes'),
+    logged: options.logged,
+    cacheBytes: options.cacheBytes,
+  })
   const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
   /** No due page starts earlier, so a scan from here skips the tombstones of earlier checks. */
   let firstDue = 0

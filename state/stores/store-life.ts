@@ -11,6 +11,7 @@ export function storeLife(inner: EngineStore): EngineStore {
     logged: inner.logged,
     lookup: inner.lookup,
     open: inner.open,
+    prefetchFor: inner.prefetchFor,
     loadPrefetched: inner.loadPrefetched,
     get dirtyKeys() {
       return inner.dirtyKeys

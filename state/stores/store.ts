@@ -24,6 +24,11 @@ export interface EngineStore {
   /** Called once in the life of the task, before any other method and after its state has been restored. */
   open(context: StoreContext): void
   /**
+   * Begins a batch: the keys that are prefetched until the next call of `loadPrefetched` stay in memory until the next
+   * batch with this number begins. Keys prefetched outside of batches stay until the next such load or flush.
+   */
+  prefetchFor(batch: number): void
+  /**
    * Reads all keys requested by `prefetch(key)` since the last call, with one multi-get. May be called again after it
    * threw UnknownSchemaError. Ignores keys that cannot be encoded: using such a key throws.
    */
@@ -66,8 +71,8 @@ export interface StoreContext {
   readonly column: StateColumn
   /** The codec of `values`, bound to its registered schema. */
   readonly codec: Codec<unknown>
-  /** Maximum number of decoded objects that this store instance caches. */
-  readonly cachedObjects: number
+  /** Maximum size of the decoded objects that this store instance caches, unless the store has a size of its own. */
+  readonly cacheBytes: number
   /** Default: everybody may use the store. */
   readonly access?: StoreAccess
   /** The task's event time. Default: unknown, so that only the times of a key's own entries count. */

@@ -9,6 +9,8 @@ export interface TimerStoreOptions<K> {
   readonly key: Codec<K>
   /** Default true. */
   readonly logged?: boolean
+  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  readonly cacheBytes?: number
 }
 
 /**
@@ -58,7 +60,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   const keys = options.key
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
-  const entries = entryCache<K, TimerState>({ name, key: keys, encodeReadKey, read, write })
+  const entries = entryCache<K, TimerState>({ name, key: keys, cacheBytes: options.cacheBytes, encodeReadKey, read, write })
   let values: Codec<number>
   let column: StateColumn
   /** No row under BY_TIME is earlier, so a scan from here skips the tombstones of fired timers. */
@@ -84,9 +86,9 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     entry.value = { due, written: due }
   }
 
-  function write({ key, value }: Entry<K, TimerState>, _to: StateColumn, changelog: ChangelogWriter | undefined): void {
+  function write({ key, value }: Entry<K, TimerState>, _to: StateColumn, changelog: ChangelogWriter | undefined): number {
     const { due, written } = value as TimerState
-    if (due === written) return
+    if (due === written) return 0
     valueBytes.length = 0
     if (written !== undefined) {
       encodeTimeKey(written, key)
@@ -104,6 +106,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     encodeReadKey(key, keyBytes)
     writeRow(bytes, changelog)
     ;(value as TimerState).written = due
+    return keyBytes.length + valueBytes.length
   }
 
   function writeRow(value: Buffer | null, changelog: ChangelogWriter | undefined): void {
@@ -182,6 +185,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
       firstRow = 0
       entries.open(context)
     },
+    prefetchFor: entries.prefetchFor,
     prefetch: entries.prefetch,
     loadPrefetched: entries.loadPrefetched,
     schedule(key, time) {

@@ -20,6 +20,8 @@ export interface TopKOptions<G, T> {
   readonly compare: (a: T, b: T) => number
   /** Default true. */
   readonly logged?: boolean
+  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  readonly cacheBytes?: number
 }
 
 /**
@@ -46,7 +48,12 @@ export interface TopKStore<G, T> extends EngineStore {
 export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKStore<G, T> {
   const { k, id, compare } = options
   if (!(k > 0)) throw new RangeError(`store ${name}: k must be positive`)
-  const lists = keyedStore<G, T[]>(name, { key: options.group, value: options.list, logged: options.logged })
+  const lists = keyedStore<G, T[]>(name, {
+    key: options.group,
+    value: options.list,
+    logged: options.logged,
+    cacheBytes: options.cacheBytes,
+  })
 
   function drop(list: T[], itemId: string | number | bigint): boolean {
     const at = list.findIndex((item) => id(item) === itemId)

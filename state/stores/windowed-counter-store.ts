@@ -16,6 +16,8 @@ export interface WindowedCounterOptions<K> {
   readonly buckets: number
   /** Default true. */
   readonly logged?: boolean
+  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  readonly cacheBytes?: number
 }
 
 /** Counts per key in a ring of time buckets. Times are in epoch ms. */
@@ -44,7 +46,12 @@ export interface WindowedCounterStore<K> extends EngineStore {
 export function windowedCounterStore<K>(name: string, options: WindowedCounterOptions<K>): WindowedCounterStore<K> {
   const { bucketMs, buckets: ring } = options
   if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
-  const counters = keyedStore<K, Buckets>(name, { key: options.key, value: windowedCounterValue(), logged: options.logged })
+  const counters = keyedStore<K, Buckets>(name, {
+    key: options.key,
+    value: windowedCounterValue(),
+    logged: options.logged,
+    cacheBytes: options.cacheBytes,
+  })
 
   let time: StreamTime | undefined
 

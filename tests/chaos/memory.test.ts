@@ -81,7 +81,7 @@ async function run(seed: number): Promise<string[]> {
       backend: failing(slot),
       identity: slot.identity,
       commitIntervalMs: integer(random, 10),
-      cachedObjects: 1 + integer(random, 50),
+      cacheBytes: 1 + integer(random, 12_000),
       fault: (step) => {
         if (slot.trap?.step !== step) return
         const { error } = slot.trap

@@ -11,7 +11,6 @@ import type { Codecs } from '../topology/codecs.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
-import { partitionsOfPart } from '../worker/worker-topics.ts'
 
 /** How long partition owners are cached, so that many queries cause few requests to the group coordinator. */
 const OWNERS_KEPT_MS = 1_000
@@ -89,7 +88,8 @@ export interface StateQueries {
 
 export interface QueryDeps {
   readonly topology: Topology
-  readonly partitionCounts: ReadonlyMap<string, number>
+  /** The number of partitions of a sub-topology's state. */
+  readonly tasksOf: (part: SubTopology) => number
   readonly codecs: Codecs
   readonly session: StateSession
   readonly tasks: () => readonly StreamTask[]
@@ -105,7 +105,6 @@ interface Known {
   readonly store: EngineStore
   readonly lookup: AnyStoreLookup
   readonly part: SubTopology
-  readonly partitions: number
 }
 
 export function stateQueries(deps: QueryDeps): StateQueries {
@@ -114,10 +113,9 @@ export function stateQueries(deps: QueryDeps): StateQueries {
   const keyBytes = byteWriter()
   const stores = new Map<string, Known>()
   for (const part of topology.subTopologies) {
-    const partitions = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
     for (const name of part.stores) {
       const store = declaration.stores.get(name)
-      if (store?.lookup !== undefined) stores.set(name, { store, lookup: store.lookup, part, partitions })
+      if (store?.lookup !== undefined) stores.set(name, { store, lookup: store.lookup, part })
     }
   }
 
@@ -128,7 +126,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return known
   }
 
-  function partitionOf({ partitions, store }: Known, key: Buffer, asked: number | undefined): number {
+  function partitionOf({ part, store }: Known, key: Buffer, asked: number | undefined): number {
+    const partitions = Math.max(1, deps.tasksOf(part))
     if (asked === undefined) return partitionFor(key, partitions)
     if (Number.isSafeInteger(asked) && asked >= 0 && asked < partitions) return asked
     throw new QueryError('invalid_partition', `store ${store.name} has the partitions 0 to ${partitions - 1}`)
@@ -171,7 +170,9 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return { outcome: 'answered', value: read(known, partition, row), state }
   }
 
-  async function ownerOf({ part, partitions: count }: Known, partition: number, standby: boolean): Promise<QueryAnswer<never>> {
+  async function ownerOf({ part }: Known, partition: number, standby: boolean): Promise<QueryAnswer<never>> {
+    const count = deps.tasksOf(part)
+    if (count === 0) return { outcome: 'not-ready', partition, reason: 'its sources have got more partitions than the state has' }
     const wanted = partitionKey(part.sources[0], partition)
     const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
     const members = await deps.group.members(OWNERS_KEPT_MS)
@@ -198,7 +199,9 @@ export function stateQueries(deps: QueryDeps): StateQueries {
   }
 
   return {
-    stores: [...stores].map(([name, { partitions }]) => ({ name, partitions })),
+    get stores() {
+      return [...stores].map(([name, { part }]) => ({ name, partitions: deps.tasksOf(part) }))
+    },
     async get<K, V>({ name, lookup }: ReadableStore<K, V>, key: K, options: QueryOptions = {}) {
       const known = storeOf(name)
       const bytes = encoded((out) => lookup.key.encode(key, out))

@@ -1,7 +1,7 @@
 import { type TaskPlace, taskPlace } from '../task/task-place.ts'
 import type { Declaration } from '../topology/declaration.ts'
+import type { SubTopology } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
-import { partitionsOfPart } from '../worker/worker-topics.ts'
 import { type StandbyCopy, type StandbyDeps, standbys } from './standby.ts'
 import { stateCleaner } from './state-cleaner.ts'
 
@@ -25,14 +25,14 @@ export interface InactiveState {
 export interface InactiveStateDeps extends Omit<StandbyDeps, 'topology' | 'copies' | 'places' | 'partitionsOf'> {
   readonly topology: Topology
   readonly declaration: Declaration
-  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly tasksOf: (part: SubTopology) => number
   readonly keepStateMs: number
 }
 
 export function inactiveState(deps: InactiveStateDeps): InactiveState {
   const { topology, declaration, runsHere } = deps
   const copies = topology.options.standby ?? 0
-  const partitionsOf = ({ part }: Pick<TaskPlace, 'part'>) => partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
+  const partitionsOf = ({ part }: Pick<TaskPlace, 'part'>) => deps.tasksOf(part)
   const places = topology.subTopologies.flatMap((part) =>
     Array.from({ length: partitionsOf({ part }) }, (_, partition) => taskPlace(declaration, part, partition)),
   )

@@ -66,6 +66,8 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const { topology, queues, closings, stores, ticks, context, outputs, metrics, failed } = parts
+  /** Whether the processors of each source announce their reads. */
+  const announces = queues.map((queue) => queue.stream.processors.some(({ reads }) => reads !== undefined))
   const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes({ topology, context, outputs, metrics, failed })
   /** A multi-get stopped at a value whose schema is not loaded. It must be repeated before any record is processed. */
@@ -120,8 +122,9 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   function refill(): boolean {
     waitsForSchema = undefined
     let ready = false
-    for (const queue of queues) {
-      if (queue.slot === queue.slots && queue.chunk !== undefined && queue.decode(SLICE_RECORDS) > 0) announceReads(queue)
+    for (let i = 0; i < queues.length; i++) {
+      const queue = queues[i]
+      if (queue.slot === queue.slots) nextSlice(queue, i)
       if (queue.slot < queue.slots) ready = true
       else if (queue.chunk !== undefined) waitsForSchema = queue.waitsForSchema
     }
@@ -130,6 +133,11 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     if (waitsForSchema !== undefined) return false
     if (prefetchPending && !loadPrefetched()) return false
     return ready
+  }
+
+  function nextSlice(queue: RecordQueue, source: number): void {
+    if (announces[source]) for (const store of stores) store.prefetchFor(source)
+    if (queue.chunk !== undefined && queue.decode(SLICE_RECORDS) > 0) announceReads(queue)
   }
 
   function announceReads(queue: RecordQueue): void {

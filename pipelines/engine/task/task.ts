@@ -35,8 +35,8 @@ export interface TaskDeps {
   readonly isMissing: (schemaId: number) => boolean
   /** Shared by all tasks of a worker, including earlier ones. */
   readonly failed: FailedRecords
-  /** Number of decoded objects that each store instance keeps in memory. */
-  readonly cachedObjects: number
+  /** Memory for the decoded objects of each store that has no size of its own. */
+  readonly cacheBytes: number
 }
 
 export interface StartPosition {
@@ -118,7 +118,7 @@ export function streamTimeOf(metadata: string): number {
 }
 
 export function streamTask(deps: TaskDeps): StreamTask {
-  const { topology, part, partition, session, codecs, metrics, runtime, cachedObjects, failed } = deps
+  const { topology, part, partition, session, codecs, metrics, runtime, cacheBytes, failed } = deps
   const declaration = topology.declare()
   const place = taskPlace(declaration, part, partition)
   const { id } = place
@@ -203,7 +203,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       state.to('RUNNING')
       for (const store of stores) {
         const column = session.column(store.name, partition)
-        store.open({ column, codec: codecs.storeValue(store), cachedObjects, access: context, time: context })
+        store.open({ column, codec: codecs.storeValue(store), cacheBytes, access: context, time: context })
       }
       for (const queue of queues) {
         const start = positions.get(partitionKey(queue.topic, partition))

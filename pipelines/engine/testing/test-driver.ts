@@ -32,9 +32,9 @@ export interface TestDriverOptions {
   /** Partition counts by topic name that override those of the topics. */
   readonly partitions?: Readonly<Record<string, number>>
   /**
-   * Number of decoded objects that each store caches. Default 1,000. A small number makes the stores read state back.
+   * Memory for the decoded objects of each store. Default 256 KiB. A small number makes the stores read state back.
    */
-  readonly cachedObjects?: number
+  readonly cacheBytes?: number
 }
 
 /** A decoded record of a topic. */
@@ -104,7 +104,7 @@ export class DriverCrash extends Error {
   override readonly name = 'DriverCrash'
 }
 
-const DEFAULT_CACHED_OBJECTS = 1_000
+const DEFAULT_CACHE_BYTES = 256 * 1024
 const MEMBER_ID = 'driver'
 /**
  * Maximum number of rounds, far more than the stages of a topology need. It ends a flow that feeds itself endlessly.
@@ -172,9 +172,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     producer.initSync()
     const session = backend.session(topology.name)
     const deps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing: () => true, failed }
-    const cachedObjects = options.cachedObjects ?? DEFAULT_CACHED_OBJECTS
+    const cacheBytes = options.cacheBytes ?? DEFAULT_CACHE_BYTES
     tasks = topology.subTopologies.flatMap((part) =>
-      Array.from({ length: partitionsOf(part.sources[0]) }, (_, partition) => streamTask({ ...deps, part, partition, cachedObjects })),
+      Array.from({ length: partitionsOf(part.sources[0]) }, (_, partition) => streamTask({ ...deps, part, partition, cacheBytes })),
     )
     for (const task of tasks) restoreTask(task, topology.name, session, broker, runtime.now())
   }

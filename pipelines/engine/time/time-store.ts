@@ -58,6 +58,7 @@ export function timeStore(name: string): TimeStore {
       column = context.column
       load()
     },
+    prefetchFor() {},
     loadPrefetched() {},
     get dirtyKeys() {
       return dirty.size

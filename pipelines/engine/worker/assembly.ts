@@ -1,5 +1,5 @@
 import { openSerdes } from '../../../kafka/serdes.ts'
-import type { Fetcher, GroupMember, OffsetReset, WorkerProducer } from '../../../kafka/transport.ts'
+import type { Fetcher, GroupMember, OffsetReset, TopicPartition, WorkerProducer } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type StateQueries, stateQueries } from '../queries/queries.ts'
 import { type InactiveState, inactiveState } from '../state/inactive-state.ts'
@@ -11,6 +11,7 @@ import type { Declaration } from '../topology/declaration.ts'
 import { type Committer, committer } from './committer.ts'
 import { groupView } from './group-view.ts'
 import { type Membership, membership } from './membership.ts'
+import { type PartitionCounts, partitionCounts } from './partition-counts.ts'
 import { type SchemaWaits, schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
@@ -27,7 +28,8 @@ const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /** Answers of queries state their age, which is that of the last fetch if nothing was appended since. */
 const OLDEST_NEWS_MS = 5_000
-const DEFAULT_CACHED_OBJECTS = 10_000
+/** Per store and task. It is room for about 12,000 objects with 150 encoded bytes. */
+const DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
 /**
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
  * changelog must be read again.
@@ -54,6 +56,7 @@ export interface Assembly {
   readonly starts: TaskStarts
   readonly committer: Committer
   readonly membership: Membership
+  readonly counts: PartitionCounts
   readonly queries: StateQueries
   readonly inactiveState: InactiveState
   readonly failed: FailedRecords
@@ -69,12 +72,12 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const { declaration, metrics, stopping } = worker
   const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration), { runtime })
   const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
-  const partitionCounts = await prepareTopics(transport, topology, declaration)
+  const counts = partitionCounts(topology.name, topology.subTopologies, await prepareTopics(transport, topology, declaration))
   const session = deps.backend.session(topology.name)
   const copySession = deps.backend.copySession(topology.name)
   const exactlyOnce = config.guarantee !== 'at-least-once'
   const transactionalId = exactlyOnce ? identity.transactionalId : undefined
-  const maxBatchBytes = await transport.maxBatchBytes([...partitionCounts.keys(), ...changelogNames(topology, declaration)])
+  const maxBatchBytes = await transport.maxBatchBytes([...counts.topics.keys(), ...changelogNames(topology, declaration)])
   const producer = transport.producer({ transactionalId, compression: config.compression, maxBatchBytes, onCommitStep: deps.fault })
   const commitIntervalMs = topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS
   const commitWhenIdle = topology.options.commitWhenIdle ?? true
@@ -95,7 +98,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   })
 
   const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
-  const resetOf = (topic: string): OffsetReset => resets.get(topic) ?? 'earliest'
+  // Nothing was read from partitions that were added while the worker ran, so they are read from their beginning.
+  const resetOf = (source: TopicPartition): OffsetReset => (counts.isNew(source) ? 'earliest' : (resets.get(source.topic) ?? 'earliest'))
   const { assign, unassign, wake } = fetcher
   const starts = taskStarts({
     topology: topology.name,
@@ -109,13 +113,13 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const schemas = schemaWaits({ schemas: serdes.schemas, runtime, stopping, wake })
   const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop })
   const { isMissing } = schemas
-  const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
+  const cacheBytes = config.cacheBytes ?? DEFAULT_CACHE_BYTES
   const failed = failedRecords({ topology: topology.name, metrics, runtime })
-  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing, failed, cachedObjects }
+  const taskDeps = { topology, partitionCounts: counts.topics, codecs, session, producer, metrics, runtime, isMissing, failed, cacheBytes }
   const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
-  const ofInactiveState = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
+  const ofInactiveState = { topology, declaration, tasksOf: counts.tasksOf, transport, session: copySession, keepStateMs, exactlyOnce }
   const inactive = inactiveState({ ...ofInactiveState, group: view, memberId, runsHere: tasks.hasId, runtime })
   function createTask(part: number, partition: number): StreamTask {
     const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
@@ -125,7 +129,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
 
   const member: Membership = membership({
     topology,
-    partitionCounts,
+    counts,
     transport,
     group,
     producer,
@@ -155,7 +159,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   })
   const queries = stateQueries({
     topology,
-    partitionCounts,
+    tasksOf: counts.tasksOf,
     codecs,
     session,
     tasks: tasks.all,
@@ -176,6 +180,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     starts,
     committer: commits,
     membership: member,
+    counts,
     queries,
     inactiveState: inactive,
     failed,

@@ -14,9 +14,9 @@ import type { StreamTask } from '../task/task.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { Committer } from './committer.ts'
 import { idsWithoutMember, transactionalIdPrefix } from './member-identity.ts'
+import type { PartitionCounts } from './partition-counts.ts'
 import type { TaskSet } from './task-set.ts'
 import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
-import { partitionsOfPart } from './worker-topics.ts'
 
 /** Maximum number of fences within the window. After more, the machine or its brokers are considered unable to work. */
 const MAX_FENCES = 5
@@ -51,7 +51,7 @@ export interface Membership {
 
 export interface MembershipDeps {
   readonly topology: Topology
-  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly counts: PartitionCounts
   readonly transport: Transport
   readonly group: GroupMember
   readonly producer: WorkerProducer
@@ -67,8 +67,17 @@ export interface MembershipDeps {
   readonly wake: () => void
 }
 
+/**
+ * Pause between two looks at the partition counts. The group reports new partitions of sources at once to the worker
+ * that gets them; the others, and the counts of outputs, have to be asked for.
+ */
+const COUNTS_LOOK_MS = 30_000
+
 /** The results of requests that ran outside the loop. The loop handles them. */
-type News = { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets } | { readonly error: unknown }
+type News =
+  | { readonly counts: ReadonlyMap<string, number> }
+  | { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets }
+  | { readonly error: unknown }
 
 /** Returns true for transient failures of the cluster, which a retry can cure. */
 export function isPassing(error: unknown): boolean {
@@ -76,23 +85,28 @@ export function isPassing(error: unknown): boolean {
 }
 
 export function membership(deps: MembershipDeps): Membership {
-  const { topology, group, producer, session, tasks, starts, runtime, stopping } = deps
+  const { topology, group, counts, producer, session, tasks, starts, runtime, stopping } = deps
   const { log } = runtime
   /** Increases at every restart, so that results of earlier generations are dropped. */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
   let assigned = false
+  /** The assigned partitions. */
+  let wanted: ReadonlySet<string> = new Set()
+  let looking = false
+  let nextLook = runtime.monotonic() + COUNTS_LOOK_MS
   let fences = 0
   let restarts = 0
   let fenceTimes: number[] = []
 
-  function takeNews(): void {
+  async function takeNews(): Promise<void> {
     const arrived = inbox
     inbox = []
     for (const { generation: of, news } of arrived) {
       if (of !== generation) continue
       if ('error' in news) throw news.error
-      starts.begin(news.tasks.filter(tasks.has), news.offsets)
+      if ('counts' in news) await takeCounts(news.counts)
+      else starts.begin(news.tasks.filter(tasks.has), news.offsets)
     }
   }
 
@@ -110,9 +124,47 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
+  function lookAtCounts(): void {
+    if (looking) return
+    looking = true
+    const of = generation
+    deps.transport
+      .partitionCounts([...counts.topics.keys()])
+      .then((found) => {
+        nextLook = runtime.monotonic() + COUNTS_LOOK_MS
+        if (counts.grownIn(found).length === 0) return
+        inbox.push({ generation: of, news: { counts: found } })
+        deps.wake()
+      })
+      .catch((error) => {
+        nextLook = runtime.monotonic() + RETRY_MS
+        log.debug({ err: error, topology: topology.name }, 'partition_counts_not_known')
+      })
+      .finally(() => {
+        looking = false
+      })
+  }
+
+  /** Restarts all tasks when topics have got partitions, because tasks keep the counts that they started with. */
+  async function takeCounts(found: ReadonlyMap<string, number>): Promise<void> {
+    const grown = counts.grownIn(found)
+    if (grown.length === 0) return
+    await tasks.comeToRest()
+    await deps.committer().commit()
+    counts.update(found)
+    for (const task of tasks.all()) tasks.close(task)
+    const fresh = missing()
+    for (const task of fresh) tasks.add(task)
+    const { withoutTask } = counts
+    const sizes = Object.fromEntries(grown.map((topic) => [topic, found.get(topic)]))
+    log.info({ topology: topology.name, partitions: sizes, tasks: fresh.map(({ id }) => id) }, 'topics_grew')
+    for (const reason of withoutTask) log.error({ topology: topology.name, reason }, 'partitions_without_task')
+    askFor(fresh)
+  }
+
   /** Commits the work on revoked partitions before it gives them up. */
   async function onAssignment(partitions: readonly TopicPartition[]): Promise<void> {
-    const wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
+    wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
     const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
     if (tasks.running().some(isRevoked)) {
       await tasks.comeToRest()
@@ -122,7 +174,8 @@ export function membership(deps: MembershipDeps): Membership {
     for (const task of revoked) tasks.close(task)
     group.acknowledge(partitions)
     assigned = true
-    const fresh = missing(wanted)
+    if (partitions.some(({ topic, partition }) => partition >= (counts.topics.get(topic) ?? 0))) lookAtCounts()
+    const fresh = missing()
     for (const task of fresh) tasks.add(task)
     log.info(
       { topology: topology.name, partitions: partitions.length, revoked: revoked.map(({ id }) => id), added: fresh.map(({ id }) => id) },
@@ -132,10 +185,9 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /** Returns the tasks to create, which do not exist yet although all of their partitions are assigned. */
-  function missing(wanted: ReadonlySet<string>): StreamTask[] {
+  function missing(): StreamTask[] {
     return topology.subTopologies.flatMap((part) => {
-      const count = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
-      return Array.from({ length: count }, (_, partition) => partition)
+      return Array.from({ length: counts.tasksOf(part) }, (_, partition) => partition)
         .filter((partition) => part.sources.every((topic) => wanted.has(partitionKey(topic, partition))))
         .filter((partition) => !tasks.hasId(`${part.index}_${partition}`))
         .map((partition) => deps.createTask(part.index, partition))
@@ -228,6 +280,7 @@ export function membership(deps: MembershipDeps): Membership {
     generation++
     inbox = []
     assigned = false
+    wanted = new Set()
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     await untilDone(producer.abort)
@@ -250,8 +303,9 @@ export function membership(deps: MembershipDeps): Membership {
 
   return {
     async handleEvents() {
+      if (runtime.monotonic() >= nextLook) lookAtCounts()
       await takeEvent()
-      takeNews()
+      await takeNews()
     },
     get hasNews() {
       return inbox.length > 0

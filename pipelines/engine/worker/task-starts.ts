@@ -76,7 +76,7 @@ export interface TaskStartDeps {
   readonly session: StateSession
   readonly assign: (partition: TopicPartition, offset: number, reset: OffsetReset) => void
   readonly unassign: (partition: TopicPartition) => void
-  readonly resetOf: (topic: string) => OffsetReset
+  readonly resetOf: (source: TopicPartition) => OffsetReset
   readonly exactlyOnce: boolean
   readonly runtime: Runtime
 }
@@ -149,8 +149,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     return positions
   }
 
-  function resetOffset({ topic }: TopicPartition, key: string, offsets: TaskOffsets): number {
-    const reset = deps.resetOf(topic)
+  function resetOffset(source: TopicPartition, key: string, offsets: TaskOffsets): number {
+    const reset = deps.resetOf(source)
     if (reset === 'fail')
       throw new TopologyError(
         `topology ${topology}: no offset of ${key} is known to the group or the state, and its offset reset is "fail": commit one for group ${topology} or choose earliest or latest`,
@@ -173,7 +173,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     task.start(positions)
     for (const source of task.sources) {
       const position = positions.get(partitionKey(source.topic, source.partition)) as StartPosition
-      assign(source, position.offset, deps.resetOf(source.topic))
+      assign(source, position.offset, deps.resetOf(source))
     }
     log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }

@@ -17,8 +17,11 @@ export interface WorkerConfig {
   readonly guarantee?: Guarantee
   /** Default 100 ms. The topology's own option takes precedence. */
   readonly commitIntervalMs?: number
-  /** Number of decoded objects that each store instance caches. Default 10,000. */
-  readonly cachedObjects?: number
+  /**
+   * Memory for the decoded objects of a store in a task, estimated from their encoded sizes. Default 4 MiB. The store's
+   * own option takes precedence.
+   */
+  readonly cacheBytes?: number
   /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
   /**

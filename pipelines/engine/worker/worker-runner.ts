@@ -12,9 +12,10 @@ export function workerRunner(worker: Worker): Runner {
     done: worker.done,
     stop: worker.stop,
     notReady() {
-      const { ready, state, restoring, tasks } = worker.status()
+      const { ready, state, restoring, tasks, withoutTask } = worker.status()
       if (ready) return undefined
       if (state !== 'running') return `it is ${state}`
+      if (withoutTask.length > 0) return withoutTask.join('; ')
       const remaining = restoring.reduce((sum, progress) => sum + progress.remaining, 0)
       if (restoring.length > 0) return `${restoring.length} tasks restore their state, ${remaining} records remain`
       return tasks.length === 0 ? 'no partitions are assigned yet' : 'tasks are starting'
@@ -33,10 +34,12 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas, schemaFailures } = worker.status()
+  const { state, ready, withoutTask, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas, schemaFailures } =
+    worker.status()
   return {
     state,
     ready,
+    without_task: withoutTask,
     commits,
     fences,
     restarts,
@@ -73,11 +76,13 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready, schemaFailures, schemaRetries } = worker.status()
+  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready, withoutTask, schemaFailures, schemaRetries } =
+    worker.status()
   const topology = worker.topology.name
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 
   yield sample('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
+  yield sample('partitions_outgrown', 'Sub-topologies whose sources have got partitions that nothing processes', withoutTask.length)
   yield sample('records_processed_total', 'Records that processors have seen', metrics.processed)
   yield sample('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
   for (const { source, stage, handling, count } of metrics.skipped)

@@ -5,16 +5,16 @@ import { TopologyError } from '../topology/errors.ts'
 import { changelogSpec, changelogTopicName, deadLetterSpec, deadLetterTopicName, repartitionSpec } from '../topology/internal-topics.ts'
 import { commonPartitions } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
+import type { PreparedTopics } from './partition-counts.ts'
 
 /**
  * Makes sure that all topics of a topology exist. It creates missing ones as declared. Existing topics, including
  * repartition topics, keep their partition counts, because production has more partitions. Changelogs follow the actual
- * counts.
- * @returns the partition counts of all topics that are read or written
+ * counts. If a source has got more partitions than the changelogs of its sub-topology, they stay as they are.
  * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
  *   has another count
  */
-export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<Map<string, number>> {
+export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<PreparedTopics> {
   const internal = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
@@ -28,8 +28,19 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
     ...internalTopics(topology, declaration, counts),
     deadLetterSpec(topology.name),
   ]
-  await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions))
-  return counts.set(deadLetterTopicName(topology.name), deadLetterSpec(topology.name).partitions)
+  const outgrown = new Set<string>()
+  const stateCounts = new Map<number, number>()
+  for (const part of topology.subTopologies) {
+    const logs = loggedStores(part, declaration).map((store) => changelogTopicName(topology.name, store))
+    if (logs.length === 0) continue
+    const count = partitionsOfPart(topology.name, part.sources, counts)
+    const built = Math.min(count, ...logs.map((name) => existing.get(name) ?? count))
+    stateCounts.set(part.index, built)
+    if (built < count) for (const name of logs) outgrown.add(name)
+  }
+  await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions && !outgrown.has(name)))
+  counts.set(deadLetterTopicName(topology.name), deadLetterSpec(topology.name).partitions)
+  return { counts, stateCounts }
 }
 
 /**

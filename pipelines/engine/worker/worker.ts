@@ -35,6 +35,8 @@ export interface WorkerStatus {
   readonly state: WorkerState
   /** True when partitions are assigned and all of their tasks are running. */
   readonly ready: boolean
+  /** Why some partitions have no task: their topics have got partitions. */
+  readonly withoutTask: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
   readonly standbys: readonly StandbyCopy[]
@@ -237,9 +239,11 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     status() {
       const tasks = opened?.tasks.all() ?? []
       const assigned = opened?.membership.assigned === true
+      const withoutTask = opened?.counts.withoutTask ?? []
       return {
         state,
-        ready: state === 'running' && assigned && tasks.every((task) => task.state === 'RUNNING'),
+        ready: state === 'running' && assigned && withoutTask.length === 0 && tasks.every((task) => task.state === 'RUNNING'),
+        withoutTask,
         tasks,
         restoring: opened?.starts.progress() ?? [],
         standbys: opened?.inactiveState.copies() ?? [],

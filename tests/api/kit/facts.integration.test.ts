@@ -1,3 +1,4 @@
+import { Admin } from '@platformatic/kafka'
 import { Registry } from 'prom-client'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { factBuffer } from '../../../api/kit/fact-buffer.ts'
@@ -151,4 +152,14 @@ test('drops nothing when Kafka is slow, because requests are pipelined', AT_FIRS
         .map(Number)
         .toSorted((a, b) => a - b),
     )
+})
+
+test('the probe names topics that have got partitions, and facts stay in the old ones', async () => {
+  const { facts, topic, values } = await opened()
+  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
+  onTestFinished(() => admin.close())
+  await admin.createPartitions({ topics: [{ name: topic.name, count: 5, assignments: null }] })
+  await expect.poll(() => facts.probe.check(), SOON).toMatch(new RegExp(`^${topic.name} has 5 partitions instead of ${PARTITIONS}`))
+  for (let i = 0; i < 20; i++) await facts.publish(topic, `key ${i}`, 'x')
+  expect((await values()).size).toBe(20)
 })

@@ -237,3 +237,19 @@ test('a table that was never read is ready only if its readers have a fallback a
   await expect.poll(() => fallback.probe.check(), { timeout: 5_000 }).toBeUndefined()
   expect(fallback.get(1n)?.topic_weights.music).toBe(5)
 })
+
+test('reads the partitions that its topic gets, and keeps what it has', async () => {
+  const { broker, put, putRaw, open } = await world()
+  put(1n, 5)
+  putRaw('2', null)
+  let now = 0
+  const table = open({ monotonic: () => now })
+  await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(5)
+  const added = topic.partitions
+  broker.addPartitions(topic.name, added + 1)
+  const [{ value }] = broker.records(topic.name).filter(({ key }) => key?.toString() === '1')
+  broker.append(topic.name, added, { timestamp: 2, key: Buffer.from('3'), value, headers: [] })
+  now += 60_000
+  await expect.poll(() => table.get(3n)?.topic_weights.music, { timeout: 10_000 }).toBe(5)
+  expect(table.get(1n)?.topic_weights.music).toBe(5)
+})

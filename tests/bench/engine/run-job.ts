@@ -16,7 +16,7 @@ export function runJob(declare: (options: JobTopology) => Topology, input: JobIn
   const choose = (below: number) => choices.next().value % below
   const topology = declare({ name: 'job', input: 'in', output: OUTPUT, onRecord: () => {} })
   const [{ topic }] = topology.declare().streams
-  const driver = testDriver(topology, { commit: 'manual', cachedObjects: 4 })
+  const driver = testDriver(topology, { commit: 'manual', cacheBytes: 1_000 })
   const key = byteWriter(16)
   const value = byteWriter(64)
   for (let i = 0; i < input.count; i++) {

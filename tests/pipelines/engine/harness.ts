@@ -53,7 +53,7 @@ export function bench(): Bench {
         topology,
         guarantee: options.guarantee,
         commitIntervalMs: options.commitIntervalMs,
-        cachedObjects: options.cachedObjects,
+        cacheBytes: options.cacheBytes,
         stopGraceMs: options.stopGraceMs,
         keepStateMs: options.keepStateMs,
         keepPlaceOnStop: options.keepPlaceOnStop,

@@ -65,7 +65,7 @@ test(
   () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {
-        const driver = testDriver(trends, { startAt: START, cachedObjects: 4 })
+        const driver = testDriver(trends, { startAt: START, cacheBytes: 1_000 })
         const sent: SentTweet[] = []
         const windowEnds: number[] = []
         let id = 2n ** 60n

@@ -49,7 +49,7 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
  */
 function compareWithOffline(sent: readonly SentTweet[]): { compared: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)
-  const driver = testDriver(trends, { startAt: START, commit: 'manual', cachedObjects: 20_000 })
+  const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 8 * 1024 * 1024 })
   driver.settle()
   const leaders = new Set<string>()
   let next = 0

@@ -68,9 +68,9 @@ export function raw<T>(codec: Codec<T>): ValueFormat<T> {
 }
 
 /** Opens a store in the same way as the engine. */
-export function openStore<S extends EngineStore>(store: S, backend: StateBackend, cachedObjects = 1000, partition = PARTITION): S {
+export function openStore<S extends EngineStore>(store: S, backend: StateBackend, cacheBytes = 250_000, partition = PARTITION): S {
   const codec = store.values.open(0, { get: () => undefined })
-  store.open({ column: backend.session(TOPOLOGY).column(store.name, partition), codec, cachedObjects })
+  store.open({ column: backend.session(TOPOLOGY).column(store.name, partition), codec, cacheBytes })
   return store
 }
 

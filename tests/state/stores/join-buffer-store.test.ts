@@ -10,7 +10,8 @@ import { openStore, storedRows, type TestBackend, TOPOLOGY, testChangelog } from
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'waiting'
-const CACHED_OBJECTS = 2
+/** Room for a few objects. */
+const CACHE_BYTES = 500
 const SPAN_MS = 10
 /** Length of a segment: a quarter of the span, rounded up. */
 const SEGMENT_MS = 3
@@ -58,7 +59,7 @@ function expiredRows(items: readonly Item[], time: number): Item[][] {
 }
 
 async function runAgainstModel(opened: TestBackend, fullBytes: number, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(newStore(fullBytes), opened.backend, CACHED_OBJECTS)
+  const open = () => openStore(newStore(fullBytes), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, [] as Item[], (items) => [...items])
   for (const step of steps) {
     switch (step.do) {

@@ -12,7 +12,7 @@ const STORE = 'totals'
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)
 /** Size of the cache, so small that entries are evicted and read again. */
-const CACHED_OBJECTS = 4
+const CACHE_BYTES = 900
 
 type Step =
   | { do: 'put'; key: string; value: string }
@@ -61,7 +61,7 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
 
 /** Runs the steps on a store and on two maps: the current contents, and the committed ones. */
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHED_OBJECTS)
+  const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
 
   for (const step of steps) {
@@ -147,7 +147,7 @@ test('deleting a key that was never stored writes no tombstone', async () => {
 
 test('a changed key is kept after its eviction from the cache', async () => {
   const backend = (await testBackends[0]()).backend
-  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend, 2)
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend, 2 * 210)
   store.get('a')
   for (let i = 0; i < 10; i++) store.prefetch(`other ${i}`)
   store.loadPrefetched()

@@ -9,7 +9,8 @@ import { openStore, storedRows, type TestBackend, testChangelog } from './harnes
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'seen'
-const CACHED_OBJECTS = 2
+/** Room for a few objects. */
+const CACHE_BYTES = 800
 /** An error rate without false positives in these tests, so that a plain set can be the model. */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
@@ -65,7 +66,7 @@ function copy({ items, pages }: Model): Model {
 }
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHED_OBJECTS)
+  const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
   /** The latest time that was passed to the store. Items that have expired by then may be gone. */
   let now = START

@@ -74,7 +74,7 @@ const calls = stores.flatMap(([store, methods]) => Object.entries(methods).map((
 
 function contextOf(store: EngineStore, access?: StoreAccess): StoreContext {
   const column = memoryBackend().session('guarded').column(store.name, 0)
-  return { column, codec: store.values.open(1, { get: () => undefined }), cachedObjects: 10, access }
+  return { column, codec: store.values.open(1, { get: () => undefined }), cacheBytes: 2_000, access }
 }
 
 test.each(calls)('$store.name: $method throws on a store that was never opened', ({ store, use }) => {

@@ -6,7 +6,8 @@ import { openStore, type TestBackend, testBackends, testChangelog } from './harn
 import { type LifeStep, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'expiries'
-const CACHED_OBJECTS = 4
+/** Room for a few objects. */
+const CACHE_BYTES = 900
 const someKeys = ['a', 'aa', 'b', 'c', 'd', 'e', 'f']
 const keyArbitrary = fc.constantFrom(...someKeys)
 const timeArbitrary = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constantFrom(1e12, 2 ** 53 - 1))
@@ -41,7 +42,7 @@ function dueTimers(model: ReadonlyMap<string, number>, now: number, limit: numbe
 }
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  const open = () => openStore(timerStore(STORE, { key: utf8 }), opened.backend, CACHED_OBJECTS)
+  const open = () => openStore(timerStore(STORE, { key: utf8 }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map<string, number>(), (model) => new Map(model))
 
   for (const step of steps) {

@@ -8,7 +8,8 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'leaders'
 const K = 3
-const CACHED_OBJECTS = 2
+/** Room for a few objects. */
+const CACHE_BYTES = 500
 const groupArbitrary = fc.constantFrom('x', 'y', 'z')
 const termArbitrary = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')
 
@@ -59,7 +60,7 @@ type Model = Map<string, Ranked[]>
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () =>
-    openStore(topKStore(STORE, { group: utf8, list, k: K, id: (item) => item.term, compare: byScore }), opened.backend, CACHED_OBJECTS)
+    openStore(topKStore(STORE, { group: utf8, list, k: K, id: (item) => item.term, compare: byScore }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map() as Model, (model) => new Map(model))
 
   function set(group: string, items: Ranked[]): void {

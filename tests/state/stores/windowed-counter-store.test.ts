@@ -8,7 +8,8 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'clicks'
 const BUCKET_MS = 10
 const BUCKETS = 5
-const CACHED_OBJECTS = 2
+/** Room for a few objects. */
+const CACHE_BYTES = 500
 const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
 /** Times within a few lengths of the ring, and one far ahead. */
 const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
@@ -62,7 +63,7 @@ function bucketsOf(model: Model, key: string): [number, number][] {
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () =>
-    openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS }), opened.backend, CACHED_OBJECTS)
+    openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, new Map() as Model, copy)
 
   function keepFrom(key: string, firstBucket: number): void {
@@ -114,7 +115,7 @@ test('a key that is new or was trimmed does not reopen a window that the stream 
   const time = { streamTime: -1 }
   const store = windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS })
   const codec = store.values.open(0, { get: () => undefined })
-  store.open({ column: opened.session.column(STORE, PARTITION), codec, cachedObjects: CACHED_OBJECTS, time })
+  store.open({ column: opened.session.column(STORE, PARTITION), codec, cacheBytes: CACHE_BYTES, time })
   expect(store.add('trimmed', 100)).toBe(true)
   store.trim('trimmed', 200)
   time.streamTime = 159

@@ -97,8 +97,8 @@ function apply(driver: TestDriver, step: Step): void {
 
 test('for any order of input, work, commits, crashes and lost folders, the output equals that of an offline computation', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 80 }), fc.constantFrom(1, 1_000), fc.boolean(), (steps, cachedObjects, wipeState) => {
-      const driver = testDriver(ledger, { commit: 'manual', cachedObjects })
+    fc.property(fc.array(step, { maxLength: 80 }), fc.constantFrom(1, 250_000), fc.boolean(), (steps, cacheBytes, wipeState) => {
+      const driver = testDriver(ledger, { commit: 'manual', cacheBytes })
       const expected = new Map(SHOPS.map((name) => [name, { total: 0, changes: 0 }]))
       for (const each of steps) {
         apply(driver, each)

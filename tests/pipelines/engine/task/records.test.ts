@@ -275,3 +275,40 @@ test('with the policy "fail", a batch that is too large when decompressed stops 
   task.accept(fetchedBomb())
   expect(() => task.run(() => false)).toThrow(/unreadable_batch: the record batch at offset 1/)
 })
+
+test('a batch of two sources that exceeds the cache decodes each value once', () => {
+  let decoded = 0
+  const counted: typeof numberFormat = {
+    ...numberFormat,
+    open: (...args) => {
+      const codec = numberFormat.open(...args)
+      return {
+        ...codec,
+        decode(buffer, start, end) {
+          decoded++
+          return codec.decode(buffer, start, end)
+        },
+      }
+    },
+  }
+  const others = numberTopic('other-numbers', 1)
+  const summing = topology('summing', (t) => {
+    const sums = keyedStore<string, number>('sums', { key: utf8, value: counted, cacheBytes: 1 })
+    for (const [name, topic] of Object.entries({ numbers, others }))
+      t.source(topic).process(name, { reads: (_, key) => sums.prefetch(key ?? ''), stores: [sums] }, (value, ctx) => {
+        const key = ctx.key ?? ''
+        sums.put(key, (sums.get(key) ?? 0) + value)
+      })
+  })
+  const driver = testDriver(summing, { commit: 'manual' })
+  const pipeAll = (timestamp: number) => {
+    for (let i = 0; i < 500; i++) driver.pipe(i % 2 === 0 ? numbers : others, `key ${i}`, 1, { timestamp: timestamp + i })
+  }
+  pipeAll(1_000)
+  driver.settle()
+  driver.restart()
+  pipeAll(10_000)
+  decoded = 0
+  driver.settle()
+  expect(decoded).toBe(500)
+})

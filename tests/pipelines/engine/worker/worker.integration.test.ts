@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { Admin } from '@platformatic/kafka'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
@@ -11,7 +12,7 @@ import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { brokerProxy } from '../../../kafka/client/broker-proxy.ts'
-import { connected, readToEnd } from '../../../kafka/client/harness.ts'
+import { connected, newProducer, readToEnd } from '../../../kafka/client/harness.ts'
 import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
@@ -175,4 +176,48 @@ test('an undecodable record becomes a dead letter, processing continues, and npm
   expect(again).toBe(
     'replayed 0\nskipped 1 that were already replayed\nskipped 1 that failed again after a replay: fix the cause, then use --again\n',
   )
+})
+
+test('new partitions of a source are processed, and those of a topic with state make the worker not ready', AT_FIRST_TRY, async () => {
+  const bench = await wordBench(brokers)
+  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
+  onTestFinished(() => admin.close())
+  const worker = createWorker(
+    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
+    {
+      transport: bench.transport,
+      registry: memoryRegistry(),
+      backend: memoryBackend(),
+      identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
+      runtime: systemRuntime(),
+    },
+  )
+  onTestFinished(() => worker.stop())
+  await worker.start()
+  await bench.send([['ann', 'to be']])
+  await bench.complete()
+  await admin.createPartitions({ topics: [{ name: bench.lines, count: 4, assignments: null }] })
+  await waitUntil(async () => worker.status().tasks.length === 4 + 3 && worker.status().ready, {
+    what: 'the worker has a task per partition',
+    timeoutMs: DEADLINE_MS,
+    intervalMs: 100,
+  })
+  const producer = await newProducer(await connected(brokers))
+  for (const partition of [2, 3]) {
+    const value = Buffer.from('or not')
+    producer.appender(bench.lines, partition).append(Date.now(), value, 0, value.length, value, 0, value.length)
+  }
+  await producer.commit(new Map(), undefined)
+  await waitUntil(async () => JSON.stringify((await bench.output()).get('not')) === '[1,2]', {
+    what: 'the words of the new partitions are counted',
+    timeoutMs: DEADLINE_MS,
+    intervalMs: 200,
+  })
+  await admin.createPartitions({ topics: [{ name: `${bench.topology}-by-word-repartition`, count: 5, assignments: null }] })
+  await waitUntil(async () => !worker.status().ready && worker.status().withoutTask.length > 0, {
+    what: 'the worker is not ready',
+    timeoutMs: DEADLINE_MS,
+    intervalMs: 100,
+  })
+  expect(worker.status().withoutTask[0]).toMatch(/-by-word-repartition has 5 partitions, but the state \(totals\) was built with 3/)
 })

@@ -1,0 +1,63 @@
+import type { TopicPartition } from '../../../kafka/transport.ts'
+import type { SubTopology } from '../topology/sub-topology.ts'
+
+/** The partition counts of a topology's topics, which may grow while a worker runs, and what follows for its tasks. */
+export interface PartitionCounts {
+  /** By topic, for all topics that are read or written. */
+  readonly topics: ReadonlyMap<string, number>
+  /** Returns the number of tasks of a sub-topology; 0 when its state does not fit its sources any more. */
+  tasksOf(part: SubTopology): number
+  /** Why some partitions have no task, one sentence per sub-topology. */
+  readonly withoutTask: readonly string[]
+  /** Returns whether the worker did not know the partition when it started. */
+  isNew(partition: TopicPartition): boolean
+  /** Returns the topics that have more partitions now. */
+  grownIn(found: ReadonlyMap<string, number>): string[]
+  /** Takes over larger counts. The counts of Kafka's topics never decrease, unless a topic is created again. */
+  update(found: ReadonlyMap<string, number>): void
+}
+
+/** What the brokers have when a worker starts. */
+export interface PreparedTopics {
+  readonly counts: ReadonlyMap<string, number>
+  /** Partition counts of the changelogs, by the index of the sub-topology. Sub-topologies without one are absent. */
+  readonly stateCounts: ReadonlyMap<number, number>
+}
+
+export function partitionCounts(topology: string, parts: readonly SubTopology[], prepared: PreparedTopics): PartitionCounts {
+  const { counts: first, stateCounts } = prepared
+  const topics = new Map(first)
+
+  const countOf = (topic: string) => topics.get(topic) ?? 0
+  const differs = ({ sources }: SubTopology) => sources.some((source) => countOf(source) !== countOf(sources[0]))
+
+  function misfit(part: SubTopology): string | undefined {
+    const { sources } = part
+    const built = stateCounts.get(part.index)
+    const listed = sources.map((source) => `${source} has ${countOf(source)} partitions`).join(', ')
+    if (built !== undefined && sources.some((source) => countOf(source) !== built))
+      return (
+        `${listed}, but the state (${part.stores.join(', ')}) was built with ${built}: keys are in other partitions than their state now. ` +
+        "The engine cannot move it, because it does not know which of a store's keys belong to which key of a record: " +
+        `build it anew (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
+      )
+    return differs(part) ? `${listed}: add partitions until the counts are equal` : undefined
+  }
+
+  return {
+    topics,
+    tasksOf(part) {
+      const built = stateCounts.get(part.index)
+      if (built !== undefined && misfit(part) !== undefined) return 0
+      return Math.min(...part.sources.map(countOf))
+    },
+    get withoutTask() {
+      return parts.flatMap((part) => misfit(part) ?? [])
+    },
+    isNew: ({ topic, partition }) => partition >= (first.get(topic) ?? Infinity),
+    grownIn: (found) => [...topics.keys()].filter((topic) => (found.get(topic) ?? 0) > countOf(topic)),
+    update(found) {
+      for (const [topic, count] of topics) topics.set(topic, Math.max(count, found.get(topic) ?? 0))
+    },
+  }
+}
