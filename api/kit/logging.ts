@@ -47,7 +47,7 @@ function timeField(): () => string {
 }
 
 /** A write per line would cost a busy API a twentieth of its CPU time. */
-const WRITTEN_FROM_BYTES = 32_768
+const WRITTEN_FROM_BYTES = 16_000
 /** Lines of an idle process appear after this time at the latest. */
 const WRITE_EVERY_MS = 100
 
