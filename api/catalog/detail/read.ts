@@ -84,7 +84,7 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
 export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
   const readRelated = relatedReader({ views, sharedViews, facts })
-  const reader = { get: sharedViews.get, hget: views.hget, hgetall: views.hgetall }
+  const reader = { ...sharedViews, hget: views.hget }
 
   async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
