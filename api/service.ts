@@ -17,7 +17,7 @@ import type { RequestLimits } from './kit/rate-limits.ts'
 import type { ReadinessProbe } from './kit/readiness.ts'
 import type { FrontHandler } from './kit/server.ts'
 import type { ServiceRoutes } from './kit/service-routes.ts'
-import type { ValueReader } from './kit/shared-reads.ts'
+import type { SharedReader } from './kit/shared-reads.ts'
 import type { OpenSmallTable } from './kit/small-table/open.ts'
 import type { OpenTopicFeed } from './kit/topic-feed.ts'
 
@@ -25,7 +25,7 @@ import type { OpenTopicFeed } from './kit/topic-feed.ts'
 export interface ServiceKit {
   readonly views: ViewReader & ListReader & BinaryReader
   /** Reads small values that are needed very often. These reads are not ordered among each other. */
-  readonly sharedViews: ValueReader
+  readonly sharedViews: SharedReader
   /** Runs scripts that change what the API keeps beside views. */
   readonly scripts: ViewScripts
   readonly tables: TableReader

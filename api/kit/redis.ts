@@ -1,6 +1,7 @@
 import { Command } from 'ioredis'
 import { type BoundedScripts, boundedScripts, ScriptUnavailableError } from '../../state/redis/bounded-scripts.ts'
 import { connectScriptRedis } from '../../state/redis/connect-scripts.ts'
+import { readHashes } from '../../state/redis/read-hashes.ts'
 import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
 import { viewReader } from '../../state/views/reader.ts'
 import type { BinaryReader, ListReader, ViewReader, ViewScripts } from '../../state/views/view.ts'
@@ -9,12 +10,12 @@ import { ApiError, errors } from './errors.ts'
 import type { PartitionMemory } from './facts.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
-import { sharedReads, type ValueReader } from './shared-reads.ts'
+import { type SharedReader, sharedReads } from './shared-reads.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader & BinaryReader
-  /** Reads small values that are requested very often. These reads are not ordered with other reads. */
-  readonly shared: ValueReader
+  /** Reads small values and hashes that are requested very often. These reads are not ordered with other reads. */
+  readonly shared: SharedReader
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
@@ -72,13 +73,13 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
   }
 
   /** Bypasses auto-pipelining, which would defer the command to the next event loop turn. */
-  function readAll(keys: string[]): Promise<(string | null)[]> {
+  function readValues(keys: string[]): Promise<(string | null)[]> {
     const command = new Command('mget', keys, { replyEncoding: 'utf8' })
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)
   }
 
   return {
-    shared: sharedReads(readAll),
+    shared: sharedReads({ readValues, readHashes: (keys) => ask(readHashes(redis, keys)) }),
     reader: viewReader(redis, ask),
     scripts: { run: (...call) => runOrUnavailable(scripts, call) },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },

@@ -1,11 +1,21 @@
-import type { ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
 
 /** Reads single values. */
 export type ValueReader = Pick<ViewReader, 'get'>
 
-interface Waiting {
+/** Reads single values and small hashes. */
+export type SharedReader = ValueReader & Pick<ListReader, 'hgetall'>
+
+export interface SharedCommands {
+  /** Returns the values of keys that share a hash tag, in the order of the keys; null for an absent key. */
+  readValues(keys: string[]): Promise<(string | null)[]>
+  /** Returns the fields of hashes that share a hash tag, in the order of the keys; empty for an absent hash. */
+  readHashes(keys: string[]): Promise<Record<string, string>[]>
+}
+
+interface Waiting<T> {
   readonly keys: string[]
-  readonly resolves: ((value: string | null) => void)[]
+  readonly resolves: ((value: T) => void)[]
   readonly rejects: ((error: unknown) => void)[]
 }
 
@@ -13,38 +23,70 @@ interface Waiting {
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command, because under load a small read costs little more than
- * its command, here and in Redis. This does not delay a single read.
- * @param readAll returns the values of keys that share a hash tag, in the order of the keys; null for an absent key
+ * Combines the reads of one event loop turn into one command per hash tag, because under load a small read costs little
+ * more than its command, here and in Redis. This does not delay a single read. The hashes of a turn are read before its
+ * values, so a flag that is requested after a hash is not older than the hash.
  */
-export function sharedReads(readAll: (keys: string[]) => Promise<(string | null)[]>): ValueReader {
-  /** The reads of the current turn by hash tag. */
-  let turn = new Map<string, Waiting>()
+export function sharedReads({ readValues, readHashes }: SharedCommands): SharedReader {
+  let isDue = false
+  const hashes = collected(readHashes, send)
+  const values = collected(readValues, send)
 
   function send(): void {
-    const groups = turn
-    turn = new Map()
-    for (const group of groups.values()) void answer(group)
+    hashes.send()
+    values.send()
   }
 
-  async function answer({ keys, resolves, rejects }: Waiting): Promise<void> {
+  function sendLater(): void {
+    if (isDue) return
+    isDue = true
+    setImmediate(() => {
+      isDue = false
+      send()
+    })
+  }
+
+  return {
+    get(key) {
+      sendLater()
+      return values.add(key)
+    },
+    hgetall(key) {
+      sendLater()
+      return hashes.add(key)
+    },
+  }
+}
+
+/**
+ * Collects reads by hash tag until they are sent.
+ * @param full sends them because there are many
+ */
+function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {
+  let groups = new Map<string, Waiting<T>>()
+
+  async function answer({ keys, resolves, rejects }: Waiting<T>): Promise<void> {
     try {
-      const values = await readAll(keys)
-      for (let index = 0; index < resolves.length; index++) resolves[index](values[index])
+      const found = await readAll(keys)
+      for (let index = 0; index < resolves.length; index++) resolves[index](found[index])
     } catch (error) {
       for (const reject of rejects) reject(error)
     }
   }
 
   return {
-    get(key) {
-      if (turn.size === 0) setImmediate(send)
+    send(): void {
+      const sent = groups
+      groups = new Map()
+      for (const group of sent.values()) void answer(group)
+    },
+    add(key: string): Promise<T> {
       const tag = hashTag(key)
-      let group = turn.get(tag)
-      if (group === undefined || group.keys.length >= MAX_KEYS) {
-        if (group !== undefined) void answer(group)
+      if (groups.get(tag)?.keys.length === MAX_KEYS) full()
+      let group = groups.get(tag)
+      if (group === undefined) {
         group = { keys: [], resolves: [], rejects: [] }
-        turn.set(tag, group)
+        groups.set(tag, group)
       }
       const { keys, resolves, rejects } = group
       return new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { withStarted } from '../harness/folder.ts'
-import { cpuSeconds, describeMachine } from '../harness/process-stats.ts'
+import { cpuSeconds, describeMachine, peakRssMib } from '../harness/process-stats.ts'
 import { quantile, row } from '../harness/table.ts'
 import { whereInstalled } from '../peer-missing.ts'
 import { apiSubject } from './api-subject.ts'
@@ -109,7 +109,7 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
     const used = cpuAfter.map(
       ([name, now], index) => `${name} ${(((now - cpuBefore[index][1]) * MS_PER_SECOND) / operations.length).toFixed(2)}`,
     )
-    notes.push(`${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}`)
+    notes.push(`${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; worker at most ${peakRssMib(pids.worker)} MiB`)
   }
   subject.close()
   for (const note of notes) say(note)

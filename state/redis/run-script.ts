@@ -55,7 +55,8 @@ function bySource(redis: ScriptClient, script: RedisScript, keys: readonly strin
   return redis.evalBuffer(script.source, keys.length, ...keys, ...args)
 }
 
-function shaOf(script: RedisScript): string {
+/** Returns the hash by which a server knows a script. */
+export function shaOf(script: RedisScript): string {
   let sha = shas.get(script)
   if (sha === undefined) {
     sha = createHash('sha1').update(script.source).digest('hex')

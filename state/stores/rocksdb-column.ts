@@ -31,10 +31,12 @@ export interface Scratch {
 /** Size of the scratch buffers. Longer keys and values get separate buffers. */
 const SCRATCH_BYTES = 4096
 /**
- * Number of rows fetched from the iterator per call. It amortizes the call, and wastes little when the scan stops
- * early.
+ * Numbers of rows fetched from the iterator by the first call and by later ones. Many scans stop after the first row,
+ * for which few rows are wasted; long scans share the cost of a call among many rows.
  */
-const ROWS_PER_FETCH = 256
+const FIRST_FETCH = 8
+const GROWTH = 8
+const MOST_PER_FETCH = 512
 /**
  * Maximum length up to which a loop copies faster than a function call. Above it, Buffer's copy is faster and allocates
  * no view.
@@ -66,8 +68,8 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
     const options = { reverse: range.reverse ?? false, limit: range.limit ?? -1, keyEncoding: 'buffer', valueEncoding: 'buffer' } as const
     const iterator = translatingErrors(() => binding.iterator_init(live.current, { ...bounds(range), ...options }))
     try {
-      for (;;) {
-        const fetched = translatingErrors(() => binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH))
+      for (let count = FIRST_FETCH; ; count = Math.min(count * GROWTH, MOST_PER_FETCH)) {
+        const fetched = translatingErrors(() => binding.iterator_nextv_sync(iterator, count))
         for (let row = 0; row < fetched.rows.length; row += 2) {
           yield [fetched.rows[row].subarray(PREFIX_BYTES), fetched.rows[row + 1]]
         }

@@ -1,9 +1,7 @@
 import { catalogDocuments, categoryLeaders, sellers } from '../../../schemas/catalog/documents/topics.ts'
-import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { CATALOG_DETAILS_VIEW } from '../../../state/views/catalog/catalog-details.ts'
 import { CATEGORY_LEADERS_VIEW } from '../../../state/views/catalog/category-leaders.ts'
 import { SELLERS_VIEW } from '../../../state/views/catalog/sellers.ts'
-import { type Answer, cacheableAnswer, JSON_TYPE } from '../../kit/answer.ts'
 import { ApiError } from '../../kit/errors.ts'
 import { viewProbe } from '../../kit/readiness.ts'
 import { bind } from '../../kit/route.ts'
@@ -14,7 +12,7 @@ import { catalogErrors } from '../errors.ts'
 import type { CatalogPart } from '../part.ts'
 import type { CatalogSettings } from '../settings.ts'
 import { maySee } from '../visibility.ts'
-import { detailAnswer } from './answer.ts'
+import { keptPages, type Rendered } from './kept-pages.ts'
 import { detailReader } from './read.ts'
 import { productDetailRoute } from './routes.ts'
 
@@ -28,31 +26,19 @@ export interface DetailDeps
 const KEPT_MS = 1_000
 /** Some 40 MB with descriptions of ordinary length. */
 const MOST_KEPT = 4_096
-/** Clients keep the answer, but ask each time whether it has changed. */
-const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' } as const
-const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
-
-/** A page, with what decides who may see it. */
-interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
-  readonly answer: Answer
-}
-
 /** The page of a product. */
 export function detailPart(deps: DetailDeps): CatalogPart {
-  const { views, facts, categories, publicUrl, currency, now } = deps
-  const { read } = detailReader(deps)
+  const { views, facts, categories, now } = deps
+  const { readTexts } = detailReader(deps)
+  const pages = keptPages(deps)
   const recent = shortCache({ load: rendered, keptMs: KEPT_MS, maxEntries: MOST_KEPT, now })
 
   /** @returns undefined if there is no such product */
   async function rendered(productId: number): Promise<Rendered | undefined> {
     // Throws before anything is read if the categories are not known yet.
     const { tree } = categories
-    const found = await read(productId)
-    if (found === undefined) return undefined
-    const { status, seller_id, category_id } = found.product
-    const categoryPath = tree.pathOf(category_id).map(({ name }) => name)
-    const body = JSON.stringify(detailAnswer({ ...found, categoryPath }, { publicUrl, currency, now: now() }))
-    return { status, seller_id, answer: cacheableAnswer(body, status === 'ACTIVE' ? PUBLIC : OWN) }
+    const texts = await readTexts(productId, pages.isKnown(productId))
+    return texts === undefined ? undefined : pages.page(productId, texts, tree)
   }
 
   return {

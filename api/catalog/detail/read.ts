@@ -4,7 +4,7 @@ import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { productDecisions } from '../../../schemas/catalog/products/topics.ts'
 import { catalogDetailsKey, type ProductDetails, productDetails } from '../../../state/views/catalog/catalog-details.ts'
 import { categoryLeaders, categoryLeadersKey } from '../../../state/views/catalog/category-leaders.ts'
-import { readProduct } from '../../../state/views/catalog/products.ts'
+import { parsedProduct, readProductText } from '../../../state/views/catalog/products.ts'
 import { type SellerRecord, sellerKey, sellerRecord } from '../../../state/views/catalog/sellers.ts'
 import { readStock } from '../../../state/views/catalog/stock.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
@@ -30,11 +30,50 @@ export interface DetailReads extends ProductSurroundings {
   readonly product: StoredProduct
 }
 
+/**
+ * What the views hold about a product, before any of it is parsed. A page whose texts and numbers are the same as last
+ * time is the same page.
+ */
+export interface DetailTexts {
+  readonly product: string
+  readonly companions: Companions
+  readonly details: string | null
+  readonly seller: string | null
+  readonly leaders: string | null
+  readonly related: readonly number[]
+  /** Units of the variants, in the order of `companions.variantIds`. */
+  readonly units: readonly number[]
+}
+
+/** Returns whether the caller knows what this text of a product says: that its companions are these. */
+export type IsKnownProduct = (text: string, companions: Companions) => boolean
+
 export interface DetailReader {
-  /** @returns undefined if there is no such product. Throws ApiError `not_ready`, `unavailable`. */
+  /**
+   * Reads without parsing what the caller knows. Throws ApiError `not_ready`, `unavailable`.
+   * @returns undefined if there is no such product
+   */
+  readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined>
+  /** Reads and parses everything. Throws the same. */
   read(productId: number): Promise<DetailReads | undefined>
   /** Returns what surrounds a product that has been read already. Throws the same. */
   around(product: StoredProduct): Promise<ProductSurroundings>
+}
+
+/** Parses what was read about a product. */
+export function parsedDetail(texts: DetailTexts): DetailReads {
+  return { product: parsedProduct(texts.product), ...parsedSurroundings(texts) }
+}
+
+function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroundings {
+  const { companions, details, seller, leaders, related, units } = texts
+  return {
+    details: productDetails(details),
+    seller: sellerRecord(companions.sellerId, seller),
+    leaders: categoryLeaders(leaders),
+    related,
+    available: new Map(companions.variantIds.map((id, index) => [id, units[index]])),
+  }
 }
 
 /**
@@ -45,46 +84,50 @@ export interface DetailReader {
 export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
   const readRelated = relatedReader({ views, sharedViews, facts })
-  const reader = { get: sharedViews.get, hget: views.hget, hgetall: views.hgetall }
+  const reader = { ...sharedViews, hget: views.hget }
 
-  async function read(productId: number): Promise<DetailReads | undefined> {
+  async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
-    const guessed = guess === undefined ? undefined : companions(productId, guess)
+    const guessed = guess === undefined ? undefined : surroundingsOf(productId, guess)
     // A failure of the product's own read must not leave this one without a handler.
     guessed?.catch(() => undefined)
     const key = String(productId)
-    const [product, own] = await Promise.all([readProduct(reader, facts.partitionOf(productDecisions, key), key), detailsOf(productId)])
+    const [product, own] = await Promise.all([readProductText(reader, facts.partitionOf(productDecisions, key), key), ownOf(productId)])
     if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     if (product === undefined) return undefined
-    const actual = known.remember(product)
-    const others = await (actual === guess ? guessed! : companions(productId, actual))
-    return { product, ...own, ...others }
+    const companions = guess !== undefined && isKnown(product, guess) ? guess : known.remember(parsedProduct(product))
+    const others = await (companions === guess ? guessed! : surroundingsOf(productId, companions))
+    return { product, companions, ...own, ...others }
+  }
+
+  async function read(productId: number): Promise<DetailReads | undefined> {
+    const texts = await readTexts(productId, () => false)
+    return texts === undefined ? undefined : parsedDetail(texts)
   }
 
   async function around(product: StoredProduct): Promise<ProductSurroundings> {
-    const { product_id } = product
-    const [own, others] = await Promise.all([detailsOf(product_id), companions(product_id, known.remember(product))])
-    return { ...own, ...others }
+    const companions = known.remember(product)
+    const [own, others] = await Promise.all([ownOf(product.product_id), surroundingsOf(product.product_id, companions)])
+    return parsedSurroundings({ companions, ...own, ...others })
   }
 
-  async function detailsOf(productId: number) {
+  async function ownOf(productId: number) {
     const key = String(productId)
     const [details, related] = await Promise.all([
       sharedViews.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
       readRelated(productId),
     ])
-    return { details: productDetails(details), related }
+    return { details, related }
   }
 
-  async function companions(productId: number, { sellerId, categoryId, variantIds }: Companions) {
+  async function surroundingsOf(productId: number, { sellerId, categoryId, variantIds }: Companions) {
     const stockPartition = facts.partitionOf(inventoryDecisions, String(productId))
-    const [seller, leaders, ...stocks] = await Promise.all([
+    const [seller, leaders, ...units] = await Promise.all([
       sharedViews.get(sellerKey(facts.partitionOf(sellers, sellerId), sellerId)),
       sharedViews.get(categoryLeadersKey(facts.partitionOf(categoryLeadersTopic, categoryId), categoryId)),
       ...variantIds.map((id) => unitsOf(stockPartition, id)),
     ])
-    const available = new Map(variantIds.map((id, index) => [id, stocks[index]]))
-    return { seller: sellerRecord(sellerId, seller), leaders: categoryLeaders(leaders), available }
+    return { seller, leaders, units }
   }
 
   async function unitsOf(partition: number, variantId: number): Promise<number> {
@@ -93,5 +136,5 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps): Det
     return rows.reduce((sum, { available }) => sum + available, 0)
   }
 
-  return { read, around }
+  return { readTexts, read, around }
 }

@@ -1,7 +1,7 @@
 import type { InventoryAnswer, InventoryRefusal } from '../../../schemas/catalog/inventory/flow.ts'
 import type { InventoryCommand, StockLine, StockRow, WantedLine } from '../../../schemas/catalog/types.ts'
 import { decidePart } from './decide-part.ts'
-import { type Ending, MOST_UNITS, type StockChanges, type StockLedger, stockLedger } from './ledger.ts'
+import { type Ending, MOST_UNITS, NOTHING_OPEN, type StockChanges, type StockLedger, stockLedger } from './ledger.ts'
 import type { InventoryFacts, OpenReservation, StockReader } from './stock.ts'
 
 export interface InventoryDecision {
@@ -113,27 +113,34 @@ function endNamed(
 
 /** Ends units of the oldest reservations that are open at the time of the command. */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
-  const from = Math.max(now, ledger.row(line).first_end)
-  const taken = oldestUnits(line, read.openFrom(line, from))
-  if (!Array.isArray(taken)) return { outcome: taken as InventoryRefusal, row: ledger.row(line) }
+  const before = ledger.row(line)
+  if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
+  const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
+  // The database is slow to forget deleted rows, so no later call may read past those that this one has passed.
+  if (refusal !== undefined) {
+    ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
+    return { outcome: refusal, row: ledger.row(line) }
+  }
   for (const { reservation_id, quantity } of taken) ledger.endUnits(read.reservation(reservation_id)!, quantity, how)
-  // The database is slow to forget deleted rows, so the next call must not read past those of this one.
   ledger.passOver(line, taken[taken.length - 1].ends_at)
   return { outcome: 'done', row: ledger.row(line), reservations: taken }
 }
 
-/** Returns how many units of which reservations make up the quantity of a line, or why there are none. */
-function oldestUnits({ quantity }: StockLine, open: Iterable<OpenReservation>): OpenReservation[] | InventoryRefusal {
+/** Finds how many units of which reservations make up the quantity of a line; with a refusal, only the first ones. */
+function oldestUnits(
+  { quantity }: StockLine,
+  open: Iterable<OpenReservation>,
+): { readonly taken: OpenReservation[]; readonly refusal?: InventoryRefusal } {
   const taken: OpenReservation[] = []
   let wanted = quantity
   for (const one of open) {
-    if (taken.length === MOST_RESERVATIONS_PER_COMMAND) return 'too_many_reservations'
+    if (taken.length === MOST_RESERVATIONS_PER_COMMAND) return { taken, refusal: 'too_many_reservations' }
     const units = Math.min(wanted, one.quantity)
     taken.push({ ...one, quantity: units })
     wanted -= units
-    if (wanted === 0) return taken
+    if (wanted === 0) return { taken }
   }
-  return 'reservation_ended'
+  return { taken, refusal: 'reservation_ended' }
 }
 
 function outOfStock({ variant_id, warehouse_id, available }: StockRow): InventoryAnswer {

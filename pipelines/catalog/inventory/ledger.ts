@@ -19,7 +19,7 @@ export interface ReservationChange {
 
 /** What a decision changes. */
 export interface StockChanges {
-  /** The changed rows after the decision. */
+  /** The changed rows after the decision, those included of which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
   readonly reservations: readonly ReservationChange[]
   /** In their order. */
@@ -54,6 +54,8 @@ export interface StockLedger {
 
 /** A row's units fit an Avro int, also when every reservation is released. */
 export const MOST_UNITS = 2 ** 31 - 1
+/** Later than the end of any reservation, epoch ms. */
+export const NOTHING_OPEN = 8_640_000_000_000_000
 
 export function stockLedger(read: StockReader, { productId, at, commandId }: Cause): StockLedger {
   const rows = new Map<string, StockRow>()

@@ -6,17 +6,21 @@ import type { ReservationChange, StockChanges } from './ledger.ts'
 import { openKeyOf, type StockStores } from './stores.ts'
 
 /**
- * Returns the rows that a decision changes, and its records: its movements and, for the view, its rows of stock.
+ * Returns the rows that a decision changes, and its records: its movements and, for the view, the rows of stock that
+ * they move.
  * @param partition that of the product, where the view's rows go regardless of their keys
  */
 export function rowChanges(stores: StockStores, { rows, reservations, movements }: StockChanges, partition: number): RowChanges {
+  const moved = new Set(movements.map(rowName))
   return {
     puts: [
       ...rows.map((one) => row(stores.stock, rowName(one), one)),
       ...reservations.flatMap((change) => reservationRows(stores, change)),
     ],
     emits: [
-      ...rows.map((one) => emission(inventoryDecisions, rowName(one), { view: one, result: null }, { partition })),
+      ...rows
+        .filter((one) => moved.has(rowName(one)))
+        .map((one) => emission(inventoryDecisions, rowName(one), { view: one, result: null }, { partition })),
       ...movements.map((movement) => emission(inventoryChanged, String(movement.product_id), movement, { partition })),
     ],
   }

@@ -8,6 +8,7 @@ import {
 } from '../../../schemas/catalog/inventory/keys.ts'
 import type { OpenQuantity, StockReservation, StockRow } from '../../../schemas/catalog/types.ts'
 import { avro, type KeyedStore, keyedStore, type Rows, type TimerStore, timerStore, utf8 } from '../../engine/index.ts'
+import { NOTHING_OPEN } from './ledger.ts'
 import type { StockReader } from './stock.ts'
 
 /** What the deciding partition keeps about stock. */
@@ -30,9 +31,6 @@ export function stockStores(): StockStores {
   }
 }
 
-/** Later than the end of any reservation, epoch ms. */
-const END_OF_TIME = Number.MAX_SAFE_INTEGER
-
 /** Reads the stock of one product. */
 export function stockReader({ stock, reservations, open }: StockStores, rows: Rows, product_id: number): StockReader {
   return {
@@ -41,7 +39,7 @@ export function stockReader({ stock, reservations, open }: StockStores, rows: Ro
     reservation: (reservation_id) => rows.get(reservations, { product_id, reservation_id }),
     openFrom({ variant_id, warehouse_id }, from) {
       const row = { variant_id, warehouse_id, reservation_id: '' }
-      const found = rows.scan(open, { gte: { ...row, ends_at: from }, lt: { ...row, ends_at: END_OF_TIME } })
+      const found = rows.scan(open, { gte: { ...row, ends_at: from }, lt: { ...row, ends_at: NOTHING_OPEN } })
       return found.map(([{ reservation_id, ends_at }, { quantity }]) => ({ reservation_id, ends_at, quantity }))
     },
   }

@@ -35,6 +35,8 @@ export interface TestDriverOptions {
    * Memory for the decoded objects of each store. Default 256 KiB. A small number makes the stores read state back.
    */
   readonly cacheBytes?: number
+  /** Opens the state. Default: in memory. Another database shows what a topology costs it. */
+  readonly openState?: () => StateBackend
 }
 
 /** A decoded record of a topic. */
@@ -127,7 +129,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   const failed = failedRecords({ topology: topology.name, metrics, runtime })
   const readUpTo = new Map<string, number>()
   const scratch = byteWriter()
-  let backend: StateBackend = memoryBackend()
+  const openState = options.openState ?? memoryBackend
+  let backend = openState()
   let tasks: StreamTask[] = []
   let producer: MemoryProducer
   let crashStep: CommitFaultPoint | undefined
@@ -320,7 +323,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
           `a new version of topology ${topology.name} must have the same name, not ${version.name}, because the state belongs to that name`,
         )
       stop()
-      if (wipeState) backend = memoryBackend()
+      if (wipeState) backend = openState()
       crashStep = undefined
       topology = version
       declaration = topology.declare()

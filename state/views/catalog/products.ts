@@ -34,8 +34,22 @@ export async function readProduct(
   partition: number,
   productId: string,
 ): Promise<StoredProduct | undefined | typeof NOT_CAUGHT_UP> {
+  const text = await readProductText(reader, partition, productId)
+  return typeof text === 'string' ? parsedProduct(text) : text
+}
+
+/** Reads a product as the text that the view holds. Equal texts are equal products. */
+export async function readProductText(
+  reader: ViewReader,
+  partition: number,
+  productId: string,
+): Promise<string | undefined | typeof NOT_CAUGHT_UP> {
   const text = await reader.get(productKey(partition, productId))
-  if (text !== null) return JSON.parse(text) as StoredProduct
+  if (text !== null) return text
   const flag = await withCaughtUp(reader, CATALOG_PRODUCTS_VIEW, partition, Promise.resolve(undefined))
   return flag === NOT_CAUGHT_UP ? flag : undefined
+}
+
+export function parsedProduct(text: string): StoredProduct {
+  return JSON.parse(text) as StoredProduct
 }

@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest'
-import { createLogger } from '../../../api/kit/logging.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createLogger, standardOutput } from '../../../api/kit/logging.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 function captured() {
   const lines: Record<string, unknown>[] = []
@@ -15,6 +19,21 @@ test('writes one line with the event, its fields, the time and the level', () =>
     { level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), request_id: 'r', count: 1, event: 'request_completed' },
     { level: 'warn', time: expect.anything(), route: '/x', event: 'odd' },
   ])
+})
+
+test('each line has the time at which it was written, to the millisecond', () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const { lines, log } = captured()
+  const times = [0, 7, 999, 1_000, 59_999, 5].map((ms) => Date.UTC(2026, 0, 15, 12) + ms)
+  for (const time of times) {
+    vi.setSystemTime(time)
+    log.info({}, 'e')
+  }
+  expect(lines.map(({ time }) => time)).toEqual(times.map((time) => new Date(time).toISOString()))
+})
+
+test('standard output can be opened', () => {
+  expect(() => standardOutput()).not.toThrow()
 })
 
 test("redacts secrets without changing the caller's object", () => {

@@ -2,13 +2,17 @@ import { expect, test } from 'vitest'
 import { sharedReads } from '../../../api/kit/shared-reads.ts'
 
 /** Creates a store that records the keys of each command. */
-function store(values: Readonly<Record<string, string>>) {
+function store(values: Readonly<Record<string, string>>, hashes: Readonly<Record<string, Record<string, string>>> = {}) {
   const asked: (readonly string[])[] = []
   const faults = { next: undefined as Error | undefined }
-  const reads = sharedReads(async (keys) => {
+  async function answered<T>(keys: readonly string[], found: (key: string) => T): Promise<T[]> {
     asked.push(keys)
     if (faults.next !== undefined) throw faults.next
-    return keys.map((key) => values[key] ?? null)
+    return keys.map(found)
+  }
+  const reads = sharedReads({
+    readValues: (keys) => answered(keys, (key) => values[key] ?? null),
+    readHashes: (keys) => answered(keys, (key) => hashes[key] ?? {}),
   })
   return { reads, asked, faults }
 }
@@ -36,4 +40,18 @@ test('a turn with many reads sends several commands, so that none blocks Redis f
   const values = await Promise.all(Array.from({ length: 500 }, (_, index) => reads.get(`{v:0}:${index}`)))
   expect(asked.map(({ length }) => length)).toEqual([200, 200, 100])
   expect(values[499]).toBe('last')
+})
+
+test('hashes of one turn share a command as well, which is sent before that of values', async () => {
+  const { reads, asked } = store({ '{v:0}:flag': '1' }, { '{v:0}:h': { a: '1' }, '{v:0}:i': { b: '2' } })
+  const found = await Promise.all([reads.hgetall('{v:0}:h'), reads.get('{v:0}:flag'), reads.hgetall('{v:0}:i'), reads.hgetall('{v:0}:j')])
+  expect(found).toEqual([{ a: '1' }, '1', { b: '2' }, {}])
+  expect(asked).toEqual([['{v:0}:h', '{v:0}:i', '{v:0}:j'], ['{v:0}:flag']])
+})
+
+test('a hash is read before a flag that is requested after it, also in a turn with many reads', async () => {
+  const { reads, asked } = store({})
+  await Promise.all(Array.from({ length: 250 }, (_, index) => [reads.hgetall(`{v:0}:h${index}`), reads.get(`{v:0}:f${index}`)]).flat())
+  const order = asked.flat()
+  for (let index = 0; index < 250; index++) expect(order.indexOf(`{v:0}:h${index}`)).toBeLessThan(order.indexOf(`{v:0}:f${index}`))
 })

@@ -174,6 +174,7 @@ export function stockModel(): StockModel {
       case 'DEDUCT':
       case 'RELEASE': {
         const usable = (one: ModelReservation) => !one.isPart && one.lines[0].row === row && one.endsAt >= now
+        if (asked.reservation_id === null && (row?.reserved ?? 0) < quantity) return refused('reservation_ended')
         let candidates: ModelReservation[]
         if (asked.reservation_id === null) {
           candidates = reservations.filter(usable).sort((a, b) => a.endsAt - b.endsAt || (a.id < b.id ? -1 : 1))

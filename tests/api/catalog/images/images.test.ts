@@ -57,6 +57,14 @@ test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a truncated %s is refused',
   })
 })
 
+test('a JPEG of more than 50 megapixels is refused, however small it is', async () => {
+  const bomb = await sharp({ create: { width: 8_000, height: 6_251, channels: 3, background: 'white' } })
+    .jpeg({ quality: 1 })
+    .toBuffer()
+  expect(bomb.length).toBeLessThan(1_000_000)
+  await expect(checkImage(bomb)).rejects.toMatchObject({ message: 'An image has more than 50 megapixels.' })
+})
+
 test('a small file that would unfold to more than 50 megapixels is refused before it is decoded', async () => {
   const bomb = await sharp({ create: { width: 8_000, height: 7_000, channels: 3, background: 'white' } })
     .png({ compressionLevel: 3 })

@@ -116,6 +116,10 @@ test.each([
   ['warehouse_id', { warehouse_id: 'w'.repeat(51) }],
   ['operation', { operation: 'STEAL' }],
   ['reservation_id', { reservation_id: 'r-1' }],
+  ['reservation_id', { operation: 'DEDUCT', reservation_id: 'r'.repeat(101) }],
+  ['reservation_id', { operation: 'RELEASE', reservation_id: '' }],
+  ['quantity_delta', { quantity_delta: -MOST_UNITS - 1 }],
+  ['version', { version: 0.5 }],
   ['version', { version: -1 }],
   ['body', { sold: 1 }],
 ])('a wrong %s is refused: %o', async (path, wrong) => {

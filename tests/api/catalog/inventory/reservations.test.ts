@@ -113,6 +113,12 @@ test.each([
   [{ items: [{ variant_id: VARIANT, quantity: 0 }] }],
   [{ items: [{ variant_id: VARIANT, quantity: 0.5 }] }],
   [{ items: [{ variant_id: 256, quantity: 1 }] }],
+  [{ items: [{ variant_id: VARIANT, quantity: -1 }] }],
+  [{ items: [{ variant_id: VARIANT, quantity: 2 ** 31 }] }],
+  [{ items: [{ variant_id: -VARIANT, quantity: 1 }] }],
+  [{ items: [{ variant_id: 2 ** 53, quantity: 1 }] }],
+  [{ items: [{ variant_id: VARIANT, quantity: 1, warehouse_id: 'w'.repeat(51) }] }],
+  [{ items: [{ variant_id: VARIANT, quantity: 1, price: 0 }] }],
   [{ items: [{ variant_id: VARIANT, quantity: 1, warehouse_id: '' }] }],
   [
     {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { variantIdOf } from '../../../../schemas/catalog/ids.ts'
 import { ADMIN, CATEGORY, OTHER, productsApi, SELLER } from './world.ts'
@@ -302,6 +303,69 @@ test.each<[string, object]>([
 ])('refuses %s', async (_what, more) => {
   const { create } = await productsApi()
   expect(await create(more)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+})
+
+test.each<[string, object]>([
+  ['no title', { title: undefined }],
+  ['no variants', { variants: [] }],
+  ['a sku twice', { variants: [variant('a'), variant('a')] }],
+  ['a negative price', { variants: [variant('a', { price_cents: -1 })] }],
+  ['a negative compare price', { variants: [variant('a', { compare_price_cents: -1 })] }],
+  ['a fractional compare price', { variants: [variant('a', { compare_price_cents: 1.5 })] }],
+  ['a huge compare price', { variants: [variant('a', { compare_price_cents: 10 ** 11 + 1 })] }],
+  ['a huge weight', { variants: [variant('a', { weight_grams: 2 ** 31 })] }],
+  ['the status DELETED', { status: 'DELETED' }],
+  ['another seller', { seller_id: '8' }],
+])('a replacement with %s is refused, and changes nothing', async (_what, more) => {
+  const { create, replace, send } = await productsApi()
+  const made = await create()
+  const { product_id } = made.body
+  expect(await replace(product_id, more)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  expect((await send('GET', `products/${product_id}`)).body).toEqual(made.body)
+})
+
+const NOON = '2026-01-15T12:00:00.000Z'
+
+test.each<[string, object]>([
+  ['no price', { price_cents: undefined }],
+  ['a price of 0', { price_cents: 0 }],
+  ['a negative price', { price_cents: -1_000 }],
+  ['a fractional price', { price_cents: 999.5 }],
+  ['a huge price', { price_cents: 10 ** 11 + 1 }],
+  ['a price as text', { price_cents: '1000' }],
+  ['a negative compare price', { compare_price_cents: -1 }],
+  ['a fractional compare price', { compare_price_cents: 0.5 }],
+  ['a huge compare price', { compare_price_cents: 10 ** 11 + 1 }],
+  ['a begin without an end', { starts_at: NOON }],
+  ['an end without an offset', { ends_at: '2026-01-15T12:00:00' }],
+  ['an end that is no day', { ends_at: '2026-02-30T12:00:00Z' }],
+  ['an end before the begin', { starts_at: '2027-01-15T12:00:00Z', ends_at: '2027-01-14T12:00:00Z' }],
+  ['an unknown field', { price: 10 }],
+])('a new price with %s is refused, and changes nothing', async (_what, more) => {
+  const { create, send } = await productsApi()
+  const made = await create()
+  const sent = { body: { price_cents: 1_000, ...more } }
+  expect(await send('PATCH', `variants/${made.body.variants[0].variant_id}/price`, sent)).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request' },
+  })
+  expect((await send('GET', `products/${made.body.product_id}`)).body).toEqual(made.body)
+})
+
+test.each(['0', '-7', '7.5', '9'.repeat(20), 'seven'])('%j is the id of no seller', async (seller_id) => {
+  const { create, send } = await productsApi()
+  expect(await create({ seller_id }, { as: ADMIN })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  expect((await send('GET', `products?seller_id=${seller_id}`, { as: ADMIN })).status).toBe(400)
+})
+
+test('a compressed body is not unfolded', async () => {
+  const { app, bearer, ran } = await productsApi()
+  const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
+  expect(bomb.length).toBeLessThan(100_000)
+  const headers = { ...(await bearer(SELLER)), 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  const { status } = await app.request('/api/v1/seller/products', { method: 'POST', headers, body: bomb })
+  expect(status).toBe(400)
+  expect(ran).toEqual([])
 })
 
 test('drops an attribute that would be the prototype of an object', async () => {

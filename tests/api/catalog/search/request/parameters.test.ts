@@ -53,6 +53,23 @@ describe('parameters', () => {
     [{ page: '501', page_size: '20' }, 'page'],
     [{ page_size: '101' }, 'page_size'],
     [{ page: '2', cursor: 'x' }, 'cursor'],
+    [{ sort: 'price_asc; drop' }, 'sort'],
+    [{ sort: ['newest', 'rating'] }, 'sort'],
+    [{ page: '10001', page_size: '1' }, 'page'],
+    [{ page: '1.5' }, 'page'],
+    [{ page_size: '0' }, 'page_size'],
+    [{ price_min: '1000000000.01' }, 'price_min'],
+    [{ price_max: 'NaN' }, 'price_max'],
+    [{ rating_min: '-1' }, 'rating_min'],
+    [{ category: '' }, 'category'],
+    [{ category: 'c'.repeat(2_001) }, 'category'],
+    [{ brand: ['b'.repeat(201), 'other'] }, 'brand.0'],
+    [{ brand: 'Acme,,Bosch' }, 'brand.1'],
+    [{ cursor: 'x'.repeat(4_001) }, 'cursor'],
+    [{ attr: `${'n'.repeat(50)}:${'v'.repeat(201)}` }, 'attr.0'],
+    [{ attr: Array.from({ length: 21 }, (_, at) => `colour:${at}`) }, 'attr'],
+    [{ attr: ':red' }, 'attr.0'],
+    [{ attr: 'colour:' }, 'attr.0'],
     [{ attr: 'red' }, 'attr.0'],
     [{ attr: ['a:1', 'b:1', 'c:1', 'd:1', 'e:1', 'f:1'] }, 'attr'],
     [{ brand: Array.from({ length: 21 }, (_, at) => `b${at}`) }, 'brand'],
@@ -61,8 +78,10 @@ describe('parameters', () => {
     expect(faults(query)).toEqual([path])
   })
 
-  it('allow the last page that can be sorted, and 200 characters beyond the BMP', () => {
+  it('allow the last page that can be sorted, and the greatest length of each text', () => {
     expect(faults({ page: '500', page_size: '20', q: '𝒳'.repeat(200) })).toEqual([])
+    const longest = { category: 'c'.repeat(2_000), brand: 'b'.repeat(200), attr: `${'n'.repeat(50)}:${'v'.repeat(200)}` }
+    expect(faults({ ...longest, price_min: '1000000000', price_max: '1000000000', rating_min: '5' })).toEqual([])
   })
 
   it('name a category that there is', () => {

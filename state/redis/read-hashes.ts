@@ -1,0 +1,40 @@
+import { Command } from 'ioredis'
+import { type RedisScript, shaOf } from './run-script.ts'
+
+/** Sends commands. Both `Redis` and `Cluster` have it. */
+interface CommandClient {
+  sendCommand(command: Command): unknown
+}
+
+const READ_HASHES: RedisScript = {
+  name: 'read-hashes',
+  source: `
+local found = {}
+for index, key in ipairs(KEYS) do found[index] = redis.call('HGETALL', key) end
+return found`,
+}
+
+/**
+ * Reads all fields of several small hashes of one hash tag with one command, which Redis has no other way to do. It
+ * bypasses auto-pipelining, which would defer the command to the next event loop turn.
+ */
+export async function readHashes(redis: CommandClient, keys: readonly string[]): Promise<Record<string, string>[]> {
+  const send = (name: string, script: string) =>
+    redis.sendCommand(new Command(name, [script, String(keys.length), ...keys], { replyEncoding: 'utf8' })) as Promise<string[][]>
+  let found: string[][]
+  try {
+    found = await send('evalsha', shaOf(READ_HASHES))
+  } catch (error) {
+    if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+    found = await send('eval', READ_HASHES.source)
+  }
+  return found.map(fieldsOf)
+}
+
+/** @param reply fields and values by turns */
+function fieldsOf(reply: readonly string[]): Record<string, string> {
+  // A field may have any name, also that of something that all objects inherit.
+  const fields: Record<string, string> = Object.create(null)
+  for (let index = 0; index < reply.length; index += 2) fields[reply[index]] = reply[index + 1]
+  return fields
+}

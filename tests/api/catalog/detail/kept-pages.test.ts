@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { categoryTree } from '../../../../api/catalog/categories/tree.ts'
+import { keptPages } from '../../../../api/catalog/detail/kept-pages.ts'
+import type { DetailTexts } from '../../../../api/catalog/detail/read.ts'
+import { NOON, stored } from './stored.ts'
+
+const DAY_MS = 24 * 3_600_000
+const treeNamed = (name: string) => categoryTree([{ category_id: 2, parent_id: null, name, slug: 'saws' }])
+const TREE = treeNamed('Saws')
+const COMPANIONS = { sellerId: '7', categoryId: 2, variantIds: [5 * 256 + 1] }
+
+function opened() {
+  let now = NOON
+  const pages = keptPages({ publicUrl: 'http://localhost:8080', currency: 'USD', now: () => now })
+  return {
+    pages,
+    pass(ms: number) {
+      now += ms
+    },
+  }
+}
+
+/** What the views hold, in objects and lists that no other call shares. */
+function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
+  return {
+    product: JSON.stringify(stored()),
+    companions: COMPANIONS,
+    details: JSON.stringify({ stars: [0, 0, 0, 0, 2], badges: ['sale'] }),
+    seller: JSON.stringify({ name: 'Shop', rating: 4.5 }),
+    leaders: '[6]',
+    related: [8],
+    units: [7],
+    ...changed,
+  }
+}
+
+const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
+
+test('a page that shows the same is the one that was kept', () => {
+  const { pages, pass } = opened()
+  const first = pages.page(5, texts(), TREE)
+  pass(DAY_MS)
+  expect(pages.page(5, texts(), TREE)).toBe(first)
+})
+
+test.each<[string, Partial<DetailTexts>, object]>([
+  ['the product', { product: JSON.stringify(stored({ title: 'Better saw' })) }, { title: 'Better saw' }],
+  ['its status', { product: JSON.stringify(stored({ status: 'INACTIVE' })) }, { status: 'INACTIVE' }],
+  ['its reviews', { details: JSON.stringify({ stars: [2, 0, 0, 0, 2], badges: ['sale'] }) }, { reviews_summary: { avg: 3 } }],
+  ['its badges', { details: JSON.stringify({ stars: [0, 0, 0, 0, 2], badges: [] }) }, { badges: ['new'] }],
+  ['no details', { details: null }, { reviews_summary: { count: 0 } }],
+  ['the seller', { seller: JSON.stringify({ name: 'Store', rating: 4.5 }) }, { seller: { name: 'Store' } }],
+  ['no seller', { seller: null }, { seller: { name: 'seller-7' } }],
+  ['the best sellers', { leaders: '[9]' }, { related_products: [8, 9] }],
+  ['related products', { related: [8, 9] }, { related_products: [8, 9, 6] }],
+  ['the stock', { units: [0] }, { variants: [{ inventory: { status: 'out_of_stock' } }] }],
+])('a change is shown at once: %s', (_what, changed, expected) => {
+  const { pages } = opened()
+  pages.page(5, texts(), TREE)
+  const after = pages.page(5, texts(changed), TREE)
+  expect(shown(after)).toMatchObject(expected)
+  expect(pages.page(5, texts(changed), TREE)).toBe(after)
+  expect(shown(pages.page(5, texts(), TREE))).toMatchObject({ title: 'Saw', related_products: [8, 6], seller: { name: 'Shop' } })
+})
+
+test('a category with a new name, and a product that is no longer new, are shown at once', () => {
+  const { pages, pass } = opened()
+  expect(shown(pages.page(5, texts(), TREE))).toMatchObject({ category_path: ['Saws'], badges: ['new', 'sale'] })
+  expect(shown(pages.page(5, texts(), treeNamed('Hand saws')))).toMatchObject({ category_path: ['Hand saws'] })
+  pass(30 * DAY_MS)
+  expect(shown(pages.page(5, texts(), TREE)).badges).toEqual(['sale'])
+})
+
+test('a product is known by its text with the same companions only', () => {
+  const { pages } = opened()
+  const { product } = texts()
+  expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)
+  pages.page(5, texts(), TREE)
+  expect(pages.isKnown(5)(product, COMPANIONS)).toBe(true)
+  expect(pages.isKnown(6)(product, COMPANIONS)).toBe(false)
+  expect(pages.isKnown(5)(`${product} `, COMPANIONS)).toBe(false)
+  expect(pages.isKnown(5)(product, { ...COMPANIONS })).toBe(false)
+})

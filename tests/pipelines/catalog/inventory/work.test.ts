@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest'
+import { inventory } from '../../../../pipelines/catalog/inventory/topology.ts'
+import { testDriver } from '../../../../pipelines/engine/testing.ts'
+import { inventoryFlow } from '../../../../schemas/catalog/inventory/flow.ts'
+import { inventoryChanged, inventoryDecisions } from '../../../../schemas/catalog/inventory/topics.ts'
+import type { InventoryAction } from '../../../../schemas/catalog/types.ts'
+import { countedState, type Work } from './counted-state.ts'
+
+const PRODUCT = '7'
+const HELD_MS = 900_000
+const FEW = 200
+const MANY = 2_000
+const PER_COMMIT = 100
+/** More rows than any decision about one unit needs. */
+const SOME = 10
+/** So few cached objects that every decision reads what it needs. */
+const CACHED_OBJECTS = 8
+
+/** One row of stock with open reservations, whose decisions are counted one by one. */
+function crowdedRow() {
+  const state = countedState()
+  const driver = testDriver(inventory, { commit: 'manual', cachedObjects: CACHED_OBJECTS, openState: state.openState })
+  let commands = 0
+
+  /** @returns the id of the reservation that a RESERVE makes */
+  function pipe(action: InventoryAction, quantity: number, reservation_id: string | null = null): string {
+    const command_id = `c${String(++commands).padStart(6, '0')}`
+    const lines = [{ variant_id: 7 * 256 + 1, warehouse_id: 'east', quantity, offer: 'FOR_SALE' as const }]
+    const body = { action, lines, version: null, reservation_id, held_ms: HELD_MS }
+    driver.pipe(inventoryFlow.commands, PRODUCT, { command_id, reply_to: 'driver', request_hash: '', deadline: driver.now + 30_000, body })
+    return `r-${command_id}`
+  }
+
+  function inBatches(count: number, one: (index: number) => void): void {
+    for (let index = 0; index < count; index++) {
+      one(index)
+      if (index % PER_COMMIT === PER_COMMIT - 1) driver.settle()
+      // Hardly any two reservations end in the same millisecond.
+      driver.advanceWallClock(1)
+    }
+    driver.settle()
+  }
+
+  function open(count: number): string[] {
+    const ids: string[] = []
+    inBatches(count, () => void ids.push(pipe('RESERVE', 1)))
+    return ids
+  }
+
+  /** Returns the work of a decision and its commit, with the bytes that it adds to the changelogs and topics. */
+  function workOf(...asked: Parameters<typeof pipe>): Work {
+    state.take()
+    pipe(...asked)
+    driver.settle()
+    return state.take()
+  }
+
+  pipe('RECEIVE', 1_000_000)
+  driver.settle()
+  return {
+    driver,
+    open,
+    end: (ids: readonly string[]) => inBatches(ids.length, (index) => void pipe('DEDUCT', 1, ids[index])),
+    workOf,
+    takeWork: state.take,
+  }
+}
+
+/** Returns the work of each kind of decision beside a number of open reservations. */
+function workBeside(count: number): Record<string, Work> {
+  const { open, workOf } = crowdedRow()
+  const ids = open(count)
+  return {
+    reserve: workOf('RESERVE', 1),
+    'deduct a named one': workOf('DEDUCT', 1, ids[10]),
+    'release a named one': workOf('RELEASE', 1, ids[11]),
+    'deduct the oldest': workOf('DEDUCT', 1),
+    'release the oldest': workOf('RELEASE', 1),
+    'more than is reserved': workOf('DEDUCT', 2 * count),
+    receive: workOf('RECEIVE', 1),
+  }
+}
+
+test('no decision reads or writes more because more reservations are open', () => {
+  const [few, many] = [workBeside(FEW), workBeside(MANY)]
+  for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
+    const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
+    expect(work, name).toEqual(besideFew)
+    // Greater numbers take a byte or two more.
+    expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
+  }
+})
+
+test('reservations that were ended by name are passed by one call without a name, and by no later one', () => {
+  const { open, end, workOf } = crowdedRow()
+  end(open(MANY).slice(2))
+  open(3)
+  workOf('DEDUCT', 2)
+  expect(workOf('DEDUCT', 1).passed).toBeGreaterThan(MANY / 2)
+  expect(workOf('DEDUCT', 1).passed).toBeLessThan(SOME)
+  expect(workOf('RELEASE', 1).passed).toBeLessThan(SOME)
+})
+
+test('a refused call lets no later one pass what was ended before it, and shows no reader a row that has not moved', () => {
+  const { driver, open, end, workOf } = crowdedRow()
+  end(open(MANY))
+  expect(workOf('DEDUCT', 1).passed).toBe(0)
+  // A unit of a cart is reserved, so that only a search shows that no single reservation is open.
+  workOf('RESERVE_PART', 1, 'c-1')
+  driver.read(inventoryDecisions)
+  expect(workOf('DEDUCT', 1).passed).toBeGreaterThan(MANY / 2)
+  expect(workOf('DEDUCT', 1).passed).toBeLessThan(SOME)
+  expect(driver.read(inventoryDecisions).map(({ value }) => value?.view)).toEqual([null, null])
+  open(1)
+  expect(workOf('DEDUCT', 1).passed).toBeLessThan(SOME)
+  const [{ value }] = driver
+    .read(inventoryDecisions)
+    .filter((one) => one.value?.result != null)
+    .slice(-1)
+  expect(JSON.parse(value!.result!.answer)).toMatchObject({ outcome: 'done', row: { reserved: 1 } })
+})
+
+/** Returns the work of the tick in which a few reservations expire while others are open. */
+function workOfExpiry(others: number): Work {
+  const { driver, open, takeWork } = crowdedRow()
+  open(FEW)
+  const after = 10_000
+  driver.advanceWallClock(after)
+  open(others)
+  driver.advanceWallClock(HELD_MS - after - others)
+  takeWork()
+  driver.advanceWallClock(2_000)
+  driver.settle()
+  const expired = driver.read(inventoryChanged).filter(({ value }) => value?.kind === 'EXPIRE')
+  expect(expired).toHaveLength(FEW)
+  return takeWork()
+}
+
+test('expiry works for what has ended only, whatever else is open', () => {
+  const [alone, beside] = [workOfExpiry(0), workOfExpiry(MANY)]
+  expect(beside.writes).toBe(alone.writes)
+  // The sweep of remembered commands passes some more of them.
+  expect(beside.reads - alone.reads).toBeLessThan(SOME)
+})
