@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 
 const SETUP_TIMEOUT_MS = 120_000
 const PATH = (process.env.PATH ?? '').split(delimiter)
@@ -27,6 +27,7 @@ export function useChromium() {
   /** Opens an empty page. */
   return async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
     const context = await browser.newContext({ baseURL: origin, ...options })
+    onTestFinished(() => context.close())
     const page = await context.newPage()
     const complaints: string[] = []
     page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
