@@ -14,7 +14,7 @@ const SEED = 1
 const USERS = 6
 /** Calls per second. */
 const RATE = 15
-const FAULTS: readonly RecommendationFaultKind[] = []
+const FAULTS: readonly RecommendationFaultKind[] = ['outage-emptied', 'redis-emptied', 'worker-killed', 'api-killed']
 
 let system: RecommendationsSystem
 
@@ -24,7 +24,10 @@ beforeAll(async () => {
 
 afterAll(() => system?.finish(), SETUP_TIMEOUT_MS)
 
-test('features follow from the log', { ...AT_FIRST_TRY, timeout: ROUND_TIMEOUT_MS }, async () => {
+test('with an outage, an emptied Redis, a killed API and worker, features and signals follow from the log, and lists are right', {
+  ...AT_FIRST_TRY,
+  timeout: ROUND_TIMEOUT_MS,
+}, async () => {
   const folder = join(chaosHome(), `recommendations-short-${SEED}`)
   onTestFailed(async () => {
     process.stderr.write(`chaos: logs: ${await keepRecommendationsLogs(system, join(folder, 'logs'))}\n`)

@@ -63,7 +63,7 @@ export interface Views {
 
 /** Rows of ClickHouse, read with FINAL. */
 export interface Tables {
-  readonly interactions: readonly { readonly user_id: string; readonly event_id: string; readonly item_id: string }[]
+  readonly interactions: readonly { readonly user_id: string; readonly event_id: string; readonly item_id: string; readonly at: string }[]
   readonly served: readonly { readonly request_id: string; readonly position: number; readonly item_id: string; readonly at: string }[]
 }
 

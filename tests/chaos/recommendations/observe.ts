@@ -93,7 +93,9 @@ export async function observer({ env, rowsOf, redis: { address } }: Recommendati
   async function tables(): Promise<Tables> {
     const mine = `user_id IN (${concerned.users.join(', ')})`
     const [interactions, served] = await Promise.all([
-      rowsOf(`SELECT toString(user_id) AS user_id, event_id, toString(item_id) AS item_id FROM interactions FINAL WHERE ${mine}`),
+      rowsOf(
+        `SELECT toString(user_id) AS user_id, event_id, toString(item_id) AS item_id, toString(toUnixTimestamp64Milli(timestamp)) AS at FROM interactions FINAL WHERE ${mine}`,
+      ),
       rowsOf(
         `SELECT request_id, position, toString(item_id) AS item_id, toString(toUnixTimestamp64Milli(served_at)) AS at FROM recommendations_served FINAL WHERE ${mine} ORDER BY request_id, position`,
       ),
