@@ -18,7 +18,7 @@ const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
-const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search}.test.ts'
+const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations}.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'
 /** No folder has this name, so the tests see no public data. */

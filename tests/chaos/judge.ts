@@ -41,7 +41,7 @@ export async function judgeUntilRight<E>(
 export function keepEvidence(file: string, { faults, evidence }: Judged<unknown>, plan: unknown): void {
   mkdirSync(dirname(file), { recursive: true })
   const text = (_key: string, value: unknown) =>
-    value instanceof Map ? Object.fromEntries(value) : value === Infinity ? 'Infinity' : value
+    value instanceof Map ? Object.fromEntries(value) : value === Infinity ? 'Infinity' : typeof value === 'bigint' ? String(value) : value
   writeFileSync(file, JSON.stringify({ faults, plan, evidence }, text, 1))
 }
 

@@ -24,6 +24,7 @@ export default command({
     fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
     inventory: flag('Kills, stops and empties the parts that keep stock.'),
     search: flag('Kills and stops the parts of search, wipes its index and fills its disk, while products change.'),
+    recommendations: flag('Kills, stops and empties the parts of recommendations while users view items and read lists.'),
   },
   environment: {
     CHAOS_ROUNDS: 'With a service: kills of each part. Default: the value of --seeds.',
@@ -37,5 +38,6 @@ export default command({
     ['--matches --seeds 20 --from 5', 'Twenty rounds of the match feed, with seeds 5 to 24.'],
     ['--fraud --seeds 3', 'Three rounds of fraud scoring.'],
     ['--inventory --seeds 3', 'Three rounds of stock and carts.'],
+    ['--recommendations --seed 7', 'Repeats round 7 of recommendations.'],
   ],
 })

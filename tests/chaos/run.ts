@@ -24,6 +24,7 @@ const SERVICES = {
   fraud: ['fraud'],
   search: ['search'],
   inventory: ['inventory'],
+  recommendations: ['recommendations'],
 } as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31

@@ -1,6 +1,7 @@
 import { itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
 import { shownItem, shownItemKey } from '../../../state/views/recommendations/items.ts'
 import { readNeighbours } from '../../../state/views/recommendations/neighbours.ts'
+import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
 
 /** How many related products a page shows, and how many are looked at because some may be hidden by now. */
@@ -17,7 +18,7 @@ export function relatedReader({ views, sharedViews, facts }: Pick<ServiceKit, 'v
   return async function readRelated(productId: number): Promise<readonly number[]> {
     const id = BigInt(productId)
     const neighbours = await readNeighbours(views, facts.partitionOf(itemNeighbours, id), String(id))
-    const nearest = neighbours.slice(0, LOOKED_AT)
+    const nearest = neighbours === NOT_CAUGHT_UP ? [] : neighbours.slice(0, LOOKED_AT)
     const active = await Promise.all(nearest.map(({ itemId }) => isActive(itemId)))
     return nearest
       .filter((_, index) => active[index])

@@ -80,19 +80,21 @@ export function listServer(deps: ServeDeps) {
     const read = async () =>
       await Promise.all(itemIds.map((itemId) => readNeighbours(views, facts.partitionOf(itemNeighbours, itemId), String(itemId))))
     const lists = await inTime(read(), readMs)
-    return lists === undefined ? undefined : new Map(itemIds.map((itemId, index) => [itemId, lists[index]]))
+    const whole = lists?.filter((list) => list !== NOT_CAUGHT_UP)
+    return whole?.length === itemIds.length ? new Map(itemIds.map((itemId, index) => [itemId, whole[index]])) : undefined
   }
 
   async function titlesOf(items: readonly ListedItem[]): Promise<{ shown: ReadonlyMap<bigint, ShownItem>; isComplete: boolean }> {
     const ids = [...new Set(items.flatMap(({ itemId, sourceItemId }) => (sourceItemId === undefined ? [itemId] : [itemId, sourceItemId])))]
-    const read = await inTime(shown.read(ids), readMs)
-    return { shown: read ?? shown.cached(ids), isComplete: read !== undefined }
+    const known = (await inTime(shown.read(ids), readMs)) ?? shown.cached(ids)
+    return { shown: known, isComplete: items.every(({ itemId }) => known.has(itemId)) }
   }
 
-  /** Returns the last list of a user whose features cannot be read. */
+  /** Returns the last list of a user whose features cannot be read; undefined if nothing is left of it. */
   function fallback(userId: bigint): readonly ListedItem[] | undefined {
     const { items } = tables
-    return last.of(userId)?.filter(({ itemId }) => items.isActive(items.rowOf(itemId)))
+    const left = last.of(userId)?.filter(({ itemId }) => items.isActive(items.rowOf(itemId)))
+    return left?.length === 0 ? undefined : left
   }
 
   async function serve(request: ListRequest): Promise<ServedList> {
@@ -113,7 +115,8 @@ export function listServer(deps: ServeDeps) {
     const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
     const titles = await titlesOf(items)
     if (!titles.isComplete) degraded.push('titles')
-    const kept = titles.isComplete ? items.filter(({ itemId }) => titles.shown.get(itemId)?.status === 'ACTIVE') : items
+    // What the view does not have may be active: it is empty after a loss of Redis.
+    const kept = items.filter(({ itemId }) => titles.shown.get(itemId)?.status !== 'INACTIVE')
     if (!isIncomplete) last.keep(request.userId, kept)
     return {
       items: kept,

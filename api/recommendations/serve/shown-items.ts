@@ -43,8 +43,8 @@ export function shownItems({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews
       )
       stale.forEach((itemId, index) => {
         const item = shownItem(texts[index])
-        if (item === undefined) known.delete(itemId)
-        else known.set(itemId, { item, readAt: time })
+        // An emptied Redis says nothing about items, so the process keeps what it knows.
+        if (item !== undefined) known.set(itemId, { item, readAt: time })
       })
       return cached(itemIds)
     },

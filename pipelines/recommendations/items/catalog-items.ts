@@ -4,19 +4,7 @@ import type { CatalogDocument, Category } from '../../../schemas/catalog/types.t
 import { BY_ITEM } from '../../../schemas/recommendations/partitions.ts'
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { Topic } from '../../../schemas/topic.ts'
-import {
-  avro,
-  avroValue,
-  type Context,
-  compositeKey,
-  decimalInt,
-  drop,
-  keyedStore,
-  type TopologyBuilder,
-  textPart,
-  u32Part,
-  utf8,
-} from '../../engine/index.ts'
+import { avro, avroValue, type Context, decimalInt, drop, keyedStore, type TopologyBuilder, utf8 } from '../../engine/index.ts'
 
 /** Categories are at most this deep; a cycle must not stop the worker. */
 const MAX_DEPTH = 20
@@ -39,11 +27,9 @@ export function declareCatalogItems(
 
   const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
   const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
-  const waiting = keyedStore('waiting-products', {
-    key: compositeKey({ category: u32Part, product: textPart }),
-    value: avroValue<boolean>('boolean'),
-  })
-  const stores = [known, tree, waiting]
+  /** The category that a product waits for: only the newest one, because an earlier one may arrive after it. */
+  const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
+  const stores = [known, tree, awaited]
 
   /** @returns the names from the root; undefined if one of them is not known yet */
   function pathOf(categoryId: number): string | undefined {
@@ -68,12 +54,12 @@ export function declareCatalogItems(
 
   /** Completes items whose categories have arrived meanwhile. */
   function complete(now: number, ctx: Context): void {
-    for (const [key] of waiting.scan({ limit: RETRIED_PER_TICK })) {
-      const path = pathOf(key.category)
-      const item = known.get(key.product)
+    for (const [productId, categoryId] of awaited.scan({ limit: RETRIED_PER_TICK })) {
+      const path = pathOf(categoryId)
+      const item = known.get(productId)
       if (path === undefined || item === undefined) continue
-      waiting.delete(key)
-      keep(key.product, { ...item, category_path: path, updated_at: now }, ctx)
+      awaited.delete(productId)
+      keep(productId, { ...item, category_path: path, updated_at: now }, ctx)
     }
   }
 
@@ -87,12 +73,20 @@ export function declareCatalogItems(
   t.source(documents, { tombstones: 'drop' })
     .process(
       'take-product',
-      { reads: (_document, key) => known.prefetch(key), stores, emits: [items] },
+      {
+        reads(_document, key) {
+          known.prefetch(key)
+          awaited.prefetch(key)
+        },
+        stores,
+        emits: [items],
+      },
       function takeProduct(document, ctx) {
-        const path = pathOf(document.category_id)
-        if (path === undefined) waiting.put({ category: document.category_id, product: ctx.key }, true)
         const before = known.get(ctx.key)
         if (!document.is_public && before === undefined) return drop('never_public')
+        const path = pathOf(document.category_id)
+        if (path === undefined) awaited.put(ctx.key, document.category_id)
+        else if (awaited.get(ctx.key) !== undefined) awaited.delete(ctx.key)
         // A record of a hidden product has no text; the item keeps its own.
         const item =
           document.is_public || before === undefined

@@ -4,7 +4,7 @@ import { isoDay } from '../time.ts'
 
 const KEPT_DAYS = 90
 
-/** Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: a repeated event is one row. */
+/** Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: of a repeated event, the first one is the row. */
 export const interactionsTable: Table<bigint, Interaction> = {
   name: 'interactions',
   columns: [
@@ -22,8 +22,11 @@ export const interactionsTable: Table<bigint, Interaction> = {
     'dwell_time_sec Nullable(Float64)',
     'rating Nullable(Float64)',
     'watch_pct Nullable(Float64)',
+    'earliest UInt64 MATERIALIZED toUInt64(9223372036854775807) - kafka_offset',
   ],
-  orderBy: '(user_id, timestamp, event_id)',
+  // A caller that repeats an event without a timestamp gets another one, so the time is no part of what identifies it.
+  orderBy: '(user_id, event_id)',
+  version: 'earliest',
   partitionBy: 'toDate(timestamp)',
   ttl: `toDateTime(timestamp) + INTERVAL ${KEPT_DAYS} DAY`,
   rowsOf: (userId, event) =>

@@ -1,6 +1,6 @@
 import { type Neighbour, unpackNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type { ItemNeighbours } from '../../../schemas/recommendations/types.ts'
-import { type BinaryReader, type View, viewTag } from '../view.ts'
+import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * Neighbours of items. Fed by `item-neighbours`, partitioned as it is.
@@ -21,12 +21,13 @@ export const itemNeighboursView: View<bigint, ItemNeighbours> = {
 
 /** @returns the neighbours, nearest first; empty if there are none */
 export async function readNeighbours(
-  reader: Pick<BinaryReader, 'getBuffer'>,
+  reader: BinaryReader & ViewReader,
   partition: number,
   itemId: string,
-): Promise<readonly Neighbour[]> {
-  const packed = await reader.getBuffer(neighboursKey(partition, itemId))
-  return packed === null ? [] : unpackNeighbours(packed)
+): Promise<readonly Neighbour[] | typeof NOT_CAUGHT_UP> {
+  const key = neighboursKey(partition, itemId)
+  const packed = await withCaughtUp(reader, ITEM_NEIGHBOURS_VIEW, partition, reader.getBuffer(key))
+  return packed === null ? [] : typeof packed === 'symbol' ? packed : unpackNeighbours(packed)
 }
 
 function neighboursKey(partition: number, itemId: string): string {

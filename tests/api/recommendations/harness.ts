@@ -37,7 +37,7 @@ export async function recommendationsApi({ open = openModel } = {}) {
   const hashes = new Map<string, Map<string, string | Buffer>>()
   const feeds = new Map<string, (key: never, value: never) => void>()
   const published: Published[] = []
-  const state = { isRedisAway: false, isRedisEmptied: false, isKafkaAway: false, now: START }
+  const state = { isRedisAway: false, isRedisEmptied: false, lostViews: [] as readonly string[], isKafkaAway: false, now: START }
   const metrics: HttpMetrics = httpMetrics({ process: false })
 
   async function read<T>(value: () => T): Promise<T> {
@@ -45,13 +45,15 @@ export async function recommendationsApi({ open = openModel } = {}) {
     return value()
   }
   const bytes = (value: string | Buffer | undefined) => (value === undefined ? null : Buffer.from(value as string))
+  const isLost = (key: string) => state.lostViews.some((view) => key.startsWith(`{${view}:`))
   const views = {
-    get: (key: string) => read(() => (key.endsWith(':caught-up') && !state.isRedisEmptied ? '1' : null)),
-    getBuffer: (key: string) => read(() => bytes(strings.get(key))),
+    get: (key: string) => read(() => (key.endsWith(':caught-up') && !state.isRedisEmptied && !isLost(key) ? '1' : null)),
+    hget: () => read(() => null),
+    getBuffer: (key: string) => read(() => (isLost(key) ? null : bytes(strings.get(key)))),
     hmgetBuffer: (key: string, fields: readonly string[]) => read(() => fields.map((field) => bytes(hashes.get(key)?.get(field)))),
     hgetallBuffer: (key: string) => read(() => Object.fromEntries(hashes.get(key) ?? [])),
   }
-  const sharedViews = { get: (key: string) => read(() => strings.get(key)?.toString() ?? null) }
+  const sharedViews = { get: (key: string) => read(() => (isLost(key) ? null : (strings.get(key)?.toString() ?? null))) }
   async function publish(topic: AnyTopic, key: unknown, value: unknown): Promise<void> {
     if (state.isKafkaAway) throw new ApiError(errors.unavailable)
     published.push({ topic: topic.name, key, value })

@@ -110,6 +110,40 @@ test('while the view is built anew, a user is not taken for a new one who has wa
   expect((await list()).degraded).toEqual([])
 })
 
+test('a list is not empty while Redis has lost what answers show of items, and says so until it is back', async () => {
+  api.state.lostViews = ['recommendation-items']
+  const body = await list('limit=20')
+  expect(body.recommendations).toHaveLength(20)
+  expect([body.degraded, body.recommendations[0].title]).toEqual([['titles'], null])
+  api.state.lostViews = []
+  const healed = await list('limit=20')
+  expect([healed.degraded, healed.recommendations[0].title]).toEqual([[], expect.stringMatching(/^Item /)])
+  // The process keeps what it has read.
+  api.state.lostViews = ['recommendation-items']
+  api.state.now += 60_000
+  expect((await list('limit=20')).recommendations[0].title).toMatch(/^Item /)
+})
+
+test('a list says when it is made without neighbours, because Redis has lost them', async () => {
+  api.putUser('42:self', { page: null, self: self([1n]) })
+  api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
+  api.state.lostViews = ['item-neighbours']
+  expect((await list()).degraded).toEqual(['neighbours'])
+  api.state.lostViews = []
+  const healed = await list()
+  expect([healed.degraded, idsOf(healed)[0]]).toEqual([[], '33'])
+})
+
+test('a user of whose last list nothing is left gets what trends while Redis is away', async () => {
+  for (let id = 1n; id <= 100n; id++) if (id !== 20n) api.putItem(id, { status: 'INACTIVE' })
+  expect(idsOf(await list())).toEqual(['20'])
+  api.putItem(20n, { status: 'INACTIVE' })
+  api.putItem(30n, { status: 'ACTIVE' })
+  api.state.isRedisAway = true
+  api.state.now += 60_000
+  expect(idsOf(await list())).toEqual(['30'])
+})
+
 test('explain shows channel and features, and the answer is recorded with the same numbers', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])

@@ -1,0 +1,85 @@
+import type { Call, Evidence } from './evidence.ts'
+import type { Trouble } from './faults.ts'
+
+/** How long an API may take to find Kafka again. */
+const KAFKA_FOUND_MS = 15_000
+/** How long the views of an emptied Redis may take to be filled again. */
+const REFILLED_MS = 60_000
+/** How long a killed API's last answers may have been on the way to the log. */
+const UNDER_WAY_MS = 5_000
+
+const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])
+
+/** Every call to a live API is answered, and what was taken is in the log. */
+export function answered(evidence: Evidence): string[] {
+  return [...evidence.calls.flatMap((call) => wrongStatus(call, evidence)), ...taken(evidence), ...recorded(evidence)]
+}
+
+/** Only what needs Kafka may fail while Kafka is away. Features have no default that would be true without Redis. */
+function wrongStatus(call: Call, { inflicted: { apis, kafka, redis } }: Evidence): string[] {
+  const { kind, status } = call
+  if (status >= 200 && status < 300) return []
+  const wasKilled = apis.some((trouble) => trouble.isKilled && trouble.api === call.api && meets(trouble, call))
+  if (wasKilled && (status === 0 || status === 503)) return []
+  if (status === 503 && WRITES.has(kind) && kafka.some((trouble) => meets(trouble, call, KAFKA_FOUND_MS))) return []
+  if (status === 503 && kind === 'features' && redis.some((trouble) => meets(trouble, call, REFILLED_MS))) return []
+  return [described(call)]
+}
+
+/** Each event that was taken is in the log, and the log has no others. */
+function taken({ calls, logs }: Evidence): string[] {
+  const logged = new Set(logs.interactions.map(({ key, value }) => `${key} ${value?.event_id}`))
+  const lost = calls
+    .filter(({ kind, status }) => kind === 'events' && status === 202)
+    .filter(({ user, eventIds }) => eventIds.some((id) => !logged.has(`${user} ${id}`)))
+  const sent = new Set(calls.flatMap(({ user, eventIds }) => eventIds.map((id) => `${user} ${id}`)))
+  const chosen = logs.interactions.filter(({ value }) => value !== null && /^s\d+-\d+$/.test(value.event_id))
+  const foreign = chosen.filter(({ key, value }) => !sent.has(`${key} ${value?.event_id}`))
+  return [
+    ...lost.map((call) => `${described(call)}, and it is not in the log`),
+    ...foreign.map(({ key, value }) => `the log has event ${value?.event_id} of ${key}, which nobody sent`),
+  ]
+}
+
+/** Each list is in the log as it was answered. Only a killed API may lose the last ones. */
+function recorded({ calls, final, logs, inflicted }: Evidence): string[] {
+  const pages = new Map(logs.served.map(({ value }) => [`${value?.request_id} ${value?.items[0].position}`, value]))
+  return [...calls, ...final]
+    .filter((call) => isList(call) && call.status === 200 && call.body.recommendations.length > 0)
+    .flatMap((call) => {
+      const { request_id, recommendations, features_offset } = call.body
+      const found = [...pages.values()].find(
+        (value) =>
+          value?.request_id === request_id &&
+          value?.features_offset === features_offset &&
+          value?.items.map(({ item_id }) => String(item_id)).join() === recommendations.map(({ item_id }: Item) => item_id).join(),
+      )
+      return found !== undefined || mayBeLost(call, inflicted) ? [] : [`${described(call)} is not in the log of answers`]
+    })
+}
+
+function mayBeLost(call: Call, { apis, kafka }: Evidence['inflicted']): boolean {
+  return apis.some((killed) => {
+    if (!killed.isKilled || killed.api !== call.api || killed.to < call.from) return false
+    return (
+      killed.from - call.to < UNDER_WAY_MS || kafka.some((trouble) => trouble.from <= killed.from && trouble.to >= call.to - UNDER_WAY_MS)
+    )
+  })
+}
+
+export interface Item {
+  readonly item_id: string
+}
+
+export function isList({ kind }: Call): boolean {
+  return kind === 'list' || kind === 'page'
+}
+
+/** Returns whether a call takes place during a trouble, or so shortly after it that it had to wait. */
+export function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
+  return from <= trouble.to + laterMs && to >= trouble.from
+}
+
+export function described({ kind, user, api, from, to, status, body, eventIds }: Call): string {
+  return `${kind} of ${user} at API ${api}, ${from} to ${to}, events ${eventIds.join()}: ${status} ${JSON.stringify(body)}`.slice(0, 1_000)
+}

@@ -1,0 +1,84 @@
+import type { CatalogDocument, Category } from '../../../schemas/catalog/types.ts'
+import type {
+  Interaction,
+  ItemActivity,
+  ItemNeighbours,
+  ItemStats,
+  RecommendationItem,
+  RecommendationUser,
+  ServedRecommendations,
+  TrendingItems,
+  UserPreferences,
+  UserSelf,
+} from '../../../schemas/recommendations/types.ts'
+import type { Logged as LoggedText } from '../log-reader.ts'
+import type { CameBack } from '../send.ts'
+import type { Inflicted } from './faults.ts'
+
+/** A record with its key as text. */
+export type Logged<V> = Pick<LoggedText<V>, 'key' | 'value' | 'offset'>
+
+export type CallKind = 'events' | 'hide' | 'list' | 'page' | 'similar' | 'features' | 'preferences' | 'user'
+
+/** A request and what came back. */
+export interface Call extends CameBack {
+  readonly kind: CallKind
+  readonly user: string
+  readonly api: number
+  /** Epoch ms; all processes of a round share one clock. */
+  readonly from: number
+  readonly to: number
+  /** Ids of the events that it sends, as far as the caller chose them. */
+  readonly eventIds: readonly string[]
+}
+
+/** Records of the topics, in log order. Only those of the users and items of a round, except for `trending`. */
+export interface Logs {
+  readonly interactions: readonly Logged<Interaction>[]
+  readonly served: readonly Logged<ServedRecommendations>[]
+  readonly users: readonly Logged<RecommendationUser>[]
+  readonly preferences: readonly Logged<UserPreferences>[]
+  readonly itemEvents: readonly Logged<ItemActivity>[]
+  readonly itemStats: readonly Logged<ItemStats>[]
+  readonly itemNeighbours: readonly Logged<ItemNeighbours>[]
+  readonly items: readonly Logged<RecommendationItem>[]
+  readonly documents: readonly Logged<CatalogDocument>[]
+  readonly categories: readonly Logged<Category>[]
+  /** The newest list of each group. */
+  readonly trending: ReadonlyMap<string, TrendingItems>
+  /** All events of items in all rounds, for `trending`. */
+  readonly allItemEvents: readonly Logged<ItemActivity>[]
+  /** The newest features of each user, and the pages of their watched items by number. */
+  readonly features: ReadonlyMap<string, UserSelf>
+  readonly pages: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>
+}
+
+/** What Redis has. */
+export interface Views {
+  readonly features: ReadonlyMap<string, UserSelf>
+  readonly pages: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>
+  /** Bytes of the neighbours of each item. */
+  readonly neighbours: ReadonlyMap<string, Uint8Array>
+}
+
+/** Rows of ClickHouse, read with FINAL. */
+export interface Tables {
+  readonly interactions: readonly { readonly user_id: string; readonly event_id: string; readonly item_id: string; readonly at: string }[]
+  readonly served: readonly { readonly request_id: string; readonly position: number; readonly item_id: string; readonly at: string }[]
+}
+
+/** All that is known of a round when it is over. */
+export interface Evidence {
+  readonly users: readonly string[]
+  /** Items that users did something with. */
+  readonly items: readonly string[]
+  readonly calls: readonly Call[]
+  readonly inflicted: Inflicted
+  readonly logs: Logs
+  readonly views: Views
+  readonly tables: Tables
+  /** What each API answers to each user when everything has recovered. */
+  readonly final: readonly Call[]
+  /** Whether the verdict is about trending items, which are published every 30 seconds. */
+  readonly judgesTrending: boolean
+}

@@ -1,0 +1,52 @@
+import { described, type Item, isList } from './answered.ts'
+import type { Call, Evidence } from './evidence.ts'
+import { countedEvents, expectedUser } from './user-fold.ts'
+
+/** What each list shows agrees with the features behind it, and these never go back. */
+export function lists(evidence: Evidence): string[] {
+  const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
+  return [...seen(all, evidence), ...empty(all), ...goneBack(all), ...behind(evidence)]
+}
+
+/** No list holds what the events up to its offset say is watched or hidden. */
+function seen(all: readonly Call[], { logs }: Evidence): string[] {
+  const events = countedEvents(logs)
+  return all.flatMap((call) => {
+    const { features_offset, recommendations } = call.body
+    const own = (events.get(call.user) ?? []).filter(({ offset }) => offset <= features_offset)
+    const { watched, hidden } = expectedUser(own)
+    const gone = new Set([...watched, ...hidden.map(({ item }) => item)])
+    const wrong = (recommendations as Item[]).filter(({ item_id }) => gone.has(item_id))
+    return wrong.map(
+      ({ item_id }) => `item ${item_id} is in a list although offset ${features_offset} includes its end: ${described(call)}`,
+    )
+  })
+}
+
+/** There is always something that the user has not seen. A later page may have lost everything meanwhile. */
+function empty(all: readonly Call[]): string[] {
+  return all
+    .filter(({ kind, body }) => kind === 'list' && body.recommendations.length === 0)
+    .map((call) => `an empty list: ${described(call)}`)
+}
+
+/** Whoever has got a list by some features gets no list by older ones that does not say so. */
+function goneBack(all: readonly Call[]): string[] {
+  const faults: string[] = []
+  for (const own of Map.groupBy(all, ({ user }) => user).values()) {
+    for (const later of own) {
+      if ((later.body.degraded as string[]).includes('features')) continue
+      const before = own.find((call) => call.to <= later.from && call.body.features_offset > later.body.features_offset)
+      if (before !== undefined) faults.push(`after offset ${before.body.features_offset}: ${described(later)}`)
+    }
+  }
+  return faults
+}
+
+/** When everything has recovered, a list is by all events of its user. */
+function behind({ final, logs }: Evidence): string[] {
+  const events = countedEvents(logs)
+  return final
+    .filter(({ user, body }) => body.features_offset > (events.get(user)?.at(-1)?.offset ?? -1) || body.degraded.length > 0)
+    .map((call) => `the last list: ${described(call)}`)
+}

@@ -1,0 +1,196 @@
+import { integer, pick, type Random, seededRandom } from '../../../tools/random/random.ts'
+import { drawFaults, FAULT_TAKES_MS } from '../draw-faults.ts'
+import type { PlannedFault } from '../in-turn.ts'
+
+/** Number of API processes. */
+export const APIS = 2
+
+export const RECOMMENDATION_FAULTS = [
+  'api-killed',
+  'api-stopped',
+  'worker-killed',
+  'worker-stopped',
+  /** A worker is killed and loses its state folder. */
+  'worker-emptied',
+  'redis-killed',
+  'redis-stopped',
+  'redis-emptied',
+  'kafka-killed',
+  'kafka-stopped',
+  'clickhouse-killed',
+  'clickhouse-stopped',
+  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  'outage',
+  /** Kafka is stopped. Meanwhile Redis is emptied, so that nobody can fill it again. */
+  'outage-emptied',
+] as const
+
+export type RecommendationFaultKind = (typeof RECOMMENDATION_FAULTS)[number]
+export type RecommendationFault = PlannedFault<RecommendationFaultKind>
+
+export type EventType = 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL'
+
+/** An event as a caller sends it. Each is sent until it is taken. */
+export interface PlannedEvent {
+  readonly item: number
+  readonly type: EventType
+  /** Undefined: the API says what identifies it. Such an event is sent only once. */
+  readonly id: string | undefined
+  /** How long ago it happened, by the `timestamp` that is sent; undefined: it is left out. */
+  readonly agoMs: number | undefined
+  readonly rating: number | undefined
+  readonly watchPct: number | undefined
+  readonly dwellSec: number | undefined
+  /** Whether it names the user's last list. */
+  readonly followsList: boolean
+}
+
+export type PlannedAction =
+  | { readonly kind: 'events'; readonly events: readonly PlannedEvent[]; readonly repeatAfterMs: number | undefined }
+  | { readonly kind: 'hide' | 'unhide' | 'similar'; readonly item: number }
+  | { readonly kind: 'list'; readonly query: string; readonly hasNextPage: boolean }
+  | { readonly kind: 'features' }
+  | { readonly kind: 'preferences'; readonly genre: string; readonly weight: number }
+  | { readonly kind: 'tier'; readonly tier: 'free' | 'basic' | 'premium' }
+
+export interface PlannedCall {
+  /** Time after the start of the round. */
+  readonly atMs: number
+  readonly api: number
+  /** Index of the user. */
+  readonly user: number
+  readonly action: PlannedAction
+}
+
+/** A record about a product, from which an item follows. */
+export interface PlannedProduct {
+  readonly atMs: number
+  readonly product: number
+  /** Equal numbers are equal products. */
+  readonly form: number
+  readonly category: number
+  readonly isPublic: boolean
+}
+
+export interface Plan {
+  readonly seed: number
+  readonly users: number
+  /** Items that users do something with; the products are the last of them. */
+  readonly items: number
+  readonly calls: readonly PlannedCall[]
+  readonly products: readonly PlannedProduct[]
+  /** When each category arrives; 0: before everything else. */
+  readonly categories: readonly number[]
+  readonly faults: readonly RecommendationFault[]
+}
+
+export interface PlanOptions {
+  readonly users: number
+  /** Calls per second. */
+  readonly rate: number
+  /** The faults, one of each. Their order comes from the seed. */
+  readonly faults: readonly RecommendationFaultKind[]
+}
+
+export const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
+/** An item has at most 100 neighbours. With fewer items than that, none is ever forgotten. */
+export const ITEMS = 70
+export const PRODUCTS = 20
+/** Items that nobody sends events about, so that no list may be empty because a user has seen everything. */
+export const UNTOUCHED = 40
+const CATEGORIES = 5
+const LATE_CATEGORIES = 2
+const PRODUCTS_PER_SECOND = 3
+const FORMS = 3
+const MS_PER_SECOND = 1_000
+const LONGEST_BATCH = 12
+const BATCHES = 0.25
+const LONGEST_UNTIL_REPEATED_MS = 4_000
+const REPEATED = 0.15
+const WITHOUT_ID = 0.15
+const LATE_MS = 20 * 60_000
+const VERY_LATE_MS = 3 * 24 * 3_600_000
+const TYPES: readonly EventType[] = ['VIEW', 'VIEW', 'VIEW', 'VIEW', 'CLICK', 'CLICK', 'DWELL', 'PURCHASE', 'RATE', 'SKIP']
+const QUERIES = [
+  'limit=20',
+  'limit=50',
+  'limit=10&diversity=true',
+  'limit=10&rec_type=trending',
+  'limit=5&context=post_play',
+  'limit=10&context=product_page',
+] as const
+
+/** Draws a round. The same seed and options give the same one. */
+export function drawPlan(seed: number, { users, rate, faults: kinds }: PlanOptions): Plan {
+  const random = seededRandom(seed)
+  const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')
+  const lastsMs = Math.max(1, kinds.length) * FAULT_TAKES_MS
+  let drawn = 0
+
+  function event(canRepeat: boolean): PlannedEvent {
+    const type = pick(random, TYPES)
+    const when = random()
+    return {
+      item: integer(random, ITEMS),
+      type,
+      id: canRepeat && random() < WITHOUT_ID ? undefined : `s${seed}-${drawn++}`,
+      agoMs: when < 0.6 ? undefined : when < 0.9 ? integer(random, LATE_MS) : integer(random, VERY_LATE_MS),
+      rating: type === 'RATE' ? 1 + integer(random, 9) / 2 : undefined,
+      watchPct: type === 'VIEW' && random() < 0.5 ? integer(random, 11) / 10 : undefined,
+      dwellSec: type === 'DWELL' ? integer(random, 100) : undefined,
+      followsList: random() < 0.3,
+    }
+  }
+
+  function action(): PlannedAction {
+    const chance = random()
+    if (chance < 0.5) {
+      const isBatch = random() < BATCHES
+      const events = Array.from({ length: isBatch ? 2 + integer(random, LONGEST_BATCH - 1) : 1 }, () => event(!isBatch))
+      return { kind: 'events', events, repeatAfterMs: random() < REPEATED ? integer(random, LONGEST_UNTIL_REPEATED_MS) : undefined }
+    }
+    if (chance < 0.84) return { kind: 'list', query: pick(random, QUERIES), hasNextPage: random() < 0.3 }
+    if (chance < 0.88) return { kind: 'hide', item: integer(random, ITEMS) }
+    if (chance < 0.9) return { kind: 'unhide', item: integer(random, ITEMS) }
+    if (chance < 0.94) return { kind: 'similar', item: integer(random, ITEMS - PRODUCTS) }
+    if (chance < 0.97) return { kind: 'features' }
+    if (chance < 0.99) return { kind: 'preferences', genre: pick(random, GENRES), weight: random() < 0.8 ? 1 : -1 }
+    return { kind: 'tier', tier: pick(random, ['free', 'basic', 'premium'] as const) }
+  }
+
+  const calls = Array.from(
+    { length: Math.round((rate * lastsMs) / MS_PER_SECOND) },
+    (): PlannedCall => ({ atMs: integer(random, lastsMs), api: integer(random, APIS), user: integer(random, users), action: action() }),
+  )
+  return {
+    seed,
+    users,
+    items: ITEMS,
+    calls: calls.sort(byTime),
+    products: drawProducts(random, lastsMs),
+    categories: Array.from({ length: CATEGORIES }, (_, index) => (index < CATEGORIES - LATE_CATEGORIES ? 0 : integer(random, lastsMs))),
+    faults,
+  }
+}
+
+function drawProducts(random: Random, lastsMs: number): PlannedProduct[] {
+  const first = Array.from({ length: PRODUCTS }, (_, product) => ({
+    product,
+    atMs: 0,
+    form: 0,
+    category: product % CATEGORIES,
+    isPublic: true,
+  }))
+  const later = Array.from({ length: Math.round((PRODUCTS_PER_SECOND * lastsMs) / MS_PER_SECOND) }, () => ({
+    product: integer(random, PRODUCTS),
+    atMs: integer(random, lastsMs),
+    form: integer(random, FORMS),
+    category: integer(random, CATEGORIES),
+    isPublic: random() < 0.8,
+  }))
+  return [...first, ...later].sort(byTime)
+}
+
+function byTime(one: { readonly atMs: number }, other: { readonly atMs: number }): number {
+  return one.atMs - other.atMs
+}

@@ -1,0 +1,150 @@
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { type Judged, judgeUntilRight } from '../judge.ts'
+import { keepLines } from '../keep-logs.ts'
+import { RECOVERED, recover } from '../recover.ts'
+import { send } from '../send.ts'
+import { drive, propertiesOf } from './drive.ts'
+import type { Call, Evidence } from './evidence.ts'
+import { faultHands } from './faults.ts'
+import { observer } from './observe.ts'
+import { APIS, GENRES, ITEMS, type Plan, PRODUCTS, UNTOUCHED } from './plan.ts'
+import { writeProducts } from './products.ts'
+import type { RecommendationsSystem } from './system.ts'
+import { faultsOf } from './verdict.ts'
+
+export interface RoundResult extends Judged<Evidence> {
+  readonly summary: string
+}
+
+export interface RoundOptions {
+  readonly plan: Plan
+  /** Rounds on one system have users and items of their own. */
+  readonly number: number
+  readonly judgesTrending: boolean
+}
+
+/** A list that is still degraded after this time is a fault. */
+const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
+/** Each round has its own range of ids. */
+const IDS_PER_ROUND = 1_000
+const FIRST_CATEGORY = 500
+
+/** Plays one round and judges it when everything has recovered. */
+export async function playRound(
+  system: RecommendationsSystem,
+  { plan, number, judgesTrending }: RoundOptions,
+  say: (text: string) => void,
+): Promise<RoundResult> {
+  const base = (number + 1) * IDS_PER_ROUND
+  const itemOf = (index: number) => String(base + index)
+  const users = await Promise.all(
+    Array.from({ length: plan.users }, async (_, index) => {
+      const id = String(base + index)
+      return { id, token: await system.tokenOf(id) }
+    }),
+  )
+  await settle(system, users, itemOf)
+
+  const hands = faultHands(system, say)
+  let isOver = false
+  const faultless = plan.faults.length === 0
+  const urlOf = (api: number) => system.apis[api].url
+  const driving = drive(plan, { urlOf, isReady: hands.isReady, isOver: () => isOver, users, itemOf })
+  const ids = {
+    productOf: (index: number) => Number(itemOf(ITEMS - PRODUCTS + index)),
+    categoryOf: (index: number) => base + FIRST_CATEGORY + index,
+  }
+  const writing = writeProducts(system, plan, ids, () => isOver)
+  const inflicted = await hands.inflict(plan.faults).finally(() => {
+    isOver = !faultless
+  })
+  const calls = await driving
+  await writing
+  await recover(system.apis, system.workers)
+  const final = await healedLists(system, users)
+
+  const concerned = {
+    users: users.map(({ id }) => id),
+    items: Array.from({ length: ITEMS }, (_, index) => itemOf(index)),
+    categories: plan.categories.map((_, index) => String(ids.categoryOf(index))),
+  }
+  const observed = await observer(system, concerned)
+  try {
+    const evidence = async (): Promise<Evidence> => {
+      return { ...concerned, calls, inflicted, final, judgesTrending, ...(await observed.read()) }
+    }
+    const judged = await judgeUntilRight(evidence, faultsOf)
+    return { ...judged, summary: summaryOf(judged.evidence) }
+  } finally {
+    await observed.close()
+  }
+}
+
+type User = { readonly id: string; readonly token: string }
+
+/** Stores items and properties of users, and waits until every API shows a list. */
+async function settle(system: RecommendationsSystem, users: readonly User[], itemOf: (index: number) => string): Promise<void> {
+  const put = async (path: string, body: object) => {
+    const isStored = async () =>
+      (await send(`${system.apis[0].url}/internal/${path}`, { method: 'PUT', token: users[0].token, body })).status === 204
+    await waitUntil(isStored, { what: path, ...RECOVERED })
+  }
+  const known = [...Array(ITEMS - PRODUCTS).keys(), ...Array.from({ length: UNTOUCHED }, (_, index) => ITEMS + index)]
+  await Promise.all([
+    ...known.map((index) => {
+      const attributes = { genres: GENRES[index % GENRES.length] }
+      return put(`items/${itemOf(index)}`, { title: `Item ${index}`, attributes, popularity: (index % 10) / 10 })
+    }),
+    ...users.map(({ id }, index) => put(`users/${id}`, propertiesOf(index))),
+  ])
+  for (let api = 0; api < APIS; api++)
+    for (const user of users)
+      await waitUntil(
+        async () => {
+          const { body } = await readList(system, api, user)
+          return body.degraded.length === 0 && body.recommendations.length > 0
+        },
+        { what: 'a list', ...RECOVERED },
+      )
+}
+
+async function readList(system: RecommendationsSystem, api: number, { id, token }: User): Promise<Call> {
+  const from = Date.now()
+  const url = `${system.apis[api].url}/api/v1/recommendations?explain=true&limit=50`
+  return { kind: 'list', user: id, api, from, eventIds: [], ...(await send(url, { method: 'GET', token })), to: Date.now() }
+}
+
+/** Waits until no list lacks anything. Every list is an event for the service, so this ends before anything is compared. */
+async function healedLists(system: RecommendationsSystem, users: readonly User[]): Promise<Call[]> {
+  return await Promise.all(
+    users.map(async (user, index) => {
+      let list: Call | undefined
+      const isWhole = async () => {
+        list = await readList(system, index % APIS, user)
+        return list.status === 200 && list.body.degraded.length === 0
+      }
+      await waitUntil(isWhole, { what: `a whole list of user ${user.id}`, ...HEALED })
+      return list!
+    }),
+  )
+}
+
+function summaryOf({ calls, logs }: Evidence): string {
+  const count = (names: readonly string[]) =>
+    [...Map.groupBy(names, (name) => name)].map(([what, { length }]) => `${what}: ${length}`).toSorted()
+  const lists = calls.filter(({ kind, status }) => (kind === 'list' || kind === 'page') && status === 200)
+  return [
+    ...count(calls.map(({ kind, status }) => `${kind} ${status}`)),
+    ...count(lists.flatMap(({ body }) => (body.degraded as string[]).map((part) => `degraded ${part}`))),
+    `${logs.interactions.length} events and ${logs.served.length} lists in the log`,
+  ].join(', ')
+}
+
+/** Copies the logs of all processes. @returns the target */
+export function keepRecommendationsLogs({ folder, workers, apis }: RecommendationsSystem, target: string): Promise<string> {
+  const named = [
+    ...workers.map((worker, slot) => [`worker${slot}`, worker] as const),
+    ...apis.map((api, index) => [`api${index}`, api] as const),
+  ]
+  return keepLines(folder.path, Object.fromEntries(named), target)
+}

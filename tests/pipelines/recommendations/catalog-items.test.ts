@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { testDriver } from '../../../pipelines/engine/testing.ts'
+import { itemSignals } from '../../../pipelines/recommendations/signals/topology.ts'
+import { catalogDocuments, categories } from '../../../schemas/catalog/documents/topics.ts'
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
+import { items } from '../../../schemas/recommendations/topics.ts'
+
+const START = Date.UTC(2026, 0, 10)
+const COMPLETED_MS = 20_000
+
+function saw(categoryId: number, title = 'A saw'): CatalogDocument {
+  return {
+    product_id: 7,
+    is_public: true,
+    revision: 1,
+    seller_id: 1n,
+    category_id: categoryId,
+    title,
+    description: '',
+    brand: null,
+    attributes: [],
+    price_cents: 100,
+    was_cents: null,
+    created_at: START,
+    thumbnail: null,
+    rating_sum: 0,
+    rating_count: 0,
+    stars: [],
+    in_stock: 'in_stock',
+    sales_log: null,
+    seller_rating: null,
+    badges: [],
+  }
+}
+
+function shop() {
+  const driver = testDriver(itemSignals, { startAt: START })
+  return {
+    driver,
+    addCategory: (id: number, name: string) =>
+      driver.pipe(categories, String(id), { category_id: id, parent_id: null, name, slug: name.toLowerCase() }),
+    addProduct: (document: CatalogDocument) => driver.pipe(catalogDocuments, String(document.product_id), document),
+    paths: () => driver.read(items).map(({ value }) => value!.category_path),
+  }
+}
+
+test('a product that comes before its category gets the path of the category when that arrives', () => {
+  const { driver, addCategory, addProduct, paths } = shop()
+  addProduct(saw(1))
+  addCategory(1, 'Tools')
+  driver.advanceWallClock(COMPLETED_MS)
+  expect(paths()).toEqual(['', 'Tools'])
+})
+
+test('a category that arrives late does not take back a product that has moved on', () => {
+  const { driver, addCategory, addProduct, paths } = shop()
+  addCategory(2, 'Garden')
+  addProduct(saw(1))
+  addProduct(saw(2))
+  addCategory(1, 'Tools')
+  driver.advanceWallClock(COMPLETED_MS)
+  expect(paths()).toEqual(['', 'Garden'])
+})
