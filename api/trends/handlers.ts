@@ -1,10 +1,9 @@
-import { regions } from '../../schemas/trends/places/regions.ts'
 import { trendOutput, userInterests } from '../../schemas/trends/topics.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
 import { INTERESTS_VIEW } from '../../state/views/trends/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import type { ViewReader } from '../../state/views/view.ts'
-import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
+import type { Answer } from '../kit/answer.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
@@ -14,10 +13,11 @@ import { trendsErrors } from './errors.ts'
 import { history } from './history.ts'
 import { interests } from './interests.ts'
 import { personalAnswer, trendLists } from './lists.ts'
+import { availablePlaces, closestPlace } from './places.ts'
 import { refresh } from './refresh.ts'
 import { knownRegion } from './regions.ts'
 import { rerank } from './rerank.ts'
-import { historyRoute, listRoute, locationsRoute, readInterestsRoute, refreshRoute, writeInterestsRoute } from './routes.ts'
+import { closestRoute, historyRoute, listRoute, locationsRoute, readInterestsRoute, refreshRoute, writeInterestsRoute } from './routes.ts'
 
 export interface TrendsDeps {
   readonly views: ViewReader
@@ -34,7 +34,6 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
   const lists = trendLists({ reader: views, facts, now })
   const profiles = interests({ reader: views, facts, now, sleep })
   const readHistory = history({ reader: tables, facts, now })
-  const locations = locationsAnswer()
 
   async function list(woeid: number, limit: number, personalFor: bigint | undefined): Promise<Answer> {
     const region = knownRegion(woeid)
@@ -57,7 +56,8 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
         // token.
         return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
       }),
-      bind(locationsRoute, () => locations),
+      bind(locationsRoute, ({ query }) => availablePlaces(query.q)),
+      bind(closestRoute, ({ query }) => closestPlace(query)),
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
       bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
       bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),
@@ -69,18 +69,4 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
 function withVary(answer: Answer, name: string): Answer {
   const { Vary } = answer.headers
   return { ...answer, headers: { ...answer.headers, Vary: Vary === undefined ? name : `${Vary}, ${name}` } }
-}
-
-/** Renders the list of locations, which changes only with a release. */
-function locationsAnswer(): Answer {
-  const body = JSON.stringify(
-    regions.map(({ woeid, name, type, parent, country_code }) => ({
-      woeid,
-      name,
-      type,
-      parent,
-      country_code: country_code === '' ? null : country_code,
-    })),
-  )
-  return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=3600' })
 }

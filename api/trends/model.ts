@@ -44,6 +44,10 @@ export const LocationSchema = z
   })
   .openapi('Location')
 
+export const ClosestSchema = LocationSchema.extend({
+  distance_km: z.int().min(0).openapi({ description: 'Distance to the centre of the city, in whole kilometres.' }),
+}).openapi('ClosestLocation')
+
 export const HistorySchema = z
   .object({
     term: z.string().openapi({ description: 'The term as given in the request.' }),

@@ -2,18 +2,21 @@ import { z } from '@hono/zod-openapi'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { SERVED_ENTRIES } from '../../state/views/trends/trends.ts'
 import { errors } from '../kit/errors.ts'
-import { booleanParameter, integerParameter } from '../kit/parameters.ts'
+import { booleanParameter, degreesParameter, integerParameter } from '../kit/parameters.ts'
 import { defineRoute } from '../kit/route.ts'
 import { trendsErrors } from './errors.ts'
 import { DEFAULT_HOURS, DEFAULT_RESOLUTION, MAX_HOURS, RESOLUTIONS } from './history-steps.ts'
 import { InterestsBody } from './interests.ts'
-import { HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from './model.ts'
+import { ClosestSchema, HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from './model.ts'
 import { RefreshBody } from './refresh.ts'
 
 /**
  * Largest valid woeid. Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id.
  */
 const MAX_WOEID = 2 ** 31 - 1
+
+/** Longer than every name of a location. */
+const MAX_PLACE_TEXT = 100
 
 const woeid = integerParameter({
   minimum: 0,
@@ -54,9 +57,18 @@ export const locationsRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/available',
   operationId: 'listLocations',
-  summary: 'List all locations with trends',
-  description: 'Returns Worldwide, 50 countries and 500 cities.',
+  summary: 'List or find locations with trends',
+  description:
+    'Returns Worldwide, 50 countries and 500 cities, or those whose name has a word that begins with `q`. Case, accents and punctuation do not matter. Names that begin with `q` come first.',
   auth: { kind: 'optional' },
+  query: z.object({
+    q: z
+      .string()
+      .min(1, 'must not be empty')
+      .max(MAX_PLACE_TEXT, `must have at most ${MAX_PLACE_TEXT} characters`)
+      .optional()
+      .openapi({ description: 'The beginning of a name or of a word in it. Default: all locations.', example: 'sao' }),
+  }),
   answers: {
     200: {
       description: 'The locations.',
@@ -64,6 +76,28 @@ export const locationsRoute = defineRoute({
       headers: { 'Cache-Control': '`public, max-age=3600`', ETag: 'Identifies the list of locations.' },
     },
     304: { description: 'The list of locations has not changed since the ETag in If-None-Match.' },
+  },
+  errors: [],
+})
+
+export const closestRoute = defineRoute({
+  method: 'get',
+  path: '/v1/trends/closest',
+  operationId: 'closestLocation',
+  summary: 'Find the city with trends that is nearest to a position',
+  description: 'Returns one of the 500 cities, however far away it is. `parent` is its country.',
+  auth: { kind: 'optional' },
+  query: z.object({
+    lat: degreesParameter(90, 'Degrees north.').openapi({ example: 40.7 }),
+    long: degreesParameter(180, 'Degrees east.').openapi({ example: -73.9 }),
+  }),
+  answers: {
+    200: {
+      description: 'The city.',
+      schema: ClosestSchema,
+      headers: { 'Cache-Control': '`public, max-age=3600`', ETag: 'Identifies the city.' },
+    },
+    304: { description: 'The answer has not changed since the ETag in If-None-Match.' },
   },
   errors: [],
 })
