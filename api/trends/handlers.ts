@@ -13,11 +13,21 @@ import { trendsErrors } from './errors.ts'
 import { history } from './history.ts'
 import { interests } from './interests.ts'
 import { personalAnswer, trendLists } from './lists.ts'
+import { pastLists } from './past.ts'
 import { availablePlaces, closestPlace } from './places.ts'
 import { refresh } from './refresh.ts'
 import { knownRegion } from './regions.ts'
 import { rerank } from './rerank.ts'
-import { closestRoute, historyRoute, listRoute, locationsRoute, readInterestsRoute, refreshRoute, writeInterestsRoute } from './routes.ts'
+import {
+  closestRoute,
+  historyRoute,
+  listRoute,
+  locationsRoute,
+  pastRoute,
+  readInterestsRoute,
+  refreshRoute,
+  writeInterestsRoute,
+} from './routes.ts'
 
 export interface TrendsDeps {
   readonly views: ViewReader
@@ -33,6 +43,7 @@ export interface TrendsDeps {
 export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps): ServiceRoutes {
   const lists = trendLists({ reader: views, facts, now })
   const profiles = interests({ reader: views, facts, now, sleep })
+  const readPast = pastLists({ reader: tables, facts, now })
   const readHistory = history({ reader: tables, facts, now })
 
   async function list(woeid: number, limit: number, personalFor: bigint | undefined): Promise<Answer> {
@@ -58,6 +69,7 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
       }),
       bind(locationsRoute, ({ query }) => availablePlaces(query.q)),
       bind(closestRoute, ({ query }) => closestPlace(query)),
+      bind(pastRoute, ({ params, query }) => readPast({ ...query, woeid: params.woeid })),
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
       bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
       bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),

@@ -7,7 +7,7 @@ import { defineRoute } from '../kit/route.ts'
 import { trendsErrors } from './errors.ts'
 import { DEFAULT_HOURS, DEFAULT_RESOLUTION, MAX_HOURS, RESOLUTIONS } from './history-steps.ts'
 import { InterestsBody } from './interests.ts'
-import { ClosestSchema, HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from './model.ts'
+import { ClosestSchema, HistorySchema, InterestsSchema, LocationSchema, PastListSchema, TrendListSchema } from './model.ts'
 import { RefreshBody } from './refresh.ts'
 
 /**
@@ -100,6 +100,40 @@ export const closestRoute = defineRoute({
     304: { description: 'The answer has not changed since the ETag in If-None-Match.' },
   },
   errors: [],
+})
+
+export const pastRoute = defineRoute({
+  method: 'get',
+  path: '/v1/trends/{woeid}/past',
+  countsAs: '/v1/trends/{woeid}/past',
+  operationId: 'pastTrends',
+  summary: 'Get a list of the past',
+  description:
+    'Returns the newest snapshot that is not after `at` and at most 3 minutes older. There is one for each minute of the last 90 days, unless a disturbance prevented it.',
+  auth: { kind: 'optional' },
+  params: z.object({
+    woeid: z
+      .string()
+      .regex(/^(0|[1-9]\d{0,9})$/, 'must be an integer')
+      .transform(Number)
+      .openapi({ type: 'integer', description: 'Id of the location.', example: WORLDWIDE }),
+  }),
+  query: z.object({
+    at: z.iso
+      .datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone' })
+      .transform((text) => Date.parse(text))
+      .openapi({ type: 'string', format: 'date-time', description: 'A moment of the last 90 days.', example: '2026-01-15T12:00:00Z' }),
+    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+  }),
+  answers: {
+    200: {
+      description: 'The list.',
+      schema: PastListSchema,
+      headers: { 'Cache-Control': '`public, max-age=30`', ETag: 'Identifies the list.' },
+    },
+    304: { description: 'The list has not changed since the ETag in If-None-Match.' },
+  },
+  errors: [trendsErrors.unknown_location, trendsErrors.past_list_not_found, errors.not_ready],
 })
 
 export const historyRoute = defineRoute({

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type System, startSystem } from './system.ts'
-import { get } from './trends-api.ts'
+import { get, tokenFor } from './trends-api.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const SOON = { timeout: 60_000, interval: 200 }
+/** A city without tweets. */
+const ANKARA = 2343732
 
 let system: System
 
@@ -20,4 +26,36 @@ test('every process finds places by name and by position, with the same bytes', 
     expect(one.headers.get('etag')).toBe(other.headers.get('etag'))
   }
   expect((await get(system.apis[0], '/v1/trends/closest?lat=91&long=0')).status).toBe(400)
+})
+
+interface Posted {
+  readonly woeid: number
+  readonly windowEnd: number
+  readonly terms: readonly string[]
+}
+
+/** Posts a list, which takes the same way through Kafka into Redis and ClickHouse as one of the pipeline. */
+async function post({ woeid, windowEnd, terms }: Posted): Promise<void> {
+  const headers = { ...(await tokenFor(system, '--sub', 'tests', '--scope', 'internal')), 'content-type': 'application/json' }
+  const top_k = terms.map((term, index) => ({ term, count: 100 - index, velocity: 1, sample_ids: ['9007199254740993'] }))
+  const body = JSON.stringify({ woeid, window_end: new Date(windowEnd).toISOString(), top_k })
+  expect((await fetch(`${system.apis[0].address}/v1/internal/trends/refresh`, { method: 'POST', headers, body })).status).toBe(204)
+}
+
+test('every process returns the list of a past moment, and none after 3 minutes', async () => {
+  const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 2 * MINUTE_MS
+  await post({ woeid: ANKARA, windowEnd, terms: ['#Old', 'tea'] })
+  const past = (at: number) => `/v1/trends/${ANKARA}/past?at=${new Date(at).toISOString()}`
+  for (const api of system.apis) {
+    await expect
+      .poll(async () => {
+        const { status, text } = await get(api, past(windowEnd + 3 * MINUTE_MS))
+        return status === 200 ? JSON.parse(text).trends.map(({ term }: { term: string }) => term) : status
+      }, SOON)
+      .toEqual(['old', 'tea'])
+    const { as_of, trends } = JSON.parse((await get(api, past(windowEnd))).text)
+    expect([Date.parse(as_of), Date.parse(trends[0].trending_since)]).toEqual([windowEnd, windowEnd])
+    expect(trends[0]).toMatchObject({ name: '#Old', tweet_volume: 100, volume_24h: 100, sample_tweets: ['9007199254740993'] })
+    expect((await get(api, past(windowEnd + 3 * MINUTE_MS + SECOND_MS))).status).toBe(404)
+  }
 })

@@ -28,7 +28,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   let offset = 0
   const kafka = { down: false, sink: true, known: true }
   const table = {
-    rows: [] as [number, number][],
+    rows: [] as (readonly unknown[])[],
     requests: [] as { query_params: Record<string, unknown> }[],
     error: undefined as Error | undefined,
     caughtUp: PARTITIONS,
