@@ -10,6 +10,9 @@ import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { trendsErrors } from './errors.ts'
+import type { BlockedTerms } from './hidden/blocked-terms.ts'
+import { hiddenTerms } from './hidden/hidden.ts'
+import { blockingRoutes } from './hidden/part.ts'
 import { history } from './history.ts'
 import { interests } from './interests.ts'
 import { personalAnswer, trendLists } from './lists.ts'
@@ -33,23 +36,31 @@ export interface TrendsDeps {
   readonly views: ViewReader
   readonly tables: TableReader
   readonly facts: Facts
+  readonly blocked: BlockedTerms
   /** Epoch ms. */
   now(): number
   /** Replaces the pause between two reads of a view in tests. */
   sleep?(ms: number): Promise<unknown>
 }
 
+interface ListQuery {
+  readonly woeid: number
+  readonly limit: number
+  readonly safe: boolean
+}
+
 /** Creates the handlers of the trends service: docs/services/trends.md */
-export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps): ServiceRoutes {
-  const lists = trendLists({ reader: views, facts, now })
+export function trendsHandlers({ views, tables, facts, blocked, now, sleep }: TrendsDeps): ServiceRoutes {
+  const hidden = hiddenTerms(blocked)
+  const lists = trendLists({ reader: views, facts, hidden, now })
   const profiles = interests({ reader: views, facts, now, sleep })
-  const readPast = pastLists({ reader: tables, facts, now })
+  const readPast = pastLists({ reader: tables, facts, hidden, now })
   const readHistory = history({ reader: tables, facts, now })
 
-  async function list(woeid: number, limit: number, personalFor: bigint | undefined): Promise<Answer> {
+  async function list({ woeid, limit, safe }: ListQuery, personalFor: bigint | undefined): Promise<Answer> {
     const region = knownRegion(woeid)
-    if (personalFor === undefined) return await lists.plain(region, limit)
-    const [candidates, profile] = await Promise.all([lists.candidates(region), profiles.of(personalFor)])
+    if (personalFor === undefined) return await lists.plain(region, limit, safe)
+    const [candidates, profile] = await Promise.all([lists.candidates(region, safe), profiles.of(personalFor)])
     return personalAnswer(candidates.windowEnd, region, rerank(candidates.candidates, profile, limit))
   }
 
@@ -58,11 +69,11 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
     isUserId: isDecimalUserId,
     description: 'What people are talking about now, by location, updated twice a minute.',
     errors: Object.values(trendsErrors),
-    probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests)],
+    probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests), ...blocked.probes],
     routes: [
       bind(listRoute, async ({ query, caller }) => {
         const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
-        const answer = await list(query.woeid, query.limit, personalFor)
+        const answer = await list(query, personalFor)
         // Without this header, a shared cache could serve the plain list of an anonymous caller to a caller with a
         // token.
         return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
@@ -72,6 +83,7 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
       bind(pastRoute, ({ params, query }) => readPast({ ...query, woeid: params.woeid })),
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
       bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
+      ...blockingRoutes({ facts, blocked, now, sleep }),
       bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),
       bind(writeInterestsRoute, ({ caller, body }) => profiles.write(BigInt(caller!.subject), body)),
     ],

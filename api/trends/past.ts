@@ -7,6 +7,7 @@ import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { shortCache } from '../kit/short-cache.ts'
 import { trendsErrors } from './errors.ts'
+import type { HiddenTerms } from './hidden/hidden.ts'
 import { knownRegion } from './regions.ts'
 
 export interface PastQuery {
@@ -14,16 +15,18 @@ export interface PastQuery {
   /** Epoch ms. */
   readonly at: number
   readonly limit: number
+  readonly safe: boolean
 }
 
 export interface PastOptions {
   readonly reader: TableReader
   readonly facts: Pick<Facts, 'partitionsOf'>
+  readonly hidden: HiddenTerms
   /** Epoch ms. */
   now(): number
 }
 
-/** Maximum age of a snapshot at the requested time, as for the lists that are served: docs/services/trends.md#past-lists */
+/** Maximum age of a snapshot at the requested time, as of the lists that are served now. */
 const MAX_AGE_SECONDS = 180
 const MS_PER_SECOND = 1_000
 /** How long a snapshot is cached. It may still be replaced by a posted one. */
@@ -34,7 +37,7 @@ const RETRY_AFTER_SECONDS = 5
 const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=30' }
 
 /** Reads lists of the past. */
-export function pastLists({ reader, facts, now }: PastOptions): (query: PastQuery) => Promise<Answer> {
+export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: PastQuery) => Promise<Answer> {
   const snapshots = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SNAPSHOTS, now })
 
   async function load(key: string): Promise<Snapshot | undefined> {
@@ -48,14 +51,16 @@ export function pastLists({ reader, facts, now }: PastOptions): (query: PastQuer
     return found
   }
 
-  return async function readPast({ woeid, at, limit }) {
+  return async function readPast({ woeid, at, limit, safe }) {
     const region = knownRegion(woeid)
     const snapshot = await snapshots.get(JSON.stringify([region.woeid, Math.floor(at / MS_PER_SECOND)]))
     if (snapshot === undefined) throw new ApiError(trendsErrors.past_list_not_found)
+    const hides = hidden.test(safe)
+    const shown = hides === undefined ? snapshot.entries : snapshot.entries.filter(({ term }) => !hides(term))
     const body = {
       as_of: new Date(snapshot.windowEnd).toISOString(),
       location: { woeid: region.woeid, name: region.name },
-      trends: snapshot.entries.slice(0, limit).map(entryJson),
+      trends: shown.slice(0, limit).map(entryJson),
     }
     return cacheableAnswer(JSON.stringify(body), HEADERS)
   }

@@ -25,6 +25,8 @@ const woeid = integerParameter({
   description: 'Id of the location. The default is 1 (worldwide). GET /v1/trends/available lists all locations.',
 })
 
+const safe = booleanParameter({ default: false, description: 'Whether to leave out vulgar and insulting terms.' })
+
 export const listRoute = defineRoute({
   method: 'get',
   path: '/v1/trends',
@@ -36,6 +38,7 @@ export const listRoute = defineRoute({
   query: z.object({
     woeid,
     limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    safe,
     personalized: booleanParameter({ default: false, description: 'Whether to rerank by the interests of the caller.' }),
   }),
   answers: {
@@ -124,6 +127,7 @@ export const pastRoute = defineRoute({
       .transform((text) => Date.parse(text))
       .openapi({ type: 'string', format: 'date-time', description: 'A moment of the last 90 days.', example: '2026-01-15T12:00:00Z' }),
     limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    safe,
   }),
   answers: {
     200: {

@@ -5,8 +5,9 @@ import { get, tokenFor } from './trends-api.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const SOON = { timeout: 60_000, interval: 200 }
-/** A city without tweets. */
+/** Cities without tweets. */
 const ANKARA = 2343732
+const ADANA = 2343678
 
 let system: System
 
@@ -58,4 +59,33 @@ test('every process returns the list of a past moment, and none after 3 minutes'
     expect(trends[0]).toMatchObject({ name: '#Old', tweet_volume: 100, volume_24h: 100, sample_tweets: ['9007199254740993'] })
     expect((await get(api, past(windowEnd + 3 * MINUTE_MS + SECOND_MS))).status).toBe(404)
   }
+})
+
+test('a term that one process blocks leaves the present and past lists of the other, and returns', async () => {
+  const [one, other] = system.apis
+  const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 3 * MINUTE_MS
+  await post({ woeid: ADANA, windowEnd, terms: Array.from({ length: 32 }, (_, index) => `#Term${index + 1}`) })
+  const at = new Date(windowEnd).toISOString()
+  const paths = [`/v1/trends?woeid=${ADANA}`, `/v1/trends/${ADANA}/past?at=${at}`]
+  const shown = (api = other) =>
+    Promise.all(
+      paths.map(async (path) => {
+        const { status, text } = await get(api, path)
+        return status === 200 ? JSON.parse(text).trends.map(({ term }: { term: string }) => term) : [status]
+      }),
+    )
+  const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `term${from + index}`)
+  await expect.poll(() => shown(), SOON).toEqual([range(1, 30), range(1, 30)])
+
+  const headers = { ...(await tokenFor(system, '--sub', 'ada', '--scope', 'admin')), 'content-type': 'application/json' }
+  const blocked = `${one.address}/v1/admin/trends/blocked/${encodeURIComponent('#TERM1')}`
+  const put = await fetch(blocked, { method: 'PUT', headers, body: JSON.stringify({ reason: 'a test' }) })
+  expect([put.status, await put.json()]).toMatchObject([200, { term: 'term1', name: '#TERM1', blocked_by: 'ada' }])
+  expect(await shown(one)).toEqual([range(2, 31), range(2, 31)])
+  await expect.poll(() => shown(), { timeout: 5_000, interval: 50 }).toEqual([range(2, 31), range(2, 31)])
+  const [mine, others] = await Promise.all(system.apis.map((api) => get(api, paths[0])))
+  expect(others.text).toBe(mine.text)
+
+  expect((await fetch(blocked, { method: 'DELETE', headers })).status).toBe(204)
+  await expect.poll(() => shown(), { timeout: 5_000, interval: 50 }).toEqual([range(1, 30), range(1, 30)])
 })
