@@ -6,9 +6,11 @@ import type { ViewReader } from '../../state/views/view.ts'
 import type { Answer } from '../kit/answer.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Facts } from '../kit/facts.ts'
+import type { HttpMetrics } from '../kit/metrics.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
+import type { OpenService } from '../service.ts'
 import { trendsErrors } from './errors.ts'
 import type { BlockedTerms } from './hidden/blocked-terms.ts'
 import { hiddenTerms } from './hidden/hidden.ts'
@@ -29,19 +31,26 @@ import {
   pastRoute,
   readInterestsRoute,
   refreshRoute,
+  streamRoute,
   writeInterestsRoute,
 } from './routes.ts'
+import { trendStreams } from './stream/streams.ts'
 
 export interface TrendsDeps {
   readonly views: ViewReader
   readonly tables: TableReader
   readonly facts: Facts
   readonly blocked: BlockedTerms
+  readonly metrics: Pick<HttpMetrics, 'registry'>
   /** Epoch ms. */
   now(): number
+  /** Monotonic ms. */
+  monotonic(): number
   /** Replaces the pause between two reads of a view in tests. */
   sleep?(ms: number): Promise<unknown>
 }
+
+type TrendsRoutes = ServiceRoutes & Required<Pick<OpenService, 'stopping'>>
 
 interface ListQuery {
   readonly woeid: number
@@ -50,9 +59,10 @@ interface ListQuery {
 }
 
 /** Creates the handlers of the trends service: docs/services/trends.md */
-export function trendsHandlers({ views, tables, facts, blocked, now, sleep }: TrendsDeps): ServiceRoutes {
+export function trendsHandlers({ views, tables, facts, blocked, metrics, now, monotonic, sleep }: TrendsDeps): TrendsRoutes {
   const hidden = hiddenTerms(blocked)
   const lists = trendLists({ reader: views, facts, hidden, now })
+  const streams = trendStreams({ lists, registry: metrics.registry, monotonic })
   const profiles = interests({ reader: views, facts, now, sleep })
   const readPast = pastLists({ reader: tables, facts, hidden, now })
   const readHistory = history({ reader: tables, facts, now })
@@ -70,6 +80,7 @@ export function trendsHandlers({ views, tables, facts, blocked, now, sleep }: Tr
     description: 'What people are talking about now, by location, updated twice a minute.',
     errors: Object.values(trendsErrors),
     probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests), ...blocked.probes],
+    stopping: streams.stop,
     routes: [
       bind(listRoute, async ({ query, caller }) => {
         const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
@@ -78,6 +89,7 @@ export function trendsHandlers({ views, tables, facts, blocked, now, sleep }: Tr
         // token.
         return query.personalized ? withVary(answer, 'Authorization, Cookie') : answer
       }),
+      bind(streamRoute, async ({ query, method }) => await streams.open(knownRegion(query.woeid), query.safe, method === 'HEAD')),
       bind(locationsRoute, ({ query }) => availablePlaces(query.q)),
       bind(closestRoute, ({ query }) => closestPlace(query)),
       bind(pastRoute, ({ params, query }) => readPast({ ...query, woeid: params.woeid })),

@@ -56,6 +56,26 @@ export const listRoute = defineRoute({
   errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready],
 })
 
+export const streamRoute = defineRoute({
+  method: 'get',
+  path: '/v1/trends/stream',
+  operationId: 'streamTrends',
+  summary: 'Follow the trends of a location',
+  description:
+    'Sends the list as a Server-Sent Event `list` at once and whenever it changes, about twice a minute, each with the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
+  auth: { kind: 'optional' },
+  query: z.object({ woeid, safe }),
+  answers: {
+    200: {
+      description: 'The stream, which has no end of its own.',
+      schema: z.string(),
+      mediaType: 'text/event-stream',
+      headers: { 'Cache-Control': '`no-store`' },
+    },
+  },
+  errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, trendsErrors.too_many_readers, errors.not_ready],
+})
+
 export const locationsRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/available',

@@ -8,6 +8,7 @@ const SOON = { timeout: 60_000, interval: 200 }
 /** Cities without tweets. */
 const ANKARA = 2343732
 const ADANA = 2343678
+const KONYA = 2344210
 
 let system: System
 
@@ -88,4 +89,27 @@ test('a term that one process blocks leaves the present and past lists of the ot
 
   expect((await fetch(blocked, { method: 'DELETE', headers })).status).toBe(204)
   await expect.poll(() => shown(), { timeout: 5_000, interval: 50 }).toEqual([range(1, 30), range(1, 30)])
+})
+
+test('a stream has the lists that other processes publish, and ends when its process stops', async () => {
+  const [one, other] = system.apis
+  const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 4 * MINUTE_MS
+  await post({ woeid: KONYA, windowEnd, terms: ['#First'] })
+  await expect.poll(async () => (await get(other, `/v1/trends?woeid=${KONYA}`)).text, SOON).toContain('"first"')
+
+  const response = await fetch(`${other.address}/v1/trends/stream?woeid=${KONYA}`)
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+  let text = ''
+  const reading = (async () => {
+    for await (const part of response.body!.pipeThrough(new TextDecoderStream())) text += part
+  })()
+  const lists = () => [...text.matchAll(/^event: list\ndata: (.*)\n\n/gm)].map(([, data]) => JSON.parse(data).trends[0].term)
+  await expect.poll(lists, SOON).toEqual(['first'])
+  expect(text).toContain((await get(one, `/v1/trends?woeid=${KONYA}`)).text)
+  await post({ woeid: KONYA, windowEnd: windowEnd + SECOND_MS, terms: ['#Second'] })
+  await expect.poll(lists, SOON).toEqual(['first', 'second'])
+
+  await other.stop()
+  // The end of the answer is complete, and not a cut connection, which would reject.
+  await reading
 })

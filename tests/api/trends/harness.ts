@@ -1,5 +1,6 @@
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { Facts } from '../../../api/kit/facts.ts'
+import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { trendsHandlers } from '../../../api/trends/handlers.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Topic } from '../../../schemas/topic.ts'
@@ -64,7 +65,17 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
   }
-  const service = trendsHandlers({ views, tables, facts, blocked, now: () => api.clock.now, sleep: async () => undefined })
+  const metrics = httpMetrics({ process: false })
+  const service = trendsHandlers({
+    views,
+    tables,
+    facts,
+    blocked,
+    metrics,
+    now: () => api.clock.now,
+    monotonic: () => api.clock.now,
+    sleep: async () => undefined,
+  })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   if (options.caughtUp !== false) {
     redis.caughtUp(TRENDS_VIEW, PARTITIONS)
@@ -98,7 +109,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  return { ...api, redis, kafka, table, blocked, published, putList, get, send, service }
+  return { ...api, redis, kafka, table, blocked, serviceMetrics: metrics, published, putList, get, send, service }
 }
 
 /** Terms that are blocked at once, as a table of the topic does within milliseconds. */
