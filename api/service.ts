@@ -88,6 +88,11 @@ export interface OpenService extends ServiceRoutes {
    * service stays ready without them, because its callers would otherwise have no service at all.
    */
   readonly worksWithout?: readonly string[]
+  /**
+   * Called when the process begins to stop. The service ends the answers that have no end of their own, because the
+   * process waits for open answers.
+   */
+  stopping?(): void
   /** Called after the last request has ended, before the kit closes. */
   close?(): Promise<unknown>
 }

@@ -151,6 +151,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     ready.startDraining()
     log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
     await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
+    for (const service of services) service.stopping?.()
     const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
     for (const close of closing.toReversed()) await close()
     log.info({ connections_cut: cut.reduce((sum, count) => sum + count, 0) }, 'api_stopped')

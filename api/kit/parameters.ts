@@ -33,6 +33,16 @@ export function integerParameter(options: IntegerOptions) {
     })
 }
 
+/** Creates the schema of a required coordinate in the query, in decimal form. @param most 90 or 180 */
+export function degreesParameter(most: number, description: string) {
+  return z
+    .string('must be a decimal number')
+    .regex(/^-?\d{1,3}(\.\d{1,15})?$/, 'must be a decimal number')
+    .transform(Number)
+    .refine((value) => Math.abs(value) <= most, `must be from -${most} to ${most}`)
+    .openapi({ type: 'number', minimum: -most, maximum: most, description })
+}
+
 /** Creates the schema of a query parameter that is `true` or `false`. */
 export function booleanParameter(options: { readonly default: boolean; readonly description: string }) {
   return z

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { degreesParameter } from '../kit/parameters.ts'
 
 /** Limits of a profile's fields: docs/services/matches.md#profiles */
 const MAX_NAME = 50
@@ -215,14 +216,7 @@ export const SearchExplanationSchema = z
   })
   .openapi('SearchExplanation')
 
-/** A number in the query, in decimal form. */
-const degrees = (most: number, description: string) =>
-  z
-    .string()
-    .regex(/^-?\d{1,3}(\.\d{1,15})?$/, 'must be a decimal number')
-    .transform(Number)
-    .refine((value) => Math.abs(value) <= most, `must be from -${most} to ${most}`)
-    .optional()
-    .openapi({ type: 'number', minimum: -most, maximum: most, description })
-
-export const feedPlace = { lat: degrees(90, 'Degrees north of the place to search around.'), lon: degrees(180, 'Degrees east.') }
+export const feedPlace = {
+  lat: degreesParameter(90, 'Degrees north of the place to search around.').optional(),
+  lon: degreesParameter(180, 'Degrees east.').optional(),
+}

@@ -7,6 +7,16 @@ export const trendsErrors = defineErrors({
     when: 'the woeid is not in the list of GET /v1/trends/available',
     message: 'This location does not exist. GET /v1/trends/available lists all locations.',
   },
+  past_list_not_found: {
+    status: 404,
+    when: 'no snapshot of the location is at most 3 minutes older than `at`',
+    message: 'There is no list of this location at this time or in the 3 minutes before. Lists are kept for 90 days.',
+  },
+  too_many_readers: {
+    status: 503,
+    when: 'this process already sends streams of trends to 1,000 readers',
+    message: 'Too many readers follow the trends at the moment. Connect again later, or use GET /v1/trends.',
+  },
   trends_stale: {
     status: 503,
     when: 'the newest list of the location is more than 3 minutes old, so it must not be served',

@@ -8,7 +8,9 @@ import {
   readCandidates,
   readServed,
   renderEntries,
+  SERVED_ENTRIES,
   type ServedList,
+  termOfEntry,
 } from '../../state/views/trends/trends.ts'
 import type { NOT_CAUGHT_UP, ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
@@ -17,20 +19,22 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { caughtUp } from '../kit/readiness.ts'
 import { trendsErrors } from './errors.ts'
+import type { HiddenTerms } from './hidden/hidden.ts'
 import { type ViewVersion, viewVersions } from './view-versions.ts'
 
 export interface TrendLists {
-  /** Returns the plain list. Its bytes depend only on the view's record and the limit. */
-  plain(region: Region, limit: number): Promise<Answer>
+  /** Returns the plain list. Its bytes depend only on the view's record, the hidden terms and the limit. */
+  plain(region: Region, limit: number, safe: boolean): Promise<Answer>
   /** Returns the end of the served list's window, epoch ms; undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
-  /** Returns all candidates of the region, for reranking. */
-  candidates(region: Region): Promise<CandidateList>
+  /** Returns the candidates of the region that are not hidden, for reranking. */
+  candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'candidates'>>
 }
 
 export interface TrendListsOptions {
   readonly reader: ViewReader
   readonly facts: Pick<Facts, 'partitionOf'>
+  readonly hidden: HiddenTerms
   /** Epoch ms. */
   now(): number
 }
@@ -46,8 +50,14 @@ const MS_PER_SECOND = 1_000
 const RETRY_AFTER_SECONDS = 5
 const STILL_BUILT = { message: 'The trends view is still being built. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS }
 
+/** The entries of a list that are not hidden, best first. */
+type Shown = Pick<ServedList, 'windowEnd' | 'entries'>
+
 interface Rendering {
   readonly list: ServedList
+  /** The revision of the hidden terms. */
+  readonly revision: number
+  readonly shown: Promise<Shown>
   readonly byLimit: Map<number, Answer>
 }
 
@@ -57,13 +67,13 @@ interface Reading<T> {
   readonly list: Promise<T>
 }
 
-export function trendLists({ reader, facts, now }: TrendListsOptions): TrendLists {
+export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): TrendLists {
   const partitionOf = (woeid: number) => facts.partitionOf(trendOutput, woeid)
   const view = viewVersions(reader, now)
   const served = new Map<number, Reading<ServedList>>()
   const candidateLists = new Map<number, Reading<CandidateList>>()
-  /** Rendered answers by region, reused until the list changes. */
-  const renderings = new Map<number, Rendering>()
+  /** Rendered answers by region, the safe ones apart, reused until the list or the hidden terms change. */
+  const renderings = { all: new Map<number, Rendering>(), safe: new Map<number, Rendering>() }
 
   /** Reads the partition's position first, so that the next check finds a list that is written in the meantime. */
   async function current<T>(
@@ -99,41 +109,65 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
     return list
   }
 
-  function rendered(list: ServedList, region: Region, limit: number): Answer {
-    let rendering = renderings.get(region.woeid)
-    if (rendering?.list !== list) {
-      rendering = { list, byLimit: new Map() }
-      renderings.set(region.woeid, rendering)
-    }
-    let found = rendering.byLimit.get(limit)
+  function renderingOf(list: ServedList, { woeid }: Region, safe: boolean): Rendering {
+    const byRegion = renderings[safe ? 'safe' : 'all']
+    const last = byRegion.get(woeid)
+    if (last?.list === list && last.revision === hidden.revision) return last
+    const rendering = { list, revision: hidden.revision, shown: shownOf(list, woeid, safe), byLimit: new Map() }
+    byRegion.set(woeid, rendering)
+    rendering.shown.catch(() => {
+      if (byRegion.get(woeid) === rendering) byRegion.delete(woeid)
+    })
+    return rendering
+  }
+
+  /** Fills the places of hidden entries with the following candidates. */
+  async function shownOf(list: ServedList, woeid: number, safe: boolean): Promise<Shown> {
+    const hides = hidden.test(safe)
+    if (hides === undefined || !list.entries.some((entry) => hides(termOfEntry(entry)))) return list
+    const { windowEnd, candidates } = await currentCandidates(woeid)
+    const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)
+    return { windowEnd, entries: shown.map(candidateText) }
+  }
+
+  function rendered({ windowEnd, entries }: Shown, { byLimit }: Rendering, region: Region, limit: number): Answer {
+    let found = byLimit.get(limit)
     if (found === undefined) {
-      const body = listBody(list.windowEnd, region, false, list.entries.slice(0, limit))
-      found = cacheableAnswer(body, { 'Content-Type': JSON_TYPE })
-      rendering.byLimit.set(limit, found)
+      found = cacheableAnswer(listBody(windowEnd, region, false, entries.slice(0, limit)), { 'Content-Type': JSON_TYPE })
+      byLimit.set(limit, found)
     }
     return found
   }
 
   return {
-    async plain(region, limit) {
+    async plain(region, limit, safe) {
       const { list, version } = await currentServed(region.woeid)
-      const remainingMs = freshFor(list.windowEnd, now())
-      const answer = rendered(list, region, limit)
+      const rendering = renderingOf(list, region, safe)
+      const { revision } = rendering
+      const shown = await rendering.shown
+      const remainingMs = freshFor(shown.windowEnd, now())
+      const answer = rendered(shown, rendering, region, limit)
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
       const headers = { ...answer.headers, 'Cache-Control': `public, max-age=${maxAge}` }
       const partition = partitionOf(region.woeid)
       // Once less than the full lifetime remains, max-age shrinks every second.
       const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
-      return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isCurrent(partition, version) }
+      return {
+        ...answer,
+        headers,
+        reusableUntil: now() + reusableMs,
+        isReusable: () => hidden.revision === revision && view.isCurrent(partition, version),
+      }
     },
     async servedEnd({ woeid }) {
       const list = caughtUp(await readServed(reader, partitionOf(woeid), woeid, undefined), STILL_BUILT)
       return list?.windowEnd
     },
-    async candidates(region) {
+    async candidates(region, safe) {
+      const hides = hidden.test(safe)
       const list = await currentCandidates(region.woeid)
       freshFor(list.windowEnd, now())
-      return list
+      return hides === undefined ? list : { ...list, candidates: list.candidates.filter(({ term }) => !hides(term)) }
     },
   }
 }

@@ -34,6 +34,25 @@ export const TrendListSchema = z
   })
   .openapi('TrendList')
 
+const LATER = 'null in lists from before it was kept.'
+
+export const PastListSchema = z
+  .object({
+    as_of: timestamp('End of the counted window.'),
+    location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
+    trends: z.array(
+      TrendEntrySchema.extend({
+        volume_24h: z.int().nullable().openapi({ description: LATER }),
+        velocity_vs_usual: z
+          .number()
+          .nullable()
+          .openapi({ description: `Then volume divided by the usual one; ${LATER}` }),
+        trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
+      }).openapi('PastTrendEntry'),
+    ),
+  })
+  .openapi('PastTrendList')
+
 export const LocationSchema = z
   .object({
     woeid: z.int(),
@@ -43,6 +62,10 @@ export const LocationSchema = z
     country_code: z.string().nullable().openapi({ description: 'ISO 3166-1 alpha-2.' }),
   })
   .openapi('Location')
+
+export const ClosestSchema = LocationSchema.extend({
+  distance_km: z.int().min(0).openapi({ description: 'Distance to the centre of the city, in whole kilometres.' }),
+}).openapi('ClosestLocation')
 
 export const HistorySchema = z
   .object({

@@ -2,12 +2,12 @@ import { z } from '@hono/zod-openapi'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { SERVED_ENTRIES } from '../../state/views/trends/trends.ts'
 import { errors } from '../kit/errors.ts'
-import { booleanParameter, integerParameter } from '../kit/parameters.ts'
+import { booleanParameter, degreesParameter, integerParameter } from '../kit/parameters.ts'
 import { defineRoute } from '../kit/route.ts'
 import { trendsErrors } from './errors.ts'
 import { DEFAULT_HOURS, DEFAULT_RESOLUTION, MAX_HOURS, RESOLUTIONS } from './history-steps.ts'
 import { InterestsBody } from './interests.ts'
-import { HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from './model.ts'
+import { ClosestSchema, HistorySchema, InterestsSchema, LocationSchema, PastListSchema, TrendListSchema } from './model.ts'
 import { RefreshBody } from './refresh.ts'
 
 /**
@@ -15,12 +15,17 @@ import { RefreshBody } from './refresh.ts'
  */
 const MAX_WOEID = 2 ** 31 - 1
 
+/** Longer than every name of a location. */
+const MAX_PLACE_TEXT = 100
+
 const woeid = integerParameter({
   minimum: 0,
   maximum: MAX_WOEID,
   default: WORLDWIDE,
   description: 'Id of the location. The default is 1 (worldwide). GET /v1/trends/available lists all locations.',
 })
+
+const safe = booleanParameter({ default: false, description: 'Whether to leave out vulgar and insulting terms.' })
 
 export const listRoute = defineRoute({
   method: 'get',
@@ -33,6 +38,7 @@ export const listRoute = defineRoute({
   query: z.object({
     woeid,
     limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    safe,
     personalized: booleanParameter({ default: false, description: 'Whether to rerank by the interests of the caller.' }),
   }),
   answers: {
@@ -50,13 +56,42 @@ export const listRoute = defineRoute({
   errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready],
 })
 
+export const streamRoute = defineRoute({
+  method: 'get',
+  path: '/v1/trends/stream',
+  operationId: 'streamTrends',
+  summary: 'Follow the trends of a location',
+  description:
+    'Sends the list as a Server-Sent Event `list` at once and whenever it changes, about twice a minute, each with the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
+  auth: { kind: 'optional' },
+  query: z.object({ woeid, safe }),
+  answers: {
+    200: {
+      description: 'The stream, which has no end of its own.',
+      schema: z.string(),
+      mediaType: 'text/event-stream',
+      headers: { 'Cache-Control': '`no-store`' },
+    },
+  },
+  errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, trendsErrors.too_many_readers, errors.not_ready],
+})
+
 export const locationsRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/available',
   operationId: 'listLocations',
-  summary: 'List all locations with trends',
-  description: 'Returns Worldwide, 50 countries and 500 cities.',
+  summary: 'List or find locations with trends',
+  description:
+    'Returns Worldwide, 50 countries and 500 cities, or those whose name has a word that begins with `q`. Case, accents and punctuation do not matter. Names that begin with `q` come first.',
   auth: { kind: 'optional' },
+  query: z.object({
+    q: z
+      .string()
+      .min(1, 'must not be empty')
+      .max(MAX_PLACE_TEXT, `must have at most ${MAX_PLACE_TEXT} characters`)
+      .optional()
+      .openapi({ description: 'The beginning of a name or of a word in it. Default: all locations.', example: 'sao' }),
+  }),
   answers: {
     200: {
       description: 'The locations.',
@@ -66,6 +101,63 @@ export const locationsRoute = defineRoute({
     304: { description: 'The list of locations has not changed since the ETag in If-None-Match.' },
   },
   errors: [],
+})
+
+export const closestRoute = defineRoute({
+  method: 'get',
+  path: '/v1/trends/closest',
+  operationId: 'closestLocation',
+  summary: 'Find the city with trends that is nearest to a position',
+  description: 'Returns one of the 500 cities, however far away it is. `parent` is its country.',
+  auth: { kind: 'optional' },
+  query: z.object({
+    lat: degreesParameter(90, 'Degrees north.').openapi({ example: 40.7 }),
+    long: degreesParameter(180, 'Degrees east.').openapi({ example: -73.9 }),
+  }),
+  answers: {
+    200: {
+      description: 'The city.',
+      schema: ClosestSchema,
+      headers: { 'Cache-Control': '`public, max-age=3600`', ETag: 'Identifies the city.' },
+    },
+    304: { description: 'The answer has not changed since the ETag in If-None-Match.' },
+  },
+  errors: [],
+})
+
+export const pastRoute = defineRoute({
+  method: 'get',
+  path: '/v1/trends/{woeid}/past',
+  countsAs: '/v1/trends/{woeid}/past',
+  operationId: 'pastTrends',
+  summary: 'Get a list of the past',
+  description:
+    'Returns the newest snapshot that is not after `at` and at most 3 minutes older. There is one for each minute of the last 90 days, unless a disturbance prevented it.',
+  auth: { kind: 'optional' },
+  params: z.object({
+    woeid: z
+      .string()
+      .regex(/^(0|[1-9]\d{0,9})$/, 'must be an integer')
+      .transform(Number)
+      .openapi({ type: 'integer', description: 'Id of the location.', example: WORLDWIDE }),
+  }),
+  query: z.object({
+    at: z.iso
+      .datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone' })
+      .transform((text) => Date.parse(text))
+      .openapi({ type: 'string', format: 'date-time', description: 'A moment of the last 90 days.', example: '2026-01-15T12:00:00Z' }),
+    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    safe,
+  }),
+  answers: {
+    200: {
+      description: 'The list.',
+      schema: PastListSchema,
+      headers: { 'Cache-Control': '`public, max-age=30`', ETag: 'Identifies the list.' },
+    },
+    304: { description: 'The list has not changed since the ETag in If-None-Match.' },
+  },
+  errors: [trendsErrors.unknown_location, trendsErrors.past_list_not_found, errors.not_ready],
 })
 
 export const historyRoute = defineRoute({

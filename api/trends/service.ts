@@ -1,4 +1,4 @@
-import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
+import { blockedTerms, trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
 import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
 
@@ -6,15 +6,15 @@ import type { ApiService } from '../service.ts'
 export const trendsService: ApiService = {
   name: 'trends',
   settings: NO_SETTINGS,
-  topics: [trendOutput, trendRenewals, trendVolumes, userInterests],
-  limitedPaths: ['/v1/trends/{term}/history', '/v1/me/interests'],
+  topics: [trendOutput, trendRenewals, trendVolumes, userInterests, blockedTerms],
+  limitedPaths: ['/v1/trends/{term}/history', '/v1/trends/{woeid}/past', '/v1/me/interests'],
   examples: (api) => [
     { what: 'worldwide trends', command: `curl '${api}/v1/trends?woeid=1'` },
     { what: 'New York', command: `curl '${api}/v1/trends?woeid=2459115'` },
     { what: 'the 551 places', command: `curl '${api}/v1/trends/available'` },
   ],
   async open(kit) {
-    const { trendsHandlers } = await import('./handlers.ts')
-    return trendsHandlers(kit)
+    const { openTrends } = await import('./open.ts')
+    return await openTrends(kit)
   },
 }

@@ -4,7 +4,7 @@ import { APPEND_TIME, compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } fr
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { TRENDS_LIMITS } from './limits.ts'
-import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+import type { BlockedTerm, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
  * Tweet events; key: user_id, so that the events of a user stay in order. Kept for a day, long enough to replay what a
@@ -69,7 +69,16 @@ export const trendVolumes: Topic<string, TrendVolume> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
+/** Terms that administrators block; key: the folded term. Every API process holds all of them. */
+export const blockedTerms: Topic<string, BlockedTerm> = {
+  name: 'trends-blocked-terms',
+  key: utf8,
+  value: avro('trends/BlockedTerm'),
+  partitions: 1,
+  config: compacted,
+}
+
 export const trendsSchemas: ServiceSchemas = {
-  topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes],
+  topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes, blockedTerms],
   limits: TRENDS_LIMITS,
 }

@@ -1,5 +1,15 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
+/** A term that no list shows, by the decision of an administrator. Topic trends-blocked-terms, key: the folded term. */
+export interface BlockedTerm {
+  /** the spelling in which it was blocked */
+  name: string
+  reason: string
+  /** subject of the administrator's token */
+  blocked_by: string
+  blocked_at: number
+}
+
 /** The best terms of a region in one partition at one moment. Topic trends-candidates-repartition, key: woeid. */
 export interface RegionCandidates {
   woeid: number
@@ -207,6 +217,7 @@ export interface VolumesRound {
 
 declare module '../load.ts' {
   interface RecordTypes {
+    'trends/BlockedTerm': BlockedTerm
     'trends/RegionCandidates': RegionCandidates
     'trends/RegionHistory': RegionHistory
     'trends/TermBaseline': TermBaseline

@@ -68,6 +68,9 @@ describe('/openapi.json', () => {
     expect(statuses).toMatchObject({
       'get /v1/trends': '200 304 400 401 403 404 405 408 431 500 503',
       'get /v1/trends/available': '200 304 400 401 403 405 408 431 500 503',
+      'get /v1/trends/stream': '200 400 401 403 404 405 408 431 500 503',
+      'get /v1/trends/closest': '200 304 400 401 403 405 408 431 500 503',
+      'get /v1/trends/{woeid}/past': '200 304 400 401 403 404 405 408 431 500 503',
       'get /v1/trends/{term}/history': '200 304 400 401 403 404 405 408 431 500 503',
       'post /v1/internal/trends/refresh': '204 400 401 403 404 405 408 413 415 431 500 503',
       'get /v1/me/interests': '200 400 401 403 405 408 431 500 503',

@@ -15,7 +15,9 @@ import { trendsApi } from './trends/harness.ts'
 /** Open routes that need no seeded limit, with the reasons. */
 const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/trends': 'its answers come from a cache',
-  'GET /v1/trends/available': 'it is one constant answer',
+  'GET /v1/trends/available': 'it is one constant answer, or a comparison of 551 short names',
+  'GET /v1/trends/closest': 'it compares 500 positions, which takes microseconds',
+  'GET /v1/trends/stream': 'its readers are bounded, and their lists come from the same cache',
   'GET /v1/me/interests': 'it is one read of Redis',
   'GET /api/v1/pastes/{paste_id}': 'it is one read; concurrent large transfers are bounded, and only creations make limited reads',
   'GET /api/v1/pastes/{paste_id}/raw': 'the same',

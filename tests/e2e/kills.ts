@@ -154,7 +154,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       for (const [windowEnd, wanted] of rowsOf) {
         // Lists of other regions may still follow for the newest window.
         if (regionsOf.get(windowEnd)?.size !== regions.length) continue
-        const at = `window_end = toDateTime(${windowEnd / SECOND_MS})`
+        const at = `window_end = toDateTime(${windowEnd / SECOND_MS}) AND term != ''`
         const count = async () => Number((await ask(`SELECT count() FROM trend_snapshots WHERE ${at}`))[0][0])
         await waitUntil(async () => (await count()) >= wanted.size, { what: 'all rows', timeoutMs: SINK_TIMEOUT_MS })
         const rows = await ask(`SELECT woeid, rank, term, toString(tweet_volume) FROM trend_snapshots WHERE ${at}`)
@@ -163,7 +163,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
         rowsOf.delete(windowEnd)
       }
       const windows = [...regionsOf].filter(([windowEnd, { size }]) => windowEnd % MINUTE_MS === 0 && size === regions.length)
-      const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()})`
+      const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()}) AND term != ''`
       expect(rowsFound).toBeGreaterThan(0)
       // Must be true even before a merge, because nothing is written twice.
       const counts = `count(), uniqExact(woeid, window_end, rank)`

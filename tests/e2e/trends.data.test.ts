@@ -244,7 +244,7 @@ describe('history', () => {
       .poll(async () => {
         const result = await client.query({
           query:
-            'SELECT woeid, toUnixTimestamp(window_end), rank, term, toString(tweet_volume) FROM trend_snapshots WHERE window_end IN {windows:Array(UInt32)}',
+            "SELECT woeid, toUnixTimestamp(window_end), rank, term, toString(tweet_volume) FROM trend_snapshots WHERE window_end IN {windows:Array(UInt32)} AND term != ''",
           query_params: { windows },
           format: 'JSONCompactEachRow',
         })

@@ -1,4 +1,5 @@
 import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
 import type { Row, Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
@@ -6,11 +7,23 @@ import { isoMonth } from '../time.ts'
 const SNAPSHOT_RANKS = 100
 /** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90
+const MS_PER_SECOND = 1_000
+/** The greatest second that a DateTime can hold. */
+const MAX_SECONDS = 2 ** 32 - 1
+
+/** Null in rows from before these columns existed. */
+const LATER_COLUMNS = [
+  'volume_24h Nullable(Int64)',
+  'velocity_vs_usual Nullable(Float64)',
+  'score Nullable(Float64)',
+  "trending_since Nullable(DateTime64(3, 'UTC'))",
+]
 
 /**
  * The list of each region per minute: one row per (woeid, window_end, rank) for ranks up to 100, kept for 90 days. Fed
  * by `trend-output`. A posted list has a greater `version` and replaces the pipeline's list of the same window. If the
- * posted list is shorter, the remaining ranks hold an empty term.
+ * posted list is shorter, the remaining ranks hold an empty term. So does the first rank of an empty list, which
+ * thereby differs from a list that is missing.
  */
 export const trendSnapshots: Table<number, TrendOutput> = {
   name: 'trend_snapshots',
@@ -25,11 +38,20 @@ export const trendSnapshots: Table<number, TrendOutput> = {
     'label LowCardinality(String)',
     'sample_ids Array(Int64)',
     'version UInt8',
+    ...LATER_COLUMNS,
   ],
   orderBy: '(woeid, window_end, rank)',
   version: 'version',
   partitionBy: 'toYYYYMM(window_end)',
   ttl: `window_end + INTERVAL ${RETENTION_DAYS} DAY`,
+  migrations: [
+    {
+      id: '002-entry-fields',
+      statements: ({ onCluster }) => [
+        `ALTER TABLE trend_snapshots${onCluster} ${LATER_COLUMNS.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')}`,
+      ],
+    },
+  ],
   rowsOf,
   partitionOf: (_woeid, list) => isoMonth(list.window_end),
 }
@@ -38,7 +60,8 @@ function rowsOf(_woeid: number, list: TrendOutput | null): Row[] {
   if (list === null) return []
   const isPosted = list.source === 'endpoint'
   const rows = list.entries.slice(0, SNAPSHOT_RANKS).map((entry, index) => rowOf(list, index + 1, entry))
-  if (isPosted) for (let rank = rows.length + 1; rank <= SNAPSHOT_RANKS; rank++) rows.push(rowOf(list, rank, undefined))
+  const filledUpTo = isPosted ? SNAPSHOT_RANKS : 1
+  for (let rank = rows.length + 1; rank <= filledUpTo; rank++) rows.push(rowOf(list, rank, undefined))
   return rows
 }
 
@@ -54,5 +77,77 @@ function rowOf(list: TrendOutput, rank: number, entry: TrendEntry | undefined): 
     label: entry?.label ?? '',
     sample_ids: entry?.sample_tweets.map(String) ?? [],
     version: list.source === 'endpoint' ? 1 : 0,
+    volume_24h: entry === undefined ? null : String(entry.volume_24h),
+    velocity_vs_usual: entry?.velocity_vs_usual ?? null,
+    score: entry?.score ?? null,
+    trending_since: entry === undefined ? null : new Date(entry.trending_since).toISOString(),
   }
+}
+
+export interface SnapshotEntry {
+  readonly term: string
+  readonly name: string
+  readonly tweet_volume: number
+  readonly velocity: number
+  /** Empty if there is none. */
+  readonly label: string
+  readonly sample_tweets: readonly string[]
+  /** This and the following are null in rows from before their columns existed. */
+  readonly volume_24h: number | null
+  readonly velocity_vs_usual: number | null
+  /** Epoch ms. */
+  readonly trending_since: number | null
+}
+
+export interface Snapshot {
+  /** Epoch ms. */
+  readonly windowEnd: number
+  /** Best first, at most 100. */
+  readonly entries: readonly SnapshotEntry[]
+}
+
+export interface SnapshotRange {
+  readonly woeid: number
+  /** Bounds of the window's end in seconds since 1970, both inclusive. */
+  readonly from: number
+  readonly to: number
+}
+
+const SNAPSHOT_QUERY = `
+SELECT
+  toUnixTimestamp(window_end), term, name, tweet_volume, velocity, label, arrayMap(id -> toString(id), sample_ids),
+  volume_24h, velocity_vs_usual, toUnixTimestamp64Milli(trending_since)
+FROM trend_snapshots FINAL
+WHERE woeid = {woeid:Int32} AND window_end = (
+  SELECT max(window_end)
+  FROM trend_snapshots
+  WHERE woeid = {woeid:Int32} AND window_end >= toDateTime({from:UInt32}) AND window_end <= toDateTime({to:UInt32})
+)
+ORDER BY rank`
+
+type SnapshotRow = [
+  windowEnd: number,
+  term: string,
+  name: string,
+  tweet_volume: number,
+  velocity: number,
+  label: string,
+  sample_tweets: string[],
+  volume_24h: number | null,
+  velocity_vs_usual: number | null,
+  trending_since: number | null,
+]
+
+/** @returns the newest snapshot in the range; undefined if there is none */
+export async function readSnapshot(reader: TableReader, { woeid, from, to }: SnapshotRange): Promise<Snapshot | undefined> {
+  if (to < 0 || from > MAX_SECONDS) return undefined
+  const params = { woeid, from: Math.max(0, from), to: Math.min(MAX_SECONDS, to) }
+  const rows = await readRows<SnapshotRow>(reader, SNAPSHOT_QUERY, params)
+  if (rows.length === 0) return undefined
+  return { windowEnd: rows[0][0] * MS_PER_SECOND, entries: rows.filter(([, term]) => term !== '').map(entryOf) }
+}
+
+function entryOf(row: SnapshotRow): SnapshotEntry {
+  const [, term, name, tweet_volume, velocity, label, sample_tweets, volume_24h, velocity_vs_usual, trending_since] = row
+  return { term, name, tweet_volume, velocity, label, sample_tweets, volume_24h, velocity_vs_usual, trending_since }
 }

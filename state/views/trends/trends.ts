@@ -124,6 +124,11 @@ async function readIfChanged<T extends Versioned>(
   return value === NOT_CAUGHT_UP || value === null ? (value ?? undefined) : parse(version, value.split('\n'))
 }
 
+/** Returns the folded term of a rendered entry. */
+export function termOfEntry(entry: EntryText): string {
+  return (JSON.parse(`{${entry}`) as Pick<TrendEntry, 'term'>).term
+}
+
 /** Returns the entries as a JSON array, with ranks from 1. */
 export function renderEntries(entries: readonly EntryText[]): string {
   return `[${entries.map((entry, index) => `{"rank":${index + 1},${entry}`).join(',')}]`

@@ -1,10 +1,11 @@
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { Facts } from '../../../api/kit/facts.ts'
+import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { trendsHandlers } from '../../../api/trends/handlers.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Topic } from '../../../schemas/topic.ts'
-import { trendOutput, trendRenewals, userInterests } from '../../../schemas/trends/topics.ts'
-import type { TrendOutput, UserInterests } from '../../../schemas/trends/types.ts'
+import { blockedTerms, trendOutput, trendRenewals, userInterests } from '../../../schemas/trends/topics.ts'
+import type { BlockedTerm, TrendOutput, UserInterests } from '../../../schemas/trends/types.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { INTERESTS_VIEW, interestsView } from '../../../state/views/trends/interests.ts'
 import { TRENDS_VIEW, trendsView } from '../../../state/views/trends/trends.ts'
@@ -28,7 +29,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   let offset = 0
   const kafka = { down: false, sink: true, known: true }
   const table = {
-    rows: [] as [number, number][],
+    rows: [] as (readonly unknown[])[],
     requests: [] as { query_params: Record<string, unknown> }[],
     error: undefined as Error | undefined,
     caughtUp: PARTITIONS,
@@ -40,6 +41,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       published.push({ topic: topic.name, key, value })
       const partition = facts.partitionOf(topic as unknown as Topic<K, unknown>, key)
       if (!kafka.sink) return
+      if (topic.name === blockedTerms.name) blocked.apply(key as string, value as BlockedTerm | null)
       if (topic.name === trendOutput.name) applyList(partition, value as TrendOutput)
       if (topic.name === userInterests.name) redis.apply(interestsView.operationsFor(partition, key as bigint, value as UserInterests))
     },
@@ -49,6 +51,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       return PARTITIONS
     },
   }
+  const blocked = fakeBlockedTerms()
   const tables: TableReader = {
     async query(request) {
       if (request.query.includes('table_catch_ups')) return { json: async <Row>() => [[table.caughtUp]] as Row[] }
@@ -62,7 +65,17 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
   }
-  const service = trendsHandlers({ views, tables, facts, now: () => api.clock.now, sleep: async () => undefined })
+  const metrics = httpMetrics({ process: false })
+  const service = trendsHandlers({
+    views,
+    tables,
+    facts,
+    blocked,
+    metrics,
+    now: () => api.clock.now,
+    monotonic: () => api.clock.now,
+    sleep: async () => undefined,
+  })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   if (options.caughtUp !== false) {
     redis.caughtUp(TRENDS_VIEW, PARTITIONS)
@@ -96,7 +109,27 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
 
-  return { ...api, redis, kafka, table, published, putList, get, send, service }
+  return { ...api, redis, kafka, table, blocked, serviceMetrics: metrics, published, putList, get, send, service }
+}
+
+/** Terms that are blocked at once, as a table of the topic does within milliseconds. */
+function fakeBlockedTerms() {
+  const terms = new Map<string, BlockedTerm>()
+  return {
+    revision: 0,
+    isLoaded: true,
+    probes: [],
+    get entries(): ReadonlyMap<string, BlockedTerm> {
+      if (!this.isLoaded) throw new ApiError(errors.not_ready)
+      return terms
+    },
+    apply(term: string, block: BlockedTerm | null): void {
+      if (block === null) terms.delete(term)
+      else terms.set(term, block)
+      this.revision++
+    },
+    close: async () => undefined,
+  }
 }
 
 function unavailable(): never {

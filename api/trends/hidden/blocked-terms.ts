@@ -1,0 +1,37 @@
+import { blockedTerms } from '../../../schemas/trends/topics.ts'
+import type { BlockedTerm } from '../../../schemas/trends/types.ts'
+import type { ReadinessProbe } from '../../kit/readiness.ts'
+import type { ServiceKit } from '../../service.ts'
+
+/** The terms that administrators have blocked, as this process knows them now. They reach it within a second. */
+export interface BlockedTerms {
+  /** By folded term. Throws ApiError `not_ready` until the terms are read, or until a snapshot of them counts. */
+  readonly entries: ReadonlyMap<string, BlockedTerm>
+  /** Increases with every change. */
+  readonly revision: number
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<unknown>
+}
+
+export async function openBlockedTerms({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<BlockedTerms> {
+  let revision = 0
+  const table = await smallTables<BlockedTerm, BlockedTerm>(blockedTerms, {
+    version: 1,
+    hold: (blocked) => blocked,
+    save: (blocked) => blocked,
+    load: (saved) => saved as BlockedTerm,
+    onChange() {
+      revision++
+    },
+  })
+  return {
+    get entries() {
+      return table.entries()
+    },
+    get revision() {
+      return revision
+    },
+    probes: table.probes,
+    close: table.close,
+  }
+}

@@ -1,0 +1,27 @@
+import type { BlockedTerms } from './blocked-terms.ts'
+import { isUnsafe } from './unsafe.ts'
+
+/** Decides which terms lists leave out: docs/services/trends.md#hidden-terms */
+export interface HiddenTerms {
+  /** Increases whenever other terms are hidden. */
+  readonly revision: number
+  /**
+   * Returns a test of folded terms, or undefined if no term is hidden. Throws ApiError `not_ready` while the blocked
+   * terms are unknown, because a list must not show one of them.
+   * @param safe whether unsafe terms are hidden, too
+   */
+  test(safe: boolean): ((term: string) => boolean) | undefined
+}
+
+export function hiddenTerms(blocked: Pick<BlockedTerms, 'entries' | 'revision'>): HiddenTerms {
+  return {
+    get revision() {
+      return blocked.revision
+    },
+    test(safe) {
+      const { entries } = blocked
+      if (safe) return (term) => entries.has(term) || isUnsafe(term)
+      return entries.size === 0 ? undefined : (term) => entries.has(term)
+    },
+  }
+}

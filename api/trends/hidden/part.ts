@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { foldTerm, MAX_TERM_CODE_POINTS } from '../../../schemas/trends/term.ts'
+import { blockedTerms } from '../../../schemas/trends/topics.ts'
+import type { BlockedTerm } from '../../../schemas/trends/types.ts'
+import { jsonAnswer, noContent } from '../../kit/answer.ts'
+import { invalidRequest } from '../../kit/errors.ts'
+import type { Facts } from '../../kit/facts.ts'
+import { PRIVATE } from '../../kit/headers.ts'
+import { type BoundRoute, bind } from '../../kit/route.ts'
+import type { BlockedTerms } from './blocked-terms.ts'
+import { blockedJson } from './model.ts'
+import { blockTermRoute, listBlockedRoute, unblockTermRoute } from './routes.ts'
+
+export interface BlockingDeps {
+  readonly facts: Pick<Facts, 'publish'>
+  readonly blocked: Pick<BlockedTerms, 'entries'>
+  /** Epoch ms. */
+  now(): number
+  /** Waits between two looks at the table. Default: real time. */
+  sleep?(ms: number): Promise<unknown>
+}
+
+/** How long to wait until this process has read a change, which usually takes milliseconds. */
+const SEEN_WITHIN_MS = 1_000
+const LOOK_EVERY_MS = 5
+
+/** Returns the routes with which administrators block terms. */
+export function blockingRoutes({ facts, blocked, now, sleep = delay }: BlockingDeps): BoundRoute[] {
+  /** Returns whether this process knows the change. Waits up to SEEN_WITHIN_MS. */
+  async function isSeen(term: string, wanted: BlockedTerm | undefined): Promise<boolean> {
+    for (let waited = 0; waited <= SEEN_WITHIN_MS; waited += LOOK_EVERY_MS) {
+      if (blocked.entries.get(term)?.blocked_at === wanted?.blocked_at) return true
+      await sleep(LOOK_EVERY_MS)
+    }
+    return false
+  }
+
+  return [
+    bind(blockTermRoute, async ({ params, body, caller }) => {
+      const term = folded(params.term)
+      const block: BlockedTerm = {
+        name: params.term.normalize('NFC'),
+        reason: body.reason.normalize('NFC'),
+        blocked_by: caller!.subject,
+        blocked_at: now(),
+      }
+      await facts.publish(blockedTerms, term, block)
+      return jsonAnswer((await isSeen(term, block)) ? 200 : 202, blockedJson(term, block), PRIVATE)
+    }),
+    bind(unblockTermRoute, async ({ params }) => {
+      const term = folded(params.term)
+      await facts.publish(blockedTerms, term, null)
+      await isSeen(term, undefined)
+      return noContent()
+    }),
+    bind(listBlockedRoute, () => {
+      const terms = [...blocked.entries].sort(([one], [other]) => (one < other ? -1 : 1))
+      return jsonAnswer(200, { terms: terms.map(([term, block]) => blockedJson(term, block)) }, PRIVATE)
+    }),
+  ]
+}
+
+function folded(name: string): string {
+  const term = foldTerm(name)
+  if (term === undefined) throw invalidRequest('path.term', `is empty or longer than ${MAX_TERM_CODE_POINTS} characters`)
+  return term
+}

@@ -1,0 +1,56 @@
+import { z } from '@hono/zod-openapi'
+import { MAX_TERM_CODE_POINTS } from '../../../schemas/trends/term.ts'
+import { errors } from '../../kit/errors.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { BlockBody, BlockedTermSchema } from './model.ts'
+
+const ADMIN = { kind: 'scope', scope: 'admin' } as const
+const params = z.object({
+  term: z.string().openapi({
+    description: `A term in any spelling, of at most ${MAX_TERM_CODE_POINTS} characters.`,
+    example: '#MondayMotivation',
+  }),
+})
+
+export const blockTermRoute = defineRoute({
+  method: 'put',
+  path: '/v1/admin/trends/blocked/{term}',
+  operationId: 'blockTerm',
+  summary: 'Block a term',
+  description:
+    'Every process leaves the term out of all lists within a second, of past ones, too, and the following terms move up. Its tweets are still counted. Blocking it again replaces the reason.',
+  auth: ADMIN,
+  params,
+  body: BlockBody,
+  bodyExample: { reason: 'names a victim' },
+  answers: {
+    200: { description: 'The term is blocked.', schema: BlockedTermSchema },
+    202: { description: 'The block is stored. It will take effect shortly.', schema: BlockedTermSchema },
+  },
+  errors: [errors.not_ready],
+})
+
+export const unblockTermRoute = defineRoute({
+  method: 'delete',
+  path: '/v1/admin/trends/blocked/{term}',
+  operationId: 'unblockTerm',
+  summary: 'Unblock a term',
+  description: 'Lists show the term again within a second. It is no error if it is not blocked.',
+  auth: ADMIN,
+  params,
+  answers: { 204: { description: 'The term is not blocked.' } },
+  errors: [errors.not_ready],
+})
+
+export const listBlockedRoute = defineRoute({
+  method: 'get',
+  path: '/v1/admin/trends/blocked',
+  operationId: 'listBlockedTerms',
+  summary: 'List all blocked terms',
+  description: 'Returns them in alphabetical order.',
+  auth: ADMIN,
+  answers: {
+    200: { description: 'The terms.', schema: z.object({ terms: z.array(BlockedTermSchema) }).openapi('BlockedTerms') },
+  },
+  errors: [errors.not_ready],
+})

@@ -1,0 +1,84 @@
+import { trendOutput } from '../../schemas/trends/topics.ts'
+import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
+import { readSnapshot, type Snapshot, type SnapshotEntry, trendSnapshots } from '../../state/tables/trends/trend-snapshots.ts'
+import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { shortCache } from '../kit/short-cache.ts'
+import { trendsErrors } from './errors.ts'
+import type { HiddenTerms } from './hidden/hidden.ts'
+import { knownRegion } from './regions.ts'
+
+export interface PastQuery {
+  readonly woeid: number
+  /** Epoch ms. */
+  readonly at: number
+  readonly limit: number
+  readonly safe: boolean
+}
+
+export interface PastOptions {
+  readonly reader: TableReader
+  readonly facts: Pick<Facts, 'partitionsOf'>
+  readonly hidden: HiddenTerms
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Maximum age of a snapshot at the requested time, as of the lists that are served now. */
+const MAX_AGE_SECONDS = 180
+const MS_PER_SECOND = 1_000
+/** How long a snapshot is cached. It may still be replaced by a posted one. */
+const KEPT_MS = 5_000
+const MAX_KEPT_SNAPSHOTS = 256
+const RETRY_AFTER_SECONDS = 5
+/** Caches must not keep a list for longer, because it may lose terms that are blocked. */
+const HEADERS = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=30' }
+
+/** Reads lists of the past. */
+export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: PastQuery) => Promise<Answer> {
+  const snapshots = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SNAPSHOTS, now })
+
+  async function load(key: string): Promise<Snapshot | undefined> {
+    const [woeid, at] = JSON.parse(key) as [number, number]
+    const found = await readSnapshot(reader, { woeid, from: at - MAX_AGE_SECONDS, to: at })
+    // As in the history, the check follows the read, so that it sees whether the table was recreated in between.
+    if ((await caughtUpPartitions(reader, trendSnapshots.name)) < facts.partitionsOf(trendOutput)) {
+      const message = 'The past lists are still being loaded. Try again shortly.'
+      throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
+    }
+    return found
+  }
+
+  return async function readPast({ woeid, at, limit, safe }) {
+    const region = knownRegion(woeid)
+    const snapshot = await snapshots.get(JSON.stringify([region.woeid, Math.floor(at / MS_PER_SECOND)]))
+    if (snapshot === undefined) throw new ApiError(trendsErrors.past_list_not_found)
+    const hides = hidden.test(safe)
+    const shown = hides === undefined ? snapshot.entries : snapshot.entries.filter(({ term }) => !hides(term))
+    const body = {
+      as_of: new Date(snapshot.windowEnd).toISOString(),
+      location: { woeid: region.woeid, name: region.name },
+      trends: shown.slice(0, limit).map(entryJson),
+    }
+    return cacheableAnswer(JSON.stringify(body), HEADERS)
+  }
+}
+
+function entryJson(entry: SnapshotEntry, index: number) {
+  const { name, term, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
+  return {
+    rank: index + 1,
+    name,
+    query: encodeURIComponent(name),
+    term,
+    tweet_volume,
+    volume_24h,
+    velocity,
+    velocity_vs_usual,
+    label: label === '' ? null : label,
+    trending_since: trending_since === null ? null : new Date(trending_since).toISOString(),
+    sample_tweets,
+  }
+}

@@ -1,0 +1,63 @@
+/** One open answer, to which events are sent. */
+export interface StreamReader {
+  readonly body: ReadableStream<Uint8Array>
+  /** Sends an event, or keeps it until the client has taken the one before. Of several, only the last one is kept. */
+  send(event: Uint8Array): void
+  /** Sends a comment, unless the client still has something to take. */
+  beat(): void
+  /** Returns for how long an event has been waiting for the client, in ms. */
+  behindMs(): number
+  /** Ends the answer as complete. */
+  end(): void
+  /** Cuts the connection. */
+  fail(cause: unknown): void
+}
+
+export interface StreamReaderOptions {
+  /** The event to begin with. */
+  readonly first: Uint8Array
+  /** Called when the client has gone. */
+  onGone(): void
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+const HEARTBEAT = Buffer.from(': \n\n')
+
+export function streamReader({ first, onGone, monotonic }: StreamReaderOptions): StreamReader {
+  let waiting: Uint8Array | undefined
+  let waitingSince: number | undefined
+  let controller!: ReadableStreamDefaultController<Uint8Array>
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(its) {
+        controller = its
+        controller.enqueue(first)
+      },
+      pull() {
+        const next = waiting
+        waiting = undefined
+        waitingSince = undefined
+        if (next !== undefined) controller.enqueue(next)
+      },
+      cancel: onGone,
+    },
+    { highWaterMark: 1 },
+  )
+  const canTake = () => (controller.desiredSize ?? 0) > 0
+
+  return {
+    body,
+    send(event) {
+      if (canTake()) return controller.enqueue(event)
+      waiting = event
+      waitingSince ??= monotonic()
+    },
+    beat() {
+      if (canTake()) controller.enqueue(HEARTBEAT)
+    },
+    behindMs: () => (waitingSince === undefined ? 0 : monotonic() - waitingSince),
+    end: () => controller.close(),
+    fail: (cause) => controller.error(cause),
+  }
+}

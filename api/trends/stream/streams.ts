@@ -1,0 +1,180 @@
+import type { Registry } from 'prom-client'
+import type { Region } from '../../../schemas/trends/places/regions.ts'
+import { SERVED_ENTRIES } from '../../../state/views/trends/trends.ts'
+import type { Answer } from '../../kit/answer.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { gauge } from '../../kit/metrics.ts'
+import { trendsErrors } from '../errors.ts'
+import type { TrendLists } from '../lists.ts'
+import { type StreamReader, streamReader } from './reader.ts'
+
+/** Sends the lists of a process to its readers as they change: docs/services/trends.md#streams */
+export interface TrendStreams {
+  /**
+   * Returns a stream that begins with the current list. Throws what reading the list throws, and `too_many_readers`.
+   * @param isHead whether only the headers are wanted
+   */
+  open(region: Region, safe: boolean, isHead: boolean): Promise<Answer>
+  /** Looks for changed lists. Called every second while there are readers. */
+  look(): Promise<void>
+  /** Ends all streams and refuses new ones, because a stopping process waits for open answers. */
+  stop(): void
+}
+
+export interface TrendStreamsOptions {
+  readonly lists: Pick<TrendLists, 'plain'>
+  readonly registry: Registry
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+/** Each reader holds a connection and some kilobytes. */
+export const MAX_READERS = 1_000
+const LOOK_EVERY_MS = 1_000
+/** Shorter than the time after which common proxies close silent connections, which is 60 s. */
+const HEARTBEAT_EVERY_MS = 15_000
+/** A client that has not taken an event for this long is cut, so that it does not hold a place forever. */
+const MAX_BEHIND_MS = 60_000
+const RETRY_AFTER_SECONDS = 30
+const EVENT_STREAM = 'text/event-stream; charset=utf-8'
+/** The last header keeps nginx from collecting events before it passes them on. */
+const HEADERS = { 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+/** Tells a browser how many ms to wait before it connects again. */
+const RETRY = 'retry: 5000\n'
+const STALE: unique symbol = Symbol('stale')
+
+/**
+ * The list of one region, and who reads it. There is one look per channel, not per reader. Channels without readers
+ * stay, with the list that was sent last. There are at most two per region.
+ */
+interface Channel {
+  readonly region: Region
+  readonly safe: boolean
+  readonly readers: Set<StreamReader>
+  /** The ETag of the list that was sent last. */
+  sent: string | typeof STALE | undefined
+  event: Uint8Array
+  looking: Promise<void> | undefined
+}
+
+export function trendStreams({ lists, registry, monotonic }: TrendStreamsOptions): TrendStreams {
+  const channels = new Map<string, Channel>()
+  let readers = 0
+  let isStopped = false
+  let timer: NodeJS.Timeout | undefined
+  let beatenAt = 0
+  gauge(registry, 'trends_stream_readers', 'Open streams of trend lists', () => readers)
+
+  function channelOf(region: Region, safe: boolean): Channel {
+    const key = `${region.woeid}:${safe}`
+    let channel = channels.get(key)
+    if (channel === undefined) {
+      channel = { region, safe, readers: new Set(), sent: undefined, event: Buffer.alloc(0), looking: undefined }
+      channels.set(key, channel)
+    }
+    return channel
+  }
+
+  /** Sends the list to all readers of the channel, if it has changed. */
+  function refresh(channel: Channel): Promise<void> {
+    channel.looking ??= sendChanged(channel).finally(() => {
+      channel.looking = undefined
+    })
+    return channel.looking
+  }
+
+  async function sendChanged(channel: Channel): Promise<void> {
+    const answer = await lists.plain(channel.region, SERVED_ENTRIES, channel.safe)
+    if (answer.headers.ETag === channel.sent) return
+    channel.sent = answer.headers.ETag
+    channel.event = eventOf('list', answer.body as Uint8Array)
+    for (const reader of channel.readers) reader.send(channel.event)
+  }
+
+  function onFailedLook(channel: Channel, error: unknown): void {
+    if (!(error instanceof ApiError)) {
+      // The readers connect again, and get the error as an answer, which is logged.
+      for (const reader of [...channel.readers]) cut(channel, reader, error)
+    } else if (error.definition === trendsErrors.trends_stale && channel.sent !== STALE) {
+      channel.sent = STALE
+      channel.event = eventOf('stale', Buffer.from(JSON.stringify({ woeid: channel.region.woeid })))
+      for (const reader of channel.readers) reader.send(channel.event)
+    }
+  }
+
+  function cut(channel: Channel, reader: StreamReader, cause: unknown): void {
+    leave(channel, reader)
+    reader.fail(cause)
+  }
+
+  function leave(channel: Channel, reader: StreamReader): void {
+    if (channel.readers.delete(reader)) readers--
+    if (readers === 0) stopLooking()
+  }
+
+  function startLooking(): void {
+    if (timer !== undefined) return
+    beatenAt = monotonic()
+    timer = setInterval(() => void look(), LOOK_EVERY_MS)
+  }
+
+  function stopLooking(): void {
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  function beat(): void {
+    const isDue = monotonic() - beatenAt >= HEARTBEAT_EVERY_MS
+    if (isDue) beatenAt = monotonic()
+    for (const channel of channels.values()) {
+      for (const reader of [...channel.readers]) {
+        if (reader.behindMs() > MAX_BEHIND_MS) cut(channel, reader, new Error('the client reads too slowly'))
+        else if (isDue) reader.beat()
+      }
+    }
+  }
+
+  async function look(): Promise<void> {
+    const read = [...channels.values()].filter((channel) => channel.readers.size > 0)
+    const looks = read.map((channel) => refresh(channel).catch((error) => onFailedLook(channel, error)))
+    await Promise.all(looks)
+    beat()
+  }
+
+  function assertRoom(): void {
+    if (isStopped) throw new ApiError(errors.unavailable, { message: 'The API is stopping. Connect again.' })
+    if (readers >= MAX_READERS) throw new ApiError(trendsErrors.too_many_readers, { retryAfter: RETRY_AFTER_SECONDS })
+  }
+
+  return {
+    async open(region, safe, isHead) {
+      assertRoom()
+      const channel = channelOf(region, safe)
+      await refresh(channel)
+      // Others may have come, or the process may have begun to stop.
+      assertRoom()
+      if (isHead) return { status: 200, headers: HEADERS, body: null }
+      const first = Buffer.concat([Buffer.from(RETRY), channel.event])
+      const reader = streamReader({ first, onGone: () => leave(channel, reader), monotonic })
+      channel.readers.add(reader)
+      readers++
+      startLooking()
+      return { status: 200, headers: HEADERS, body: reader.body }
+    },
+    look,
+    stop() {
+      isStopped = true
+      stopLooking()
+      for (const channel of channels.values()) {
+        for (const reader of channel.readers) reader.end()
+        channel.readers.clear()
+      }
+      readers = 0
+    },
+  }
+}
+
+/** The JSON of a list has no line break, so it is one line of data. */
+function eventOf(name: string, json: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), json, Buffer.from('\n\n')])
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { expect } from 'vitest'
+import { positions } from '../../../../schemas/trends/places/positions.ts'
+import { regionOf } from '../../../../schemas/trends/places/regions.ts'
+import { dataTest } from '../../../public-data.ts'
+
+/** Centres of large cities differ by this much between maps. */
+const SAME_PLACE_DEGREES = 0.2
+/** Cities that GeoNames lists under another name, while a place far away has theirs. */
+const NAMED_DIFFERENTLY = ['Calocan', 'Newcastle', 'Querétaro', 'Washington']
+/** Fewer matches mean that the names were not compared. */
+const MIN_COMPARED = 450
+
+dataTest('places', 'the positions are those that GeoNames has for cities of these names', (folder) => {
+  const named = Map.groupBy(readCities(folder), ({ country, name }) => `${country} ${plain(name)}`)
+  const misplaced: string[] = []
+  let compared = 0
+  for (const [woeid, { lat, long }] of positions) {
+    const { name, country_code } = regionOf(woeid)!
+    const namesakes = named.get(`${country_code} ${plain(name)}`)
+    if (namesakes === undefined) continue
+    compared++
+    const scale = Math.cos((lat * Math.PI) / 180)
+    if (!namesakes.some((city) => Math.hypot(city.lat - lat, (city.long - long) * scale) < SAME_PLACE_DEGREES)) misplaced.push(name)
+  }
+  expect(compared).toBeGreaterThan(MIN_COMPARED)
+  expect(misplaced.sort()).toEqual(NAMED_DIFFERENTLY)
+})
+
+function readCities(folder: string) {
+  const [, ...lines] = gunzipSync(readFileSync(join(folder, 'cities1000.csv.gz')))
+    .toString('utf8')
+    .trimEnd()
+    .split('\n')
+  // The last columns are numbers, and a name with a comma is quoted, so the columns are counted from both ends.
+  return lines.map((line) => {
+    const [, name, country] = line.match(/^\d+,("(?:[^"]|"")*"|[^,]*),([^,]*),/)!
+    const [lat, long] = line.trimEnd().split(',').slice(-2).map(Number)
+    return { name, country, lat, long }
+  })
+}
+
+function plain(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}
