@@ -74,7 +74,7 @@ function changelogs(topology: Topology, declaration: Declaration, counts: Readon
 }
 
 /** Returns the broker's partition count of a sub-topology's sources. */
-export function partitionsOfPart(topology: string, sources: readonly string[], counts: ReadonlyMap<string, number>): number {
+function partitionsOfPart(topology: string, sources: readonly string[], counts: ReadonlyMap<string, number>): number {
   const found = sources.map((name) => {
     const partitions = counts.get(name)
     if (partitions === undefined) throw new TopologyError(`topology ${topology}: topic ${name} does not exist`)

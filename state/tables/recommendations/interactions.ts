@@ -4,7 +4,10 @@ import { isoDay } from '../time.ts'
 
 const KEPT_DAYS = 90
 
-/** Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: of a repeated event, the first one is the row. */
+/**
+ * Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: of a repeated event, the first one is the
+ * row.
+ */
 export const interactionsTable: Table<bigint, Interaction> = {
   name: 'interactions',
   columns: [

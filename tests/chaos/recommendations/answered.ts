@@ -76,7 +76,7 @@ export function isList({ kind }: Call): boolean {
 }
 
 /** Returns whether a call takes place during a trouble, or so shortly after it that it had to wait. */
-export function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
+function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }
 

@@ -30,7 +30,7 @@ function empty(all: readonly Call[]): string[] {
     .map((call) => `an empty list: ${described(call)}`)
 }
 
-/** Whoever has got a list by some features gets no list by older ones that does not say so. */
+/** A user who has got a list by some features gets no list by older ones that does not say so. */
 function goneBack(all: readonly Call[]): string[] {
   const faults: string[] = []
   for (const own of Map.groupBy(all, ({ user }) => user).values()) {

@@ -114,7 +114,10 @@ async function readList(system: RecommendationsSystem, api: number, { id, token 
   return { kind: 'list', user: id, api, from, eventIds: [], ...(await send(url, { method: 'GET', token })), to: Date.now() }
 }
 
-/** Waits until no list lacks anything. Every list is an event for the service, so this ends before anything is compared. */
+/**
+ * Waits until no list lacks anything. Every list is an event for the service, so this ends before anything is
+ * compared.
+ */
 async function healedLists(system: RecommendationsSystem, users: readonly User[]): Promise<Call[]> {
   return await Promise.all(
     users.map(async (user, index) => {

@@ -36,7 +36,10 @@ export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining
   function ask(): void {
     expect()
     const coordinator = cluster.coordinator('transaction', id)
-    if (coordinator === undefined) return later(leader, 'finds no coordinator', () => done('COORDINATOR_NOT_AVAILABLE'))
+    if (coordinator === undefined) {
+      later(leader, 'finds no coordinator', () => done('COORDINATOR_NOT_AVAILABLE'))
+      return
+    }
     later(coordinator, `is asked ${adds ? 'to add' : 'about'} ${what}`, () => {
       const error = errorFrom(() => {
         cluster.checkCoordinator('transaction', id, coordinator)

@@ -73,7 +73,10 @@ export function commitOffsetsInTransaction({ apiVersion, body, reply }: ClientRe
   body.readNullableString()
   const topics = readOffsets(body)
   const refused = codeFrom(() => cluster.checkCoordinator('group', groupId, broker))
-  if (refused !== 0) return reply(offsetsAnswer(topics, refused))
+  if (refused !== 0) {
+    reply(offsetsAnswer(topics, refused))
+    return
+  }
   const group = cluster.group(groupId)
   const adds = apiVersion >= ADDING_VERSION
   const joining: Joining = {

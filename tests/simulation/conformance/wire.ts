@@ -261,7 +261,10 @@ export class Wire {
     })
   }
 
-  /** Returns the committed offset, -1 when there is none, or the name of an error. Refuses offsets of open transactions. */
+  /**
+   * Returns the committed offset, -1 when there is none, or the name of an error. Refuses offsets of open
+   * transactions.
+   */
   async committed(group: string, topic: string, member?: Member): Promise<number | string> {
     await this.#find('group', group)
     return this.#started(async () => {
