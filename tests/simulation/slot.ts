@@ -75,6 +75,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   const members = new Map<string, string>()
   let count = 0
   let badWrites = 0
+  let isStopping = false
 
   function newIdentity(): MemberIdentity {
     const memberId = simulatedId(scheduler)
@@ -91,6 +92,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
     if (process !== undefined) return
     const own = simulatedProcess(`${name}.${++count}`, scheduler)
     process = own
+    isStopping = false
     live(own).then(
       () => exited(own, undefined),
       (error) => exited(own, error),
@@ -108,7 +110,8 @@ export function slot(name: string, deps: SlotDeps): Slot {
       )
       worker = created
       await created.start()
-      runners = sinks?.open({ process: own, transport, registry, memberOf }) ?? []
+      // A process that is asked to stop while it starts opens nothing more.
+      runners = isStopping ? [] : (sinks?.open({ process: own, transport, registry, memberOf }) ?? [])
       await Promise.all([created.done, ...runners.map((runner) => runner.start().then(() => runner.done))])
     } finally {
       await transport.close()
@@ -182,6 +185,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
       badWrites = next
     },
     stop() {
+      isStopping = true
       void worker?.stop()
       for (const runner of runners) void runner.stop()
     },
