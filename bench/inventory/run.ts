@@ -109,7 +109,9 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
     const used = cpuAfter.map(
       ([name, now], index) => `${name} ${(((now - cpuBefore[index][1]) * MS_PER_SECOND) / operations.length).toFixed(2)}`,
     )
-    notes.push(`${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; worker at most ${peakRssMib(pids.worker)} MiB`)
+    notes.push(
+      `${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; worker at most ${peakRssMib(pids.worker)} MiB`,
+    )
   }
   subject.close()
   for (const note of notes) say(note)
