@@ -44,7 +44,7 @@ const BYTES_BESIDE_TEXTS = 1_000
 
 /**
  * Renders pages of products, and keeps the last one of each product. What the views hold is read for every request, so
- * that an answer is never old; but to parse and to render it again took half of the CPU time of a page.
+ * that an answer is never old; only parsing and rendering are spared.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })
