@@ -56,6 +56,15 @@ export const listRoute = defineRoute({
   errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready],
 })
 
+/** One event, as tools that know Server-Sent Events read it. */
+const streamEvent = z
+  .object({
+    event: z.enum(['list', 'stale']).optional(),
+    data: z.string().optional().openapi({ description: 'JSON: the body of `GET /v1/trends`, or `woeid` of what is stale.' }),
+    retry: z.int().optional().openapi({ description: 'Milliseconds after which an `EventSource` connects again.' }),
+  })
+  .openapi('TrendsEvent')
+
 export const streamRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/stream',
@@ -68,7 +77,7 @@ export const streamRoute = defineRoute({
   answers: {
     200: {
       description: 'The stream, which has no end of its own.',
-      schema: z.string(),
+      schema: streamEvent,
       mediaType: 'text/event-stream',
       headers: { 'Cache-Control': '`no-store`' },
     },

@@ -112,7 +112,8 @@ describe('the API process', () => {
     apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
     expect((await get('/livez')).status).toBe(200)
     // Seeded rules of rate limits apply until their topic can be read.
-    expect(await missingNames()).toEqual(['redis', 'view trends', 'view interests'])
+    const missing = ['redis', 'view trends', 'view interests', 'table trends-blocked-terms']
+    expect(await missingNames()).toEqual(missing)
     expect((await get('/readyz')).body.degraded.map(({ name }: { name: string }) => name)).toContain('kafka')
     expect((await get('/v1/trends')).body.error).toBe('not_ready')
     expect(await refresh(newest(), ['a'])).toBe(503)
@@ -263,7 +264,7 @@ describe('the API process', () => {
         const { status, body } = await get('/readyz')
         return [status, body.degraded?.map(({ name }: { name: string }) => name)]
       }, SOON)
-      .toEqual([200, ['kafka']])
+      .toEqual([200, ['kafka', 'news of table trends-blocked-terms']])
     await kafka.start()
     await expect.poll(async () => (await write()).status, SOON).toBe(200)
   })

@@ -14,6 +14,7 @@ const statuses: Record<string, number> = {
   forbidden: 403,
   not_found: 404,
   unknown_location: 404,
+  past_list_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
   idempotency_conflict: 409,
@@ -24,6 +25,7 @@ const statuses: Record<string, number> = {
   internal_error: 500,
   not_ready: 503,
   trends_stale: 503,
+  too_many_readers: 503,
   unavailable: 503,
 }
 const catalogue = Object.values({ ...errors, ...trendsErrors })
