@@ -276,7 +276,9 @@ describe('the API process', () => {
       await refresh(newest(), ['for the fuzzer'])
       await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
       const { authorization } = await token('--sub', '42', '--scope', 'internal')
-      const all = { url: apis[0].url, routes: [], folder: folder.path }
+      // The fuzzer would wait for the end of each stream. tests/api/trends tests the stream's own parameters.
+      const routes = ['--exclude-path-regex', '^/v1/trends/stream']
+      const all = { url: apis[0].url, routes, folder: folder.path }
       await fuzz({ ...all, authorization, examples: FUZZ_EXAMPLES })
       await fuzz({ ...all, examples: ANONYMOUS_EXAMPLES })
     },
