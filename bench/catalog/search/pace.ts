@@ -34,7 +34,32 @@ export async function atRate(rate: number, seconds: number, call: () => Promise<
     running.push(ended)
   }
   await Promise.all(running)
+  reportFailures(failures)
+  return latencies(times, failed)
+}
+
+/** Makes calls one after the other for some seconds. */
+export async function inTurn(seconds: number, call: () => Promise<unknown>): Promise<Latencies & { readonly count: number }> {
+  const times: number[] = []
+  const failures = new Map<string, number>()
+  const end = performance.now() + seconds * MS_PER_SECOND
+  let count = 0
+  for (let start = performance.now(); start < end; start = performance.now()) {
+    count++
+    await call().then(
+      () => void times.push(performance.now() - start),
+      (error: Error) => void failures.set(error.message, (failures.get(error.message) ?? 0) + 1),
+    )
+  }
+  reportFailures(failures)
+  return { ...latencies(times, count - times.length), count }
+}
+
+function reportFailures(failures: ReadonlyMap<string, number>): void {
   for (const [message, count] of failures) process.stderr.write(`${count} × ${message}\n`)
+}
+
+function latencies(times: number[], failed: number): Latencies {
   times.sort((a, b) => a - b)
   return { p50: quantile(times, 0.5), p95: quantile(times, 0.95), p99: quantile(times, 0.99), failed }
 }

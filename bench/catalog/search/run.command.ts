@@ -10,6 +10,7 @@ export default command({
     rate: integer('Searches per second.', { default: 50, min: 1 }),
     peak: integer('Searches per second of the last measurement.', { default: 250, min: 1 }),
     changes: integer('Changes per second.', { default: 200, min: 0 }),
+    warm: integer('Seconds of searches, one after the other, before the first measurement.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
     note: text('Appends the results to bench/results.md under this note.'),
   },

@@ -13,21 +13,22 @@ import { startServers } from '../../harness/servers.ts'
 import { appendResults, row } from '../../harness/table.ts'
 import { readJudgments } from '../judgments.ts'
 import { indexLoad } from './index-load.ts'
-import { atRate, type Latencies } from './pace.ts'
+import { atRate, inTurn, type Latencies } from './pace.ts'
 import { productMaker } from './products.ts'
 import { requestMaker } from './requests.ts'
 import declaration from './run.command.ts'
 import { combinedTitles, generatedTitles } from './titles.ts'
 
 const HEAP_MB = 1_024
-const WARM_UP_SECONDS = 5
+/** A new kind of request compiles a few more of the server's methods. */
+const ROUND_WARM_UP_SECONDS = 5
 /** Changes reach the index in bulks. */
 const BULKS_PER_SECOND = 10
 const SEED = 11
 const MS_PER_SECOND = 1_000
 const GENERATED = 5_000
 
-const { products, rate, peak, changes, seconds, note } = commandLine(declaration)
+const { products, rate, peak, changes, warm: warmUp, seconds, note } = commandLine(declaration)
 
 /** Returns the titles and queries to draw from. */
 function vocabulary() {
@@ -77,25 +78,41 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
-  async function round(name: string, perSecond: number, call: (random: Random) => Promise<unknown>): Promise<void> {
-    const random = seededRandom(SEED + perSecond)
-    await atRate(Math.min(perSecond, rate), WARM_UP_SECONDS, () => call(random))
-    const changing =
-      changes === 0
-        ? undefined
-        : atRate(BULKS_PER_SECOND, seconds, () =>
-            load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products))),
-          )
-    const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
-    const before = cpu()
-    const found: Latencies = await atRate(perSecond, seconds, () => call(random))
-    const used = cpu().map((now, at) => (((now - before[at]) * MS_PER_SECOND) / (perSecond * seconds)).toFixed(1))
-    await changing
-    const line = row([name, perSecond, ...[found.p50, found.p95, found.p99].map((ms) => ms.toFixed(1)), found.failed, ...used])
+  /** Changes products while `searches` are running. */
+  async function whileChanging<T>(random: Random, length: number, searches: () => Promise<T>): Promise<T> {
+    const change = () => load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products)))
+    const [found] = await Promise.all([searches(), changes === 0 ? undefined : atRate(BULKS_PER_SECOND, length, change)])
+    return found
+  }
+
+  function report(name: string, perSecond: string, found: Latencies, used: readonly number[]): void {
+    const times = [found.p50, found.p95, found.p99].map((ms) => ms.toFixed(1))
+    const line = row([name, perSecond, ...times, found.failed, ...used.map((ms) => ms.toFixed(1))])
     process.stdout.write(`${line}\n`)
     lines.push(line)
   }
 
+  const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
+  const since = (before: readonly number[], count: number) => cpu().map((now, at) => ((now - before[at]) * MS_PER_SECOND) / count)
+
+  /** The server's methods are slow until its compiler has seen some thousands of searches. */
+  async function warm(): Promise<void> {
+    const random = seededRandom(SEED)
+    const before = cpu()
+    const found = await whileChanging(random, warmUp, () => inTurn(warmUp, () => search(make(random))))
+    if (found.count > 0)
+      report('search, one after the other from the first on', `${(found.count / warmUp).toFixed(0)}`, found, since(before, found.count))
+  }
+
+  async function round(name: string, perSecond: number, call: (random: Random) => Promise<unknown>): Promise<void> {
+    const random = seededRandom(SEED + perSecond)
+    await atRate(Math.min(perSecond, rate), ROUND_WARM_UP_SECONDS, () => call(random))
+    const before = cpu()
+    const found = await whileChanging(random, seconds, () => atRate(perSecond, seconds, () => call(random)))
+    report(name, String(perSecond), found, since(before, perSecond * seconds))
+  }
+
+  await warm()
   await round('search', rate, (random) => search(make(random)))
   await round('OpenSearch asked directly: all words, five facets, no filters or relevance', rate, direct)
   await round('search', peak, (random) => search(make(random)))
