@@ -9,7 +9,6 @@ const TIMEOUT_MS = 120_000
 
 /** Fills and changes the index of a benchmark as the sink does, without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, version = 0) {
-
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
     requireSuccess(await client.call({ method, path, body, timeoutMs: TIMEOUT_MS }), `${method} ${path}`)
   }
