@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Region } from '../../../schemas/trends/places/regions.ts'
+import { type Region, WORLDWIDE } from '../../../schemas/trends/places/regions.ts'
 import type { Answer } from '../../kit/answer.ts'
 import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 
@@ -18,6 +18,15 @@ export function pageAnswer(status: number, title: string, q: string, main: Html)
 
 export function listAddress({ woeid }: Pick<Region, 'woeid'>, safe = false): string {
   return `/trends?woeid=${woeid}${safe ? '&safe=true' : ''}`
+}
+
+/** Returns words such as `in Paris`. */
+export function placeText({ woeid, name }: Region): string {
+  return woeid === WORLDWIDE ? 'worldwide' : `in ${name}`
+}
+
+export function listTitle(region: Region): string {
+  return `Trends ${placeText(region)}`
 }
 
 /** Returns a moment as people read it, in UTC, such as 15 Jan 2026, 12:00 UTC. */

@@ -1,10 +1,10 @@
 import type { z } from '@hono/zod-openapi'
 import { html } from 'hono/html'
-import { pathOf, type Region, regionOf, regions, WORLDWIDE } from '../../../schemas/trends/places/regions.ts'
+import { pathOf, type Region, regionOf, regions } from '../../../schemas/trends/places/regions.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import type { TrendListSchema } from '../model.ts'
 import { curvePoints } from './curve.ts'
-import { countText, listAddress, timeText } from './layout.ts'
+import { countText, listAddress, listTitle, timeText } from './layout.ts'
 import { placesMap } from './map.ts'
 
 export type TrendList = z.infer<typeof TrendListSchema>
@@ -18,7 +18,7 @@ const CURVE = { width: 120, height: 24 }
 /** @param days undefined if the history cannot be read now */
 export function listPage(list: TrendList, region: Region, safe: boolean, days: Days | undefined): Html {
   return html`${breadcrumb(region, safe)}
-<h1>Trends ${region.woeid === WORLDWIDE ? 'worldwide' : html`in ${region.name}`}</h1>
+<h1>${listTitle(region)}</h1>
 <p class="soft">Tweets of the hour before ${timeText(list.as_of)}. The list is renewed twice a minute.
 <a href="${listAddress(region, !safe)}">${safe ? 'Show all terms' : 'Leave out vulgar terms'}</a></p>
 ${days === undefined ? html`<p class="note">The curves of the last day cannot be shown now.</p>` : ''}
@@ -50,7 +50,7 @@ function breadcrumb({ woeid }: Region, safe: boolean): Html {
 
 function table({ trends }: TrendList, region: Region, days: Days | undefined): Html {
   return html`<div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Trend</th><th scope="col" class="number">Tweets</th>
-<th scope="col" class="number">Usual</th><th scope="col">Trending since</th>${days === undefined ? '' : html`<th scope="col">Last day</th>`}</tr></thead>
+<th scope="col" class="number">Against usual</th><th scope="col">Trending since</th>${days === undefined ? '' : html`<th scope="col">Last day</th>`}</tr></thead>
 <tbody>${trends.map((entry) => row(entry, region, days))}</tbody></table></div>`
 }
 

@@ -39,10 +39,13 @@ export function placesMap(current: Region, safe: boolean): Html {
   const near = cities.filter(({ region }) => region.parent === country)
   const frame = near.length === 0 ? WORLD : frameOf(near)
   const radius = Math.round((frame.width / DOTS_ACROSS) * 1_000) / 1_000
-  const shown = cities.filter(({ position }) => isWithin(position, frame))
+  // The current city comes last, so that no other one covers it.
+  const shown = cities
+    .filter(({ position }) => isWithin(position, frame))
+    .toSorted((left, right) => Number(left.region === current) - Number(right.region === current))
   const dots = shown.map(({ region, position: { lat, long } }) => {
     const isCurrent = region.woeid === current.woeid
-    const kind = isCurrent ? 'current' : region.parent === country ? 'near' : 'far'
+    const kind = isCurrent ? 'current' : near.length === 0 || region.parent === country ? 'near' : 'far'
     const size = isCurrent ? radius * CURRENT_TIMES : radius
     return html`<a href="${listAddress(region, safe)}" tabindex="-1"><circle class="${kind}" cx="${long}" cy="${-lat}" r="${size}"><title>${region.name}</title></circle></a>`
   })

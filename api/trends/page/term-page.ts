@@ -4,7 +4,7 @@ import type { Region } from '../../../schemas/trends/places/regions.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import type { HistorySchema } from '../model.ts'
 import { curvePoints } from './curve.ts'
-import { countText, listAddress, timeText } from './layout.ts'
+import { countText, listAddress, listTitle, placeText, timeText } from './layout.ts'
 
 export type History = z.infer<typeof HistorySchema>
 
@@ -25,12 +25,12 @@ export function termPage(history: History, region: Region, range: Range): Html {
   const volumes = points.map(({ volume }) => volume)
   const total = volumes.reduce((sum, volume) => sum + volume, 0)
   const greatest = points.reduce((best, point) => (point.volume > best.volume ? point : best), points[0])
-  return html`<nav class="soft" aria-label="List"><a href="${listAddress(region)}">Trends in ${region.name}</a></nav>
+  return html`<nav class="soft" aria-label="List"><a href="${listAddress(region)}">${listTitle(region)}</a></nav>
 <h1>${term}</h1>
 <nav class="ranges" aria-label="Ranges">${Object.entries(RANGES).map(([each, { name }]) => rangeLink(term, region, each, name, each === range))}</nav>
 ${
   total === 0
-    ? html`<p class="note">Nobody has used this term in ${region.name} in this time.</p>`
+    ? html`<p class="note">Nobody has used this term ${placeText(region)} in this time.</p>`
     : html`<p>${name}: ${countText(total)} tweets, at most ${countText(greatest.volume)} in the ${step} from ${timeText(greatest.ts)}.</p>
 ${chart(volumes)}
 <p class="ends soft"><span>${timeText(points[0].ts)}</span><span>${timeText(points.at(-1)!.ts)}</span></p>

@@ -88,7 +88,7 @@ test('shows the history of a term in each range', async () => {
   await page('/trends/terms/tea?range=quarter')
   expect(table.requests.slice(1).map(({ query_params }) => query_params.step)).toEqual([3_600, 86_400])
   table.rows = []
-  expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term in Worldwide in this time.')
+  expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term worldwide in this time.')
 })
 
 test.each([
