@@ -8,6 +8,7 @@ import type { OpenService, ServiceKit } from '../service.ts'
 import { adminPart } from './admin/part.ts'
 import { recommendationErrors } from './errors.ts'
 import { eventsPart } from './events/part.ts'
+import { explainPart } from './explain/part.ts'
 import { openModel } from './model/open.ts'
 import { followModels } from './model/source.ts'
 import { modelsPart } from './models/part.ts'
@@ -48,6 +49,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     usersPart({ ...kit, tables, models, lists }),
     adminPart({ ...kit, tables }),
     modelsPart({ ...kit, models }),
+    explainPart({ ...kit, lists, shown, catalogue: tables }),
   ]
   return {
     name: 'recommendations',

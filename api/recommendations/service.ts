@@ -13,6 +13,7 @@ export const recommendationsService: ApiService<RecommendationsSettings> = {
       what: 'recommendations',
       command: `curl -s -H "Authorization: Bearer $(npm run --silent token -- --sub 42)" ${api}/api/v1/recommendations`,
     },
+    { what: 'how a list is made', command: `open ${api}/recommendations/explain` },
   ],
   async open(kit, settings) {
     const { recommendationsHandlers } = await import('./handlers.ts')

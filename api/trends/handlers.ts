@@ -18,6 +18,7 @@ import { blockingRoutes } from './hidden/part.ts'
 import { history } from './history.ts'
 import { interests } from './interests.ts'
 import { personalAnswer, trendLists } from './lists.ts'
+import { trendsPages } from './page/part.ts'
 import { pastLists } from './past.ts'
 import { availablePlaces, closestPlace } from './places.ts'
 import { refresh } from './refresh.ts'
@@ -95,6 +96,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
       bind(pastRoute, ({ params, query }) => readPast({ ...query, woeid: params.woeid })),
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
       bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
+      ...trendsPages({ lists, tables, facts, readHistory, now }),
       ...blockingRoutes({ facts, blocked, now, sleep }),
       bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),
       bind(writeInterestsRoute, ({ caller, body }) => profiles.write(BigInt(caller!.subject), body)),

@@ -1,14 +1,12 @@
 import { foldTerm } from '../../schemas/trends/term.ts'
-import { trendVolumes } from '../../schemas/trends/topics.ts'
-import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
-import { readVolumes, trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
+import { readVolumes } from '../../state/tables/trends/trend-volumes.ts'
 import { type Answer, JSON_TYPE, largeCacheableAnswer } from '../kit/answer.ts'
-import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { shortCache } from '../kit/short-cache.ts'
 import { type Resolution, stepsOf, zeroFilled } from './history-steps.ts'
 import { knownRegion } from './regions.ts'
+import { historyMustBeWhole } from './whole-history.ts'
 
 export interface HistoryQuery {
   readonly woeid: number
@@ -27,7 +25,6 @@ export interface HistoryOptions {
 /** How long a series is cached. Many callers ask for the same trending terms. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SERIES = 256
-const RETRY_AFTER_SECONDS = 5
 
 /** Reads the volume series of terms. */
 export function history({ reader, facts, now }: HistoryOptions): (query: HistoryQuery) => Promise<Answer> {
@@ -39,20 +36,9 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
     const folded = foldTerm(term) ?? term
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })
-    await mustBeWhole()
+    await historyMustBeWhole(reader, facts)
     const body = JSON.stringify({ term, woeid, resolution, data_points: zeroFilled(steps, volumes) })
     return await largeCacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
-  }
-
-  /**
-   * Runs after the series is read. If the table was dropped and recreated in between, the check sees the new table,
-   * which has not caught up.
-   */
-  async function mustBeWhole(): Promise<void> {
-    const partitions = facts.partitionsOf(trendVolumes)
-    if ((await caughtUpPartitions(reader, trendVolumesTable.name)) >= partitions) return
-    const message = 'The history is still being built. Try again shortly.'
-    throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
   }
 
   return async function readHistory({ woeid, term, hours, resolution }) {

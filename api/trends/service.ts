@@ -7,10 +7,11 @@ export const trendsService: ApiService = {
   name: 'trends',
   settings: NO_SETTINGS,
   topics: [trendOutput, trendRenewals, trendVolumes, userInterests, blockedTerms],
-  limitedPaths: ['/v1/trends/{term}/history', '/v1/trends/{woeid}/past', '/v1/me/interests'],
+  limitedPaths: ['/trends', '/v1/trends/{term}/history', '/v1/trends/{woeid}/past', '/v1/me/interests'],
   examples: (api) => [
     { what: 'worldwide trends', command: `curl '${api}/v1/trends?woeid=1'` },
     { what: 'New York', command: `curl '${api}/v1/trends?woeid=2459115'` },
+    { what: 'the page of trends', command: `open ${api}/trends` },
     { what: 'the 551 places', command: `curl '${api}/v1/trends/available'` },
   ],
   async open(kit) {

@@ -18,6 +18,7 @@ const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/trends/available': 'it is one constant answer, or a comparison of 551 short names',
   'GET /v1/trends/closest': 'it compares 500 positions, which takes microseconds',
   'GET /v1/trends/stream': 'its readers are bounded, and their lists come from the same cache',
+  'GET /trends/files/{file}': 'it is one file, which is read once',
   'GET /v1/me/interests': 'it is one read of Redis',
   'GET /api/v1/pastes/{paste_id}': 'it is one read; concurrent large transfers are bounded, and only creations make limited reads',
   'GET /api/v1/pastes/{paste_id}/raw': 'the same',

@@ -11,6 +11,7 @@ import type { RecType } from '../candidates/generate.ts'
 import { guarded, type ModelPart } from '../model/guarded.ts'
 import type { ModelSource, RecommendationModel } from '../model/model.ts'
 import type { Arranged } from '../rank/arrange.ts'
+import type { Scored } from '../rank/rank.ts'
 import { RULES_VERSION } from '../rank/rules.ts'
 import { recommend } from '../recommend.ts'
 import type { RecommendationTables } from '../tables.ts'
@@ -55,6 +56,8 @@ export interface ServedList {
   readonly modelVersion: string
   readonly isCapRelaxed: boolean
   readonly user: RequestUser
+  /** All candidates with their scores, in no order; empty for later pages. */
+  readonly candidates: readonly Scored[]
 }
 
 /** Older embeddings are reported. */
@@ -125,6 +128,7 @@ export function listServer(deps: ServeDeps) {
       modelVersion: listed.modelVersion,
       isCapRelaxed: listed.isCapRelaxed,
       user,
+      candidates: listed.candidates,
     }
   }
 
@@ -157,7 +161,12 @@ export function listServer(deps: ServeDeps) {
       const channel = details.isExplored ? 'exploration' : candidate.channel
       return { itemId: candidate.itemId, score, ...reasonOf(channel, candidate.sourceItemId, isAbout), details }
     })
-    return { items, isCapRelaxed: made.isCapRelaxed, modelVersion: isModelUsed ? asked.version : RULES_VERSION }
+    return {
+      items,
+      candidates: made.candidates,
+      isCapRelaxed: made.isCapRelaxed,
+      modelVersion: isModelUsed ? asked.version : RULES_VERSION,
+    }
   }
 
   function logFailure(version: string, part: ModelPart, error: unknown): void {
@@ -181,7 +190,8 @@ export function listServer(deps: ServeDeps) {
       ...(titles.isComplete ? [] : ['titles' as const]),
     ]
     const details = { details: undefined }
-    return { items: fresh.map((item) => ({ ...item, ...details })), shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user }
+    const rest = fresh.map((item) => ({ ...item, ...details }))
+    return { items: rest, shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user, candidates: [] }
   }
 
   return { serve, serveRest, readFeatures, neighboursOf }

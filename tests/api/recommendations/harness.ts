@@ -15,6 +15,7 @@ import { type Neighbour, packNeighbours } from '../../../schemas/recommendations
 import { editorialLists, itemStats, items, trendingItems } from '../../../schemas/recommendations/topics.ts'
 import type { ModelHistory, RecommendationItem, UserFeatures } from '../../../schemas/recommendations/types.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
 import { recommendationItemsView } from '../../../state/views/recommendations/items.ts'
 import { itemNeighboursView } from '../../../state/views/recommendations/neighbours.ts'
 import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
@@ -37,7 +38,15 @@ export async function recommendationsApi({ open = openModel } = {}) {
   const hashes = new Map<string, Map<string, string | Buffer>>()
   const feeds = new Map<string, (key: never, value: never) => void>()
   const published: Published[] = []
-  const state = { isRedisAway: false, isRedisEmptied: false, lostViews: [] as readonly string[], isKafkaAway: false, now: START }
+  const state = {
+    isRedisAway: false,
+    isRedisEmptied: false,
+    lostViews: [] as readonly string[],
+    isKafkaAway: false,
+    now: START,
+    runs: [] as readonly (readonly unknown[])[],
+    isClickHouseAway: false,
+  }
   const metrics: HttpMetrics = httpMetrics({ process: false })
 
   async function read<T>(value: () => T): Promise<T> {
@@ -74,8 +83,15 @@ export async function recommendationsApi({ open = openModel } = {}) {
   const home = join(folder, randomUUID())
   const modelBlobs = { url: pathToFileURL(join(home, 'data', 'models')).href, s3Endpoint: undefined, compresses: false }
   const log = { info() {}, warn() {}, error() {}, debug() {} }
+  const tables: TableReader = {
+    async query() {
+      if (state.isClickHouseAway) throw new Error('ClickHouse is away')
+      return { json: async <Row>() => state.runs as Row[] }
+    },
+  }
   const kit = {
     views,
+    tables,
     sharedViews,
     facts,
     topicFeeds,

@@ -15,6 +15,8 @@ export interface Catalogue {
 export interface Question {
   readonly index: number
   readonly userId: bigint
+  /** How many interactions of the user the replay has applied so far. */
+  readonly interactions: number
   /** The items that the user chose within half an hour from then on. */
   readonly chosen: ReadonlySet<bigint>
   ask(model: RecommendationModel | undefined): Recommended
@@ -46,14 +48,17 @@ export async function replay(
   const world = worldOf(catalogue)
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
   const due = questionsOf(history, from, to, questions)
+  const applied = new Map<bigint, number>()
   for (let index = start; index < to; index++) {
     if ((index - start) % PER_TURN === 0) await turn(signal)
     const userId = history.userIds[index]
     const now = history.times[index]
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
-      onQuestion({ index, userId, chosen: chosenFrom(history, index, to), ask: (model) => world.ask(userId, now, model) })
+      const chosen = chosenFrom(history, index, to)
+      onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask: (model) => world.ask(userId, now, model) })
     }
     world.apply(userId, history.at(index))
+    applied.set(userId, (applied.get(userId) ?? 0) + 1)
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
 import type { Recommended } from '../../../api/recommendations/recommend.ts'
+import { type GroupQuality, interactionGroup } from '../../../schemas/recommendations/models/run-metrics.ts'
 import { seededRandom } from '../../random/random.ts'
 import { type Replay, replay } from '../replay/replay.ts'
 
@@ -8,6 +9,8 @@ export interface Comparison {
   /** Mean NDCG@20 of the candidate's lists, and of those of the version in force or of the rules. */
   readonly candidate: number
   readonly inForce: number
+  /** The same means by the number of interactions that the user had before. */
+  readonly groups: readonly GroupQuality[]
   /** The 95 % interval of the difference between the two. */
   readonly low: number
   readonly high: number
@@ -24,18 +27,27 @@ const LIST_SIZE = 20
 const RESAMPLED = 1_000
 const TAIL = 0.025
 
+interface Gain {
+  readonly userId: bigint
+  readonly interactions: number
+  readonly candidate: number
+  readonly inForce: number
+}
+
 /** Asks both versions the same questions, whose interactions neither has learned from. */
 export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
-  const gains: { userId: bigint; candidate: number; inForce: number }[] = []
-  await replay(past, ({ userId, chosen, ask }) => {
-    gains.push({ userId, candidate: ndcg(ask(candidate), chosen), inForce: ndcg(ask(inForce), chosen) })
+  const gains: Gain[] = []
+  await replay(past, ({ userId, interactions, chosen, ask }) => {
+    gains.push({ userId, interactions, candidate: ndcg(ask(candidate), chosen), inForce: ndcg(ask(inForce), chosen) })
   })
-  const means = { candidate: meanOf(gains.map((gain) => gain.candidate)), inForce: meanOf(gains.map((gain) => gain.inForce)) }
+  const groups = [...Map.groupBy(gains, ({ interactions }) => interactionGroup(interactions))]
+    .map(([from, own]) => ({ from, questions: own.length, ...meansOf(own) }))
+    .sort((one, other) => one.from - other.from)
   const differences = [...Map.groupBy(gains, ({ userId }) => userId).values()].map((own) => ({
     sum: own.reduce((sum, gain) => sum + gain.candidate - gain.inForce, 0),
     count: own.length,
   }))
-  return { questions: gains.length, ...means, ...interval(differences, seed) }
+  return { questions: gains.length, ...meansOf(gains), groups, ...interval(differences, seed) }
 }
 
 /** Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", with gains of 0 and 1. */
@@ -64,6 +76,10 @@ function interval(users: readonly { readonly sum: number; readonly count: number
     return sum / count
   }).sort()
   return { low: means[Math.floor(RESAMPLED * TAIL)], high: means[Math.ceil(RESAMPLED * (1 - TAIL)) - 1] }
+}
+
+function meansOf(gains: readonly Gain[]) {
+  return { candidate: meanOf(gains.map((gain) => gain.candidate)), inForce: meanOf(gains.map((gain) => gain.inForce)) }
 }
 
 function meanOf(values: readonly number[]): number {

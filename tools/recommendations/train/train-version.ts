@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
 import { openModel, openVectors } from '../../../api/recommendations/model/open.ts'
+import { groupMetrics, NDCG_CANDIDATE, NDCG_IN_FORCE } from '../../../schemas/recommendations/models/run-metrics.ts'
 import type { History } from '../history/history.ts'
 import type { PythonPlace } from '../python/run.ts'
 import type { Catalogue } from '../replay/replay.ts'
@@ -87,7 +88,7 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
   }
   const candidate = await openModel(join(folder, BUNDLE_FOLDER))
   try {
-    const { questions, ...gains } = await compare({
+    const { questions, groups, ...gains } = await compare({
       ...training,
       candidate,
       inForce: inForce?.model,
@@ -100,10 +101,11 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
       ...sizes,
       lists: trained.lists,
       questions,
-      ndcg_candidate: gains.candidate,
-      ndcg_in_force: gains.inForce,
+      [NDCG_CANDIDATE]: gains.candidate,
+      [NDCG_IN_FORCE]: gains.inForce,
       difference_low: gains.low,
       difference_high: gains.high,
+      ...Object.assign({}, ...groups.map(groupMetrics)),
     }
     const verdict = verdictOf(questions, gains.high)
     return { ...verdict, version: trained.version, learnedUntil: history.times[learned], metrics }

@@ -1,0 +1,48 @@
+import { html } from 'hono/html'
+import type { Answer } from '../answer.ts'
+import { PRIVATE } from '../headers.ts'
+
+/** Escaped HTML. All texts in templates are escaped. */
+export type Html = ReturnType<typeof html>
+
+/** Rendered pages have no scripts. Their style sheets and images come from this server alone. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export interface RenderedPage {
+  readonly status: number
+  readonly title: string
+  /** The address of the page's own style sheet. */
+  readonly styleSheet: string
+  readonly header: Html
+  readonly main: Html
+}
+
+/** Answers with a page that the server has rendered and that works without scripts. */
+export async function renderedPage({ status, title, styleSheet, header, main }: RenderedPage): Promise<Answer> {
+  const page = await html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/kit/page/browser/base.css">
+<link rel="stylesheet" href="${styleSheet}">
+</head>
+<body>
+<header>
+${header}
+</header>
+<main>${main}</main>
+</body>
+</html>`
+  const headers = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': PAGE_POLICY, ...PRIVATE }
+  return { status, headers, body: String(page) }
+}

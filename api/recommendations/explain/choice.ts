@@ -1,0 +1,22 @@
+import { z } from '@hono/zod-openapi'
+import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { REC_TYPES } from '../candidates/generate.ts'
+import { idParameter } from '../parameters.ts'
+
+/** What the page is asked to explain. */
+export const choiceQuery = z.object({
+  user_id: idParameter('The user.').optional(),
+  context: z.enum(CONTEXTS, `must be one of ${CONTEXTS.join(', ')}`).default(CONTEXTS[0]),
+  rec_type: z.enum(REC_TYPES, `must be one of ${REC_TYPES.join(', ')}`).default('personalized'),
+  item_id: idParameter('The item.').optional(),
+  diversity: z.enum(['true', 'false'], 'must be true or false').default('false'),
+})
+
+export type Choice = z.infer<typeof choiceQuery>
+type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Returns the first value of each parameter. Forms also send the fields that nobody has filled in: they are left out. */
+export function givenTexts(query: RawQuery): Record<string, string> {
+  const given = Object.entries(query).map(([name, value]) => [name, [value ?? []].flat().find((each) => each !== '')])
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
+}

@@ -1,0 +1,99 @@
+import { html } from 'hono/html'
+import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { ShownItem } from '../../../state/views/recommendations/items.ts'
+import type { Html } from '../../kit/page/rendered.ts'
+import { CHANNELS } from '../candidates/candidate.ts'
+import type { Scored } from '../rank/rank.ts'
+import { explanationOf } from '../serve/explanation.ts'
+import type { AnswerItem, ServedList } from '../serve/serve.ts'
+import { numberText, words } from './layout.ts'
+
+/** Candidates whose features the page shows. */
+export const DETAILED_CANDIDATES = 100
+
+export interface Explained {
+  readonly list: ServedList
+  /** The best candidates, by score. */
+  readonly best: readonly Scored[]
+  /** What is known of the items of the page. */
+  readonly shown: ReadonlyMap<bigint, ShownItem>
+  genreOf(itemId: bigint): string
+}
+
+/** Explains one list: the user, the list, and the candidates. */
+export function explanationPage({ list, best, shown, genreOf }: Explained): Html {
+  const title = (itemId: bigint) => shown.get(itemId)?.title ?? `Item ${itemId}`
+  return html`${userSection(list, title)}
+${listSection(list, title, genreOf)}
+${channelSection(list)}
+${candidateSection(list, best, title)}`
+}
+
+type TitleOf = (itemId: bigint) => string
+
+function userSection({ user, modelVersion, degraded }: ServedList, title: TitleOf): Html {
+  const facts: readonly (readonly [string, string])[] = [
+    ['Interactions', String(user.interactions)],
+    ['Last visit', user.hoursAway === undefined ? 'none within 7 days' : `${numberText(user.hoursAway)} hours ago`],
+    ['Country', user.country ?? 'unknown'],
+    ['Age group', user.ageBucket ?? 'unknown'],
+    [
+      'Preferences',
+      user.preferences.length === 0 ? 'none stated' : user.preferences.map(({ value, weight }) => `${value} ${weight}`).join(', '),
+    ],
+    ['Hidden items', String(user.hidden.size)],
+    ['Features include events up to offset', String(user.throughOffset)],
+    ['Model', modelVersion],
+    ['Done without', degraded.length === 0 ? 'nothing' : degraded.join(', ')],
+  ]
+  return html`<section aria-labelledby="user"><h2 id="user">User ${user.id}</h2>
+<dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+<h3>Last items</h3>
+${user.recent.length === 0 ? html`<p class="note">Nothing is known of what this user watched.</p>` : html`<ol>${user.recent.map((itemId) => html`<li>${title(itemId)} <span class="soft">${itemId}</span></li>`)}</ol>`}</section>`
+}
+
+function listSection({ items, isCapRelaxed }: ServedList, title: TitleOf, genreOf: (itemId: bigint) => string): Html {
+  const row = (item: AnswerItem, place: number) => html`<tr><td>${place + 1}</td>
+<th scope="row">${title(item.itemId)} <span class="soft">${item.itemId}</span></th><td>${genreOf(item.itemId)}</td>
+<td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), genreOf(item.itemId))}</td>
+<td>${item.channel}</td><td class="number">${numberText(item.score)}</td><td class="number">${moved(item, place)}</td></tr>`
+  return html`<section aria-labelledby="list"><h2 id="list">The list</h2>
+<p class="soft">“Moved” compares the place with the one by score alone: arranging puts items of a full genre and similar items later, and new items at places of their own.${isCapRelaxed ? ' Fewer than 20 items were left within the limit per genre, so it was exceeded.' : ''}</p>
+${
+  items.length === 0
+    ? html`<p class="note">There is nothing to recommend.</p>`
+    : html`<div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Item</th><th scope="col">Genre</th><th scope="col">Reason</th><th scope="col">Channel</th><th scope="col" class="number">Score</th><th scope="col" class="number">Moved</th></tr></thead>
+<tbody>${items.map(row)}</tbody></table></div>`
+}</section>`
+}
+
+function moved({ details }: AnswerItem, place: number): string {
+  if (details === undefined) return 'kept list'
+  if (details.isExplored) return 'explored'
+  const places = details.placeByScore - place
+  return places === 0 ? '' : places > 0 ? `${places} up` : `${-places} down`
+}
+
+function channelSection({ candidates, items }: ServedList): Html {
+  const rows = CHANNELS.map((channel) => ({
+    channel,
+    found: candidates.filter(({ candidate }) => candidate.channel === channel).length,
+    listed: items.filter((item) => item.channel === channel).length,
+  })).filter(({ found, listed }) => found + listed > 0)
+  return html`<section aria-labelledby="channels"><h2 id="channels">Candidates by channel</h2>
+<div class="wide"><table><thead><tr><th scope="col">Channel</th><th scope="col" class="number">Candidates</th><th scope="col" class="number">In the list</th></tr></thead>
+<tbody>${rows.map(({ channel, found, listed }) => html`<tr><th scope="row">${channel}</th><td class="number">${found}</td><td class="number">${listed}</td></tr>`)}
+<tr><th scope="row">all</th><td class="number">${candidates.length}</td><td class="number">${items.length}</td></tr></tbody></table></div></section>`
+}
+
+function candidateSection({ candidates, items }: ServedList, best: readonly Scored[], title: TitleOf): Html {
+  const listed = new Set(items.map(({ itemId }) => itemId))
+  const row = ({ candidate, score, features }: Scored, place: number) => html`<tr><td>${place + 1}</td>
+<th scope="row">${title(candidate.itemId)}${listed.has(candidate.itemId) ? '' : html` <span class="soft">not listed</span>`}</th><td>${candidate.channel}</td>
+<td>${candidate.sourceItemId === undefined ? '' : title(candidate.sourceItemId)}</td><td class="number">${numberText(score)}</td>
+${Array.from(features, (value) => html`<td class="number">${numberText(value)}</td>`)}</tr>`
+  return html`<section aria-labelledby="candidates"><h2 id="candidates">Candidates by score</h2>
+<p class="soft">The best ${best.length} of ${candidates.length}, before the list is arranged.</p>
+<details><summary>Scores and ranking features</summary><div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Item</th><th scope="col">Channel</th><th scope="col">Source</th><th scope="col" class="number">Score</th>${RANKING_FEATURES.map((name) => html`<th scope="col" class="number">${words(name)}</th>`)}</tr></thead>
+<tbody>${best.map(row)}</tbody></table></div></details></section>`
+}

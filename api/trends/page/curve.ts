@@ -1,0 +1,21 @@
+/** The size of a curve in the units of its picture. */
+export interface CurveSize {
+  readonly width: number
+  readonly height: number
+}
+
+/**
+ * Returns the points of an SVG polyline through the volumes, from left to right. The greatest volume touches the top,
+ * and 0 is the bottom.
+ */
+export function curvePoints(volumes: readonly number[], { width, height }: CurveSize): string {
+  const most = Math.max(1, ...volumes)
+  const step = volumes.length > 1 ? width / (volumes.length - 1) : 0
+  return volumes.map((volume, at) => `${rounded(at * step)},${rounded(height - (volume / most) * height)}`).join(' ')
+}
+
+const TENTHS = 10
+
+function rounded(value: number): number {
+  return Math.round(value * TENTHS) / TENTHS
+}

@@ -1,0 +1,86 @@
+import type { z } from '@hono/zod-openapi'
+import { html } from 'hono/html'
+import { pathOf, type Region, regionOf, regions } from '../../../schemas/trends/places/regions.ts'
+import type { Html } from '../../kit/page/rendered.ts'
+import type { TrendListSchema } from '../model.ts'
+import { curvePoints } from './curve.ts'
+import { countText, listAddress, listTitle, timeText } from './layout.ts'
+import { placesMap } from './map.ts'
+
+export type TrendList = z.infer<typeof TrendListSchema>
+type Entry = TrendList['trends'][number]
+
+/** The volumes of the last day by term, oldest first. */
+export type Days = ReadonlyMap<string, readonly number[]>
+
+const CURVE = { width: 120, height: 24 }
+
+/** @param days undefined if the history cannot be read now */
+export function listPage(list: TrendList, region: Region, safe: boolean, days: Days | undefined): Html {
+  return html`${breadcrumb(region, safe)}
+<h1>${listTitle(region)}</h1>
+<p class="soft">Tweets of the hour before ${timeText(list.as_of)}. The list is renewed twice a minute.
+<a href="${listAddress(region, !safe)}">${safe ? 'Show all terms' : 'Leave out vulgar terms'}</a></p>
+${days === undefined ? html`<p class="note">The curves of the last day cannot be shown now.</p>` : ''}
+${list.trends.length === 0 ? html`<p class="note">Nobody has used a term here within the last hour.</p>` : table(list, region, days)}
+<section aria-labelledby="places"><h2 id="places">Places</h2>
+${placesMap(region, safe)}
+${places(region, safe)}</section>`
+}
+
+export function placesFound(q: string, found: readonly Region[]): Html {
+  const link = (region: Region) =>
+    html`<li><a href="${listAddress(region)}">${region.name}</a> <span class="soft">${enclosing(region)}</span></li>`
+  return html`<h1>Places named “${q}”</h1>
+${found.length === 0 ? html`<p>No place with trends has such a name. <a href="/trends">Show all places</a></p>` : html`<ul>${found.map(link)}</ul>`}`
+}
+
+function enclosing({ woeid }: Region): string {
+  return pathOf(woeid)!
+    .slice(1)
+    .map((outer) => regionOf(outer)!.name)
+    .join(', ')
+}
+
+function breadcrumb({ woeid }: Region, safe: boolean): Html {
+  const outer = pathOf(woeid)!.slice(1).toReversed()
+  const link = (each: number) => html`<a href="${listAddress({ woeid: each }, safe)}">${regionOf(each)!.name}</a> › `
+  return html`<nav class="soft" aria-label="Enclosing places">${outer.map(link)}</nav>`
+}
+
+function table({ trends }: TrendList, region: Region, days: Days | undefined): Html {
+  return html`<div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Trend</th><th scope="col" class="number">Tweets</th>
+<th scope="col" class="number">Against usual</th><th scope="col">Trending since</th>${days === undefined ? '' : html`<th scope="col">Last day</th>`}</tr></thead>
+<tbody>${trends.map((entry) => row(entry, region, days))}</tbody></table></div>`
+}
+
+function row(
+  { rank, name, term, tweet_volume, velocity_vs_usual, label, trending_since }: Entry,
+  { woeid }: Region,
+  days: Days | undefined,
+): Html {
+  const address = `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}`
+  return html`<tr><td>${rank}</td>
+<th scope="row"><a href="${address}">${name}</a> ${label === null ? '' : html`<span class="badge">${label}</span>`}</th>
+<td class="number">${countText(tweet_volume)}</td><td class="number">× ${velocity_vs_usual.toFixed(1)}</td><td>${timeText(trending_since)}</td>
+${days === undefined ? '' : html`<td>${curve(days.get(term) ?? [])}</td>`}</tr>`
+}
+
+function curve(volumes: readonly number[]): Html {
+  const { width, height } = CURVE
+  const most = countText(Math.max(0, ...volumes))
+  return html`<svg class="curve" viewBox="0 -1 ${width} ${height + 2}" role="img" aria-label="at most ${most} in half an hour"><polyline points="${curvePoints(volumes, CURVE)}"/></svg>`
+}
+
+/** Lists the places inside, or beside a city those of its country. */
+function places(region: Region, safe: boolean): Html {
+  const parent = region.type === 'Town' ? region.parent : region.woeid
+  const links = regions
+    .filter((other) => other.parent === parent)
+    .toSorted((left, right) => left.name.localeCompare(right.name, 'en'))
+    .map(
+      (other) =>
+        html`<li><a href="${listAddress(other, safe)}"${other.woeid === region.woeid ? html` aria-current="page"` : ''}>${other.name}</a></li>`,
+    )
+  return html`<ul class="places">${links}</ul>`
+}

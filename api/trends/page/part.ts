@@ -1,0 +1,133 @@
+import { html } from 'hono/html'
+import { WORLDWIDE } from '../../../schemas/trends/places/regions.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
+import { readVolumesOfTerms } from '../../../state/tables/trends/volumes-of-terms.ts'
+import type { Answer } from '../../kit/answer.ts'
+import { ApiError, errorHeaders, errors } from '../../kit/errors.ts'
+import type { Facts } from '../../kit/facts.ts'
+import { pageFiles } from '../../kit/page/files.ts'
+import { type BoundRoute, bind } from '../../kit/route.ts'
+import { shortCache } from '../../kit/short-cache.ts'
+import type { HistoryQuery } from '../history.ts'
+import { zeroFilled } from '../history-steps.ts'
+import type { TrendLists } from '../lists.ts'
+import { placesNamed } from '../place-names.ts'
+import { knownRegion } from '../regions.ts'
+import { historyMustBeWhole } from '../whole-history.ts'
+import { pageAnswer } from './layout.ts'
+import { type Days, listPage, placesFound, type TrendList } from './list-page.ts'
+import { termPageRoute, trendsFileRoute, trendsPageRoute } from './routes.ts'
+import { type History, RANGES, type Range, termPage } from './term-page.ts'
+
+export interface TrendsPageDeps {
+  readonly lists: Pick<TrendLists, 'plain'>
+  readonly tables: TableReader
+  readonly facts: Pick<Facts, 'partitionsOf'>
+  /** Reads the history as the API does. Throws the same errors. */
+  readHistory(query: HistoryQuery): Promise<Answer>
+  /** Epoch ms. */
+  now(): number
+}
+
+type Parameter = string | readonly string[] | undefined
+
+const ENTRIES = 30
+const CURVE_HOURS = 24
+const CURVE_STEP_MS = 30 * 60_000
+const CURVE_STEPS = (CURVE_HOURS * 3_600_000) / CURVE_STEP_MS
+/** The last step of a curve is still counting, so an older one hardly differs. */
+const CURVES_KEPT_MS = 30_000
+/** A list of curves has about 12 kB. */
+const MOST_KEPT_CURVES = 600
+/** Longer names of places do not exist. */
+const MOST_PLACE_CHARACTERS = 100
+/** Woeids are 32-bit. */
+const WOEID = /^\d{1,10}$/
+
+const TITLES: Readonly<Record<string, string>> = {
+  unknown_location: 'This place has no trends',
+  invalid_request: 'This address is not valid',
+}
+
+/** The pages of trends, which the server renders. */
+export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPageDeps): BoundRoute[] {
+  const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
+  const curves = shortCache({ load: loadDays, keptMs: CURVES_KEPT_MS, maxEntries: MOST_KEPT_CURVES, now })
+
+  async function loadDays(key: string): Promise<Days> {
+    const { woeid, terms } = JSON.parse(key) as { readonly woeid: number; readonly terms: readonly string[] }
+    const to = Math.floor(now() / CURVE_STEP_MS) * CURVE_STEP_MS + CURVE_STEP_MS
+    const steps = { stepMs: CURVE_STEP_MS, from: to - CURVE_STEPS * CURVE_STEP_MS, to }
+    const byTerm = await readVolumesOfTerms(tables, { woeid, terms, ...steps })
+    await historyMustBeWhole(tables, facts)
+    return new Map(terms.map((term) => [term, zeroFilled(steps, byTerm.get(term) ?? new Map()).map(({ volume }) => volume)]))
+  }
+
+  async function daysOf(woeid: number, { trends }: TrendList): Promise<Days | undefined> {
+    const terms = trends.map(({ term }) => term).toSorted()
+    // The list matters more than its curves.
+    return await curves.get(JSON.stringify({ woeid, terms })).catch(() => undefined)
+  }
+
+  async function list(query: { readonly woeid?: Parameter; readonly q?: Parameter; readonly safe?: Parameter }): Promise<Answer> {
+    const q = one(query.q)?.slice(0, MOST_PLACE_CHARACTERS).trim() ?? ''
+    return await orErrorPage(async () => {
+      if (q !== '') return await pageAnswer(200, `${q} – Trends`, q, placesFound(q, placesNamed(q)))
+      const region = knownRegion(woeidOf(query.woeid))
+      const safe = one(query.safe) === 'true'
+      const answer = await lists.plain(region, ENTRIES, safe)
+      const found = jsonOf<TrendList>(answer)
+      return await pageAnswer(200, `${region.name} – Trends`, '', listPage(found, region, safe, await daysOf(region.woeid, found)))
+    })
+  }
+
+  async function term(text: string, query: { readonly woeid?: Parameter; readonly range?: Parameter }): Promise<Answer> {
+    return await orErrorPage(async () => {
+      const region = knownRegion(woeidOf(query.woeid))
+      const asked = one(query.range) ?? 'day'
+      const range: Range = asked in RANGES ? (asked as Range) : 'day'
+      const { hours, resolution } = RANGES[range]
+      const history = jsonOf<History>(await readHistory({ woeid: region.woeid, term: text, hours, resolution }))
+      return await pageAnswer(200, `${text} – Trends`, '', termPage(history, region, range))
+    })
+  }
+
+  return [
+    bind(trendsPageRoute, ({ query }) => list(query)),
+    bind(termPageRoute, ({ params, query }) => term(params.term, query)),
+    bind(trendsFileRoute, ({ params: { file } }) => files.file(file)),
+  ]
+}
+
+/** Returns the first of several values. Forms send fields that nobody has filled in, which count as left out. */
+function one(value: Parameter): string | undefined {
+  return [value ?? []].flat().find((each) => each !== '')
+}
+
+function woeidOf(value: Parameter): number {
+  const text = one(value) ?? String(WORLDWIDE)
+  if (!WOEID.test(text)) throw new ApiError(errors.invalid_request, { message: 'woeid must be the number of a place.' })
+  return Number(text)
+}
+
+/** Reads the JSON of an answer of the API, so that pages show exactly what it says. */
+function jsonOf<T>({ body }: Answer): T {
+  return JSON.parse(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString()) as T
+}
+
+async function orErrorPage(work: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    const { status, code } = error.definition
+    const title = TITLES[code] ?? 'This cannot be shown now'
+    const page = await pageAnswer(
+      status,
+      title,
+      '',
+      html`<h1>${title}</h1><p>${error.message}</p><p><a href="/trends">Show the trends worldwide</a></p>`,
+    )
+    return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
+  }
+}

@@ -1,0 +1,54 @@
+import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
+import { pageFileRoute } from '../../kit/page/file-route.ts'
+import { defineRoute } from '../../kit/route.ts'
+import { trendsErrors } from '../errors.ts'
+import { STYLES } from './layout.ts'
+
+/** The page itself explains what is wrong with a parameter, so the routes take any text. */
+const text = (description: string) =>
+  z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .openapi({ type: 'string', description })
+
+const woeid = text('Id of the location. The default is 1 (worldwide).')
+
+export const trendsPageRoute = defineRoute({
+  method: 'get',
+  path: '/trends',
+  operationId: 'trendsPage',
+  summary: 'Show the trends of a location as an HTML page',
+  description: 'Has no scripts. A map and a search field lead to the other locations.',
+  auth: { kind: 'open' },
+  query: z.object({
+    woeid,
+    q: text('Part of the name of a location to look for.'),
+    safe: text('`true` leaves out vulgar and insulting terms.'),
+  }),
+  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
+  htmlErrors: true,
+  errors: [errors.invalid_request, trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready, errors.unavailable],
+})
+
+export const termPageRoute = defineRoute({
+  method: 'get',
+  path: '/trends/terms/{term}',
+  // It reads the history, and no other way to it may avoid the limit.
+  countsAs: '/v1/trends/{term}/history',
+  operationId: 'trendsTermPage',
+  summary: 'Show the history of a term as an HTML page',
+  description: 'Draws how often the term was used in a location.',
+  auth: { kind: 'open' },
+  params: z.object({ term: z.string().openapi({ description: 'As in the history.', example: 'mondaymotivation' }) }),
+  query: z.object({ woeid, range: text('`day`, `week` or `quarter` (90 days). The default is `day`.') }),
+  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
+  htmlErrors: true,
+  errors: [errors.invalid_request, trendsErrors.unknown_location, errors.not_ready, errors.unavailable],
+})
+
+export const trendsFileRoute = pageFileRoute(STYLES, 'trendsFile', {
+  summary: 'Read the style sheet of the trends pages',
+  description: 'Only the pages themselves need it.',
+  example: 'style.css',
+})

@@ -1,0 +1,38 @@
+/** Names of a training's numbers, which the run's record and the version's have. */
+export const NDCG_CANDIDATE = 'ndcg_candidate'
+export const NDCG_IN_FORCE = 'ndcg_in_force'
+
+/** Users are grouped by their earlier interactions. A group begins with one of these numbers and ends before the next. */
+export const INTERACTION_GROUPS = [0, 1, 10, 50] as const
+
+/** What a training measured for the users of a group. */
+export interface GroupQuality {
+  /** One of INTERACTION_GROUPS. */
+  readonly from: number
+  readonly questions: number
+  /** Mean NDCG@20. */
+  readonly candidate: number
+  readonly inForce: number
+}
+
+/** Returns the beginning of the group that a number of interactions belongs to. */
+export function interactionGroup(interactions: number): number {
+  return INTERACTION_GROUPS.findLast((from) => from <= interactions)!
+}
+
+export function groupMetrics({ from, questions, candidate, inForce }: GroupQuality): Record<string, number> {
+  return {
+    [`questions_from_${from}`]: questions,
+    [`${NDCG_CANDIDATE}_from_${from}`]: candidate,
+    [`${NDCG_IN_FORCE}_from_${from}`]: inForce,
+  }
+}
+
+/** Reads what `groupMetrics` has written. Groups without questions are absent. */
+export function groupsOf(metrics: Readonly<Record<string, number>>): GroupQuality[] {
+  return INTERACTION_GROUPS.flatMap((from) => {
+    const questions = metrics[`questions_from_${from}`]
+    if (questions === undefined) return []
+    return [{ from, questions, candidate: metrics[`${NDCG_CANDIDATE}_from_${from}`], inForce: metrics[`${NDCG_IN_FORCE}_from_${from}`] }]
+  })
+}

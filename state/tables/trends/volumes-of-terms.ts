@@ -1,0 +1,35 @@
+import { readRows, type TableReader } from '../reader.ts'
+import type { VolumeRange } from './trend-volumes.ts'
+
+const MS_PER_SECOND = 1_000
+
+const QUERY = `
+SELECT term, intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
+FROM (
+  SELECT term, minute, max(volume) AS most
+  FROM trend_volumes
+  WHERE woeid = {woeid:Int32} AND term IN {terms:Array(String)} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+  GROUP BY term, minute
+)
+GROUP BY term, step_start`
+
+export interface TermsRange extends Omit<VolumeRange, 'term'> {
+  /** Folded terms. */
+  readonly terms: readonly string[]
+}
+
+/** @returns volumes by term and by the start of their step (epoch ms); terms and steps without events are absent */
+export async function readVolumesOfTerms(
+  reader: TableReader,
+  { woeid, terms, from, to, stepMs }: TermsRange,
+): Promise<Map<string, Map<number, number>>> {
+  const params = { woeid, terms, from: from / MS_PER_SECOND, to: to / MS_PER_SECOND, step: stepMs / MS_PER_SECOND }
+  const rows = await readRows<[term: string, step: number, volume: number]>(reader, QUERY, params)
+  const byTerm = new Map<string, Map<number, number>>()
+  for (const [term, step, volume] of rows) {
+    const volumes = byTerm.get(term) ?? new Map<number, number>()
+    volumes.set(step * MS_PER_SECOND, volume)
+    byTerm.set(term, volumes)
+  }
+  return byTerm
+}

@@ -1,0 +1,133 @@
+import { beforeEach, expect, test } from 'vitest'
+import { NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
+import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
+import { groupMetrics, groupsOf, interactionGroup } from '../../../schemas/recommendations/models/run-metrics.ts'
+import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { START } from '../kit/harness.ts'
+import { recommendationsApi } from './harness.ts'
+
+const HOSTILE = '<img src=x onerror=alert(1)>'
+const GENRES = ['Comedy', 'Drama']
+
+let api: Awaited<ReturnType<typeof recommendationsApi>>
+beforeEach(async () => {
+  api = await recommendationsApi()
+  for (let id = 1n; id <= 40n; id++) {
+    api.putItem(id, { title: id === 2n ? HOSTILE : `Item ${id}`, attributes: { genres: GENRES[Number(id) % 2] } })
+    api.putStats(id, 200)
+  }
+  api.putTrending('all', [20n, 21n, 22n, 23n, 24n, 25n, 26n, 27n, 28n])
+  api.putNeighbours(1n, [
+    { itemId: 2n, weight: 5 },
+    { itemId: 3n, weight: 3 },
+  ])
+  const viewed = insertItem(NO_ITEMS, 1n, START - 60_000, 10)
+  const unset = { country: null, language: null, age_bucket: null, sub_tier: null, preferences: [] }
+  const lists = { viewed, session: viewed, history: NO_HISTORY, hidden: NO_ITEMS, shown: NO_ITEMS }
+  const self = { through_offset: 7, interactions: 30, last_event_at: START, session_started_at: START, ...lists, ...unset }
+  api.putUser('42:self', { page: null, self })
+})
+
+async function open(path: string, options: { scope?: string | null } = {}) {
+  const { scope = 'internal' } = options
+  const headers: Record<string, string> = scope === null ? {} : await api.bearer({ sub: '7', scope })
+  const response = await api.app.request(`/recommendations/${path}`, { headers })
+  return { status: response.status, headers: response.headers, html: await response.text() }
+}
+
+test('shows the user, the list, what was moved, and all candidates', async () => {
+  const { status, headers, html } = await open('explain?user_id=42')
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+  expect(headers.get('cache-control')).toBe('private, no-store')
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'self'")
+  expect(html).not.toContain('<script')
+  expect(html).toContain('<dt>Interactions</dt><dd>30</dd>')
+  expect(html).toContain('<dt>Model</dt><dd>rules-1</dd>')
+  expect(html).toContain('<li>Item 1 <span class="soft">1</span></li>')
+  expect(html).toContain('Because you watched “Item 1”')
+  // Texts of items are escaped.
+  expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
+  expect(html).not.toContain('<img')
+  // At most three of a genre may stand among the first 20, so the limit had to be exceeded and items moved.
+  expect(html).toContain('Fewer than 20 items were left within the limit per genre')
+  expect(html).toMatch(/<td class="number">\d+ down<\/td>/)
+  expect(html).toMatch(/<th scope="row">neighbours<\/th><td class="number">2<\/td><td class="number">2<\/td>/)
+  for (const name of RANKING_FEATURES) expect(html).toContain(`>${name.replaceAll('_', ' ')}</th>`)
+})
+
+test('explains what the API answers, and records nothing as served', async () => {
+  const answer = await api.send('GET', '/api/v1/recommendations?user_id=42&limit=50', { user: '7', scope: 'internal' })
+  const before = api.published.length
+  const { html } = await open('explain?user_id=42')
+  const [, list] = html.split('id="list"')
+  const places = answer.body.recommendations.map(({ item_id }: { item_id: string }) => list.indexOf(`<span class="soft">${item_id}</span>`))
+  expect(places.length).toBeGreaterThan(5)
+  expect(places).toEqual(places.toSorted((a: number, b: number) => a - b))
+  expect(places[0]).toBeGreaterThan(0)
+  expect(api.published).toHaveLength(before)
+})
+
+test('without a token the page leads to the sign-in and back, and other scopes are not enough', async () => {
+  const anonymous = await open('explain?user_id=42&context=homepage', { scope: null })
+  expect([anonymous.status, anonymous.headers.get('location')]).toEqual([303, '/recommendations/sign-in?user_id=42&context=homepage'])
+  const { status, html } = await open('explain?user_id=42', { scope: 'admin' })
+  expect(status).toBe(403)
+  expect(html).not.toContain('Interactions')
+  const signIn = await open('sign-in', { scope: null })
+  expect([signIn.status, signIn.headers.get('content-security-policy')]).toEqual([200, expect.stringContaining("script-src 'self'")])
+})
+
+test.each([
+  ['user_id=abc', 'user_id must be a whole number'],
+  ['user_id=0', 'user_id must be a whole number'],
+  ['user_id=42&context=sofa', 'context must be one of'],
+  ['user_id=42&rec_type=x', 'rec_type must be one of'],
+  ['user_id=42&item_id=-1', 'item_id must be a whole number'],
+  ['user_id=42&diversity=maybe', 'diversity must be true or false'],
+])('%s is explained on the page', async (query, message) => {
+  const { status, html } = await open(`explain?${query}`)
+  expect(status).toBe(400)
+  expect(html).toContain(message)
+})
+
+test('an empty form is no error, and an unknown user gets a list, too', async () => {
+  expect((await open('explain?user_id=&item_id=')).status).toBe(200)
+  const { html } = await open('explain?user_id=99')
+  expect(html).toContain('Nothing is known of what this user watched.')
+  expect(html).toContain('Trending now')
+})
+
+test('a list without Redis says what it does without', async () => {
+  api.state.isRedisAway = true
+  const { status, html } = await open('explain?user_id=42')
+  expect(status).toBe(200)
+  expect(html).toContain('<dt>Done without</dt><dd>features, titles</dd>')
+})
+
+test('compares trained versions, and groups of users in the newest training', async () => {
+  const metrics = { ndcg_candidate: 0.3, ndcg_in_force: 0.2, ...groupMetrics({ from: 10, questions: 55, candidate: 0.4, inForce: 0.35 }) }
+  api.state.runs = [
+    ['r3', [], 'FAILED', 'no Python', null, null, START, START, null, {}],
+    ['r2', [], 'IN_FORCE', '', 'v2', 'v1', START, START, START, metrics],
+    ['r1', [], 'REFUSED', '', 'v1', null, START - 1, START, START, { ndcg_candidate: 0.1, ndcg_in_force: 0.2 }],
+  ]
+  const { html } = await open('explain')
+  expect(html).toContain('<th scope="row">v2 (put in force)</th>')
+  expect(html).toContain('<th scope="row">v1 (refused)</th>')
+  expect(html).toContain('<th scope="row">10 to 49 (55 questions)</th>')
+  expect(html).toContain('<rect class="candidate" x="0" y="0" width="400"')
+  expect(html).toContain('<rect class="in-force" x="0" y="12" width="267"')
+  api.state.runs = []
+  expect((await open('explain')).html).toContain('No training has ended yet')
+  api.state.isClickHouseAway = true
+  expect((await open('explain')).html).toContain('The trainings cannot be read now.')
+})
+
+test('groups of users have a beginning, and their numbers are read as they were written', () => {
+  expect([0, 1, 9, 10, 49, 50, 5_000].map(interactionGroup)).toEqual([0, 1, 1, 10, 10, 50, 50])
+  const groups = [
+    { from: 0, questions: 3, candidate: 0.1, inForce: 0 },
+    { from: 50, questions: 8, candidate: 0.5, inForce: 0.6 },
+  ]
+  expect(groupsOf(Object.assign({}, ...groups.map(groupMetrics)))).toEqual(groups)
+})

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { curvePoints } from '../../../api/trends/page/curve.ts'
+import { entry } from '../../state/views/entries.ts'
+import { START } from '../kit/harness.ts'
+import { trendsApi } from './harness.ts'
+
+const HOSTILE = '<img src=x onerror=alert(1)>'
+
+async function opened() {
+  const api = await trendsApi()
+  async function page(path: string) {
+    const response = await api.app.request(path)
+    return { status: response.status, headers: response.headers, html: await response.text() }
+  }
+  return { ...api, page }
+}
+
+test('shows a list with curves of the last day, escapes every text, and loads nothing from elsewhere', async () => {
+  const { page, putList, table } = await opened()
+  putList({ entries: [entry('café', { name: HOSTILE, tweet_volume: 12_345 }), entry('tea', { label: null })] })
+  table.rows = [['café', START / 1_000, 7]]
+  const { status, headers, html } = await page('/trends')
+  expect(status).toBe(200)
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'; style-src 'self'")
+  expect(headers.get('cache-control')).toBe('private, no-store')
+  expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
+  expect(html).not.toContain('<img')
+  expect(html).not.toContain('<script')
+  expect(html).toContain('<td class="number">12,345</td>')
+  expect(html).toContain('href="/trends/terms/caf%C3%A9?woeid=1"')
+  expect(html).toContain('aria-label="at most 7 in half an hour"')
+  expect(html).toContain('aria-label="at most 0 in half an hour"')
+  expect(table.requests).toHaveLength(1)
+  expect(table.requests[0].query_params).toMatchObject({ woeid: 1, terms: ['café', 'tea'], step: 1_800 })
+  // The world shows every city on its map, and countries below it.
+  expect(html.match(/<circle /g)).toHaveLength(500)
+  expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
+})
+
+test('the curves of a list are read once in half a minute, and the list is shown without them', async () => {
+  const { page, putList, table, clock } = await opened()
+  putList()
+  await page('/trends')
+  await page('/trends')
+  expect(table.requests).toHaveLength(1)
+  clock.now += 30_000
+  table.error = new Error('ClickHouse is away')
+  const { status, html } = await page('/trends')
+  expect([status, table.requests.length]).toEqual([200, 2])
+  expect(html).toContain('The curves of the last day cannot be shown now.')
+  expect(html).toContain('#term1')
+  table.error = undefined
+  table.caughtUp = 0
+  expect((await page('/trends')).html).toContain('The curves of the last day cannot be shown now.')
+})
+
+test('the map of a city shows its country, and the links keep the choice of safe terms', async () => {
+  const { page, putList } = await opened()
+  putList({ woeid: 2_459_115, entries: [entry('shit'), entry('tea')] })
+  const { html } = await page('/trends?woeid=2459115&safe=true')
+  expect(html).toContain('Trends in New York')
+  expect(html).not.toContain('#shit')
+  expect(html).toContain('#tea')
+  expect(html.match(/class="current"/g)).toHaveLength(1)
+  expect(html).toContain('href="/trends?woeid=23424977&amp;safe=true"')
+  expect(html).toContain('<li><a href="/trends?woeid=2459115&amp;safe=true" aria-current="page">New York</a></li>')
+  expect(html).toContain('<a href="/trends?woeid=2459115">Show all terms</a>')
+})
+
+test('finds places by name', async () => {
+  const { page } = await opened()
+  expect((await page('/trends?q=york')).html).toContain('<a href="/trends?woeid=2459115">New York</a>')
+  const none = (await page(`/trends?q=${encodeURIComponent(HOSTILE)}`)).html
+  expect(none).toContain('No place with trends has such a name.')
+  expect(none).not.toContain('<img')
+})
+
+test('shows the history of a term in each range', async () => {
+  const { page, table } = await opened()
+  table.rows = [[START / 1_000 - 900, 40]]
+  const { status, html } = await page('/trends/terms/%3Cb%3E?woeid=2459115')
+  expect(status).toBe(200)
+  expect(html).toContain('<h1>&lt;b&gt;</h1>')
+  expect(html).toContain('Last day: 40 tweets, at most 40 in the quarter of an hour from')
+  expect(html.match(/<tr><td>/g)).toHaveLength(96)
+  expect(table.requests[0].query_params).toMatchObject({ woeid: 2_459_115, term: '<b>', step: 900 })
+  await page('/trends/terms/tea?range=week')
+  await page('/trends/terms/tea?range=quarter')
+  expect(table.requests.slice(1).map(({ query_params }) => query_params.step)).toEqual([3_600, 86_400])
+  table.rows = []
+  expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term worldwide in this time.')
+})
+
+test.each([
+  ['/trends?woeid=abc', 400, 'This address is not valid'],
+  ['/trends?woeid=-1', 400, 'This address is not valid'],
+  ['/trends?woeid=2', 404, 'This place has no trends'],
+  ['/trends/terms/tea?woeid=2', 404, 'This place has no trends'],
+  ['/trends?woeid=44418', 503, 'This cannot be shown now'],
+])('%s gives %i as a page', async (path, status, title) => {
+  const { page } = await opened()
+  const found = await page(path)
+  expect([found.status, found.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])
+  expect(found.html).toContain(`<h1>${title}</h1>`)
+})
+
+test('a list that is too old is not shown', async () => {
+  const { page, putList, clock } = await opened()
+  putList()
+  clock.now += 181_000
+  const { status, headers, html } = await page('/trends')
+  expect([status, headers.get('retry-after')]).toEqual([503, '5'])
+  expect(html).not.toContain('term1')
+})
+
+test('a curve spans its picture', () => {
+  const size = { width: 10, height: 4 }
+  expect(curvePoints([0, 2, 1], size)).toBe('0,4 5,0 10,2')
+  expect(curvePoints([0, 0], size)).toBe('0,4 10,4')
+  expect(curvePoints([5], size)).toBe('0,0')
+})
