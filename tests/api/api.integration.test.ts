@@ -126,7 +126,7 @@ describe('the API process', () => {
     async () => {
       await Promise.all([kafka.start(), redis.start()])
       await registry.start()
-      await provisionService(kafka.address, registry.address, trendsSchemas, trendsServices)
+      await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
       await expect.poll(missingNames, SOON).toEqual(['view trends', 'view interests'])
       expect((await get('/v1/trends')).body.error).toBe('not_ready')
       sinks = await startTrendSinks(env)

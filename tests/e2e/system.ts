@@ -39,7 +39,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await Promise.all([kafka, redis, clickhouse].map((server) => server.start()))
   const registry = await newRegistry(folder.path, kafka.address)
   await registry.start()
-  await provisionService(kafka.address, registry.address, trendsSchemas, trendsServices)
+  await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
 
   const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends', PIPELINES: 'trends' })
   const addresses: Addresses = {

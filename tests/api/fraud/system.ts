@@ -49,7 +49,7 @@ export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = fals
   const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, fraudSchemas, fraudServices)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const clickhouseServer = isSplit ? await newClickhouse(folder.path) : undefined
   await clickhouseServer?.start()
   const clickhouse = clickhouseServer?.address ?? (await testStack().clickhouse())

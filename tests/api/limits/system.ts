@@ -39,7 +39,7 @@ export async function startLimitsSystem(env: Readonly<Record<string, string>> = 
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, limitsSchemas, limitsServices)
+  await provisionService(kafka.address, registry.address, [limitsSchemas], limitsServices)
   const proxy = await delayingProxy(redis.address)
   const whole = {
     KAFKA_BROKERS: kafka.address,

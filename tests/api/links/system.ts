@@ -46,7 +46,7 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis?.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, linksSchemas, linksServices, ({ name, partitions }) =>
+  await provisionService(kafka.address, registry.address, [linksSchemas], linksServices, ({ name, partitions }) =>
     SPREAD.has(name) ? PARTITIONS : partitions,
   )
   const env = {

@@ -50,7 +50,7 @@ export async function matchesSystem({ apiCount = 2, env: more = {} }: MatchesSys
   const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, matchesSchemas, matchesServices)
+  await provisionService(kafka.address, registry.address, [matchesSchemas], matchesServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('matches').replaceAll('-', '_')
   const rowsOf = async (query: string) => {

@@ -48,7 +48,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
   const clickhouse = options.ownClickhouse ? await newClickhouse(folder.path) : undefined
   await Promise.all([kafka.start(), redis?.start(), clickhouse?.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, snippetsSchemas, snippetsServices)
+  await provisionService(kafka.address, registry.address, [snippetsSchemas], snippetsServices)
   await options.onTopics?.(kafka.address)
   const env = {
     KAFKA_BROKERS: kafka.address,

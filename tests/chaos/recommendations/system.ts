@@ -36,7 +36,7 @@ export async function recommendationsSystem({ workerCount, hasOwnClickhouse }: S
   const clickhouse = hasOwnClickhouse ? await newClickhouse(folder.path) : undefined
   await Promise.all([kafka.start(), redis.start(), clickhouse?.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, recommendationsSchemas, recommendationsServices)
+  await provisionService(kafka.address, registry.address, [recommendationsSchemas], recommendationsServices)
   const clickhouseUrl = clickhouse?.address ?? (await testStack().clickhouse())
   const database = uniqueName('recommendations').replaceAll('-', '_')
   await fetch(`${clickhouseUrl}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })

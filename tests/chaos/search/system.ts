@@ -7,6 +7,7 @@ import { registryClient } from '../../../kafka/registry.ts'
 import { catalogServices } from '../../../pipelines/catalog/service.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { catalogSchemas } from '../../../schemas/catalog/topics.ts'
+import { recommendationsSchemas } from '../../../schemas/recommendations/topics.ts'
 import { searchClient } from '../../../state/indexes/client.ts'
 import { supervisedWorker } from '../../api/supervised-worker.ts'
 import { startWorkerProcess } from '../../api/worker-process.ts'
@@ -32,7 +33,7 @@ export async function searchSystem() {
   const search = await newSearch(folder.path, 'search', disk?.enter)
   await Promise.all([kafka.start(), search.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, catalogSchemas, catalogServices)
+  await provisionService(kafka.address, registry.address, [catalogSchemas, recommendationsSchemas], catalogServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     SCHEMA_REGISTRY_URL: registry.address,

@@ -37,7 +37,7 @@ beforeAll(async () => {
   registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, fraudSchemas, fraudServices)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,

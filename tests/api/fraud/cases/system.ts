@@ -26,7 +26,7 @@ export async function casesSystem() {
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redisServer.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, fraudSchemas, fraudServices)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('cases').replaceAll('-', '_')
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })

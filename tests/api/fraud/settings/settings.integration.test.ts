@@ -28,7 +28,7 @@ async function settingsSystem() {
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, fraudSchemas, fraudServices)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('fraud').replaceAll('-', '_')
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })

@@ -34,7 +34,7 @@ test('every click is counted once in the view, the table and the roll-up, althou
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start(), clickhouse.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, linksSchemas, linksServices)
+  await provisionService(kafka.address, registry.address, [linksSchemas], linksServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,
