@@ -5,6 +5,7 @@ import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import { recommendationsServices } from '../../../pipelines/recommendations/service.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
+import { catalogSchemas } from '../../../schemas/catalog/topics.ts'
 import { recommendationsSchemas } from '../../../schemas/recommendations/topics.ts'
 import { startApiProcess } from '../../api/api-process.ts'
 import { supervisedWorker } from '../../api/supervised-worker.ts'
@@ -36,7 +37,7 @@ export async function recommendationsSystem({ workerCount, hasOwnClickhouse }: S
   const clickhouse = hasOwnClickhouse ? await newClickhouse(folder.path) : undefined
   await Promise.all([kafka.start(), redis.start(), clickhouse?.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, [recommendationsSchemas], recommendationsServices)
+  await provisionService(kafka.address, registry.address, [recommendationsSchemas, catalogSchemas], recommendationsServices)
   const clickhouseUrl = clickhouse?.address ?? (await testStack().clickhouse())
   const database = uniqueName('recommendations').replaceAll('-', '_')
   await fetch(`${clickhouseUrl}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })
