@@ -19,6 +19,8 @@ const STACK_WORKERS = 2
 const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations}.test.ts'
+/** One round of each: half a minute with a stack of its own. */
+const shortChaos = 'tests/chaos/*.integration.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'
 /** No folder has this name, so the tests see no public data. */
@@ -55,6 +57,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: [integration, guideOnBroker],
+          exclude: [shortChaos],
           globalSetup: 'tests/stack/global-setup.ts',
           retry: STACK_RETRIES,
           testTimeout: STACK_TEST_TIMEOUT_MS,
@@ -79,6 +82,18 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'short-chaos',
+          include: [shortChaos],
+          globalSetup: 'tests/stack/global-setup.ts',
+          testTimeout: END_TO_END_TIMEOUT_MS,
+          hookTimeout: END_TO_END_TIMEOUT_MS,
+          fileParallelism: false,
+          sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'without-data',
           include: [readsPublicData],
           env: { MILLRACE_DATA: NO_DATA },
@@ -87,7 +102,7 @@ export default defineConfig({
           testTimeout: END_TO_END_TIMEOUT_MS,
           hookTimeout: END_TO_END_TIMEOUT_MS,
           fileParallelism: false,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
       {
@@ -99,7 +114,7 @@ export default defineConfig({
           testTimeout: END_TO_END_TIMEOUT_MS,
           hookTimeout: END_TO_END_TIMEOUT_MS,
           fileParallelism: false,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 6 },
         },
       },
     ],

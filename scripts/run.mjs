@@ -15,8 +15,10 @@ import { ensureNode } from './setup/node.mjs'
 import { ensurePackages } from './setup/packages.mjs'
 import { ensurePrograms } from './setup/programs.mjs'
 import { TASKS } from './tasks.mjs'
-import { sweepTrial, trialFolder, whenOrphaned } from './trial.mjs'
+import { sweepTrial, testDisk, trialFolder, whenOrphaned } from './trial.mjs'
 
+/** Tasks that need no real disk. Benchmarks measure it, and a soak run would fill the memory. */
+const IN_MEMORY = 'test'
 /** Tasks whose processes and folders are cleaned up even when the task is killed. */
 const TRIAL = /^(test|bench:)/
 
@@ -39,7 +41,7 @@ async function main() {
   await ensurePackages(npm)
   const java = task.programs ? await ensurePrograms(task.programs) : undefined
   const path = [dirname(node), java && dirname(java), ENV.PATH].filter(Boolean).join(delimiter)
-  await handOver(node, [join(ROOT, task.file), ...args], path, TRIAL.test(name))
+  await handOver(node, [join(ROOT, task.file), ...args], path, folderFor(name))
 }
 
 function print(text, exitCode) {
@@ -79,18 +81,22 @@ function isAnsweredBy(node, declaration, args) {
   return text !== ''
 }
 
+function folderFor(task) {
+  if (!TRIAL.test(task)) return undefined
+  return task === IN_MEMORY ? trialFolder(testDisk(ENV)) : trialFolder()
+}
+
 /**
  * Runs the task as a child, forwards signals to it and exits with its code. The task may receive a signal twice: from
  * the terminal and from this process.
  */
-function handOver(node, args, path, isTrial) {
-  const folder = isTrial ? trialFolder() : undefined
+function handOver(node, args, path, folder) {
   const child = spawn(node, args, {
     stdio: 'inherit',
     env: { ...ENV, ...(folder && { TMPDIR: folder }), PATH: path, MILLRACE_HOME: HOME },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-  if (isTrial) whenOrphaned(() => child.kill('SIGTERM'))
+  if (folder) whenOrphaned(() => child.kill('SIGTERM'))
   return new Promise((done, fail) => {
     child.on('error', (error) => fail(new Failure(`${node} cannot be started: ${error.message}`)))
     child.on('exit', (code) => {

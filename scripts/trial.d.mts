@@ -1,3 +1,4 @@
-export function trialFolder(): string
+export function trialFolder(parent?: string): string
+export function testDisk(env: Readonly<Record<string, string | undefined>>, memoryDisk?: string): string
 export function sweepTrial(folder: string): void
 export function whenOrphaned(callback: () => void): void

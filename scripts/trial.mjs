@@ -1,16 +1,58 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** How often a run checks whether its parent process still exists. */
 const PARENT_CHECK_MS = 1_000
 
+/** File system in memory, on Linux. */
+const MEMORY_DISK = '/dev/shm'
+/** All servers of a test run together write less than 1 GB. */
+const MEMORY_DISK_BYTES = 4 * 1024 ** 3
+/** The servers and processes of a test run need 4 GB, and the files in memory as well. */
+const FREE_MEMORY_BYTES = 8 * 1024 ** 3
+
 /**
  * Creates the temporary folder of one run of a test or benchmark. Every descendant process inherits its name in the
  * environment, so that processes left over from a killed run (a broker, a Redis) can be found.
+ * @param parent default: the system's folder of temporary files
  */
-export function trialFolder() {
-  return mkdtempSync(join(tmpdir(), 'millrace-run-'))
+export function trialFolder(parent = tmpdir()) {
+  return mkdtempSync(join(parent, 'millrace-run-'))
+}
+
+/**
+ * Returns the folder for a test run's temporary files: in memory if there is enough of it. Servers that start and end
+ * all the time wait for the disk at each file and each fsync that they make. A kill -9 loses nothing in memory either.
+ * @param env a folder that the user chose by TMPDIR is kept
+ */
+export function testDisk(env, memoryDisk = MEMORY_DISK) {
+  if (env.TMPDIR || !isRoomy(memoryDisk)) return tmpdir()
+  return memoryDisk
+}
+
+/** Containers often mount a memory disk of 64 MB, from which nothing may be executed. */
+function isRoomy(folder) {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize >= MEMORY_DISK_BYTES && availableMemory() >= FREE_MEMORY_BYTES && !forbidsPrograms(folder)
+  } catch {
+    return false
+  }
+}
+
+/** Newer Node versions know the limit of a container. */
+function availableMemory() {
+  return process.availableMemory?.() ?? freemem()
+}
+
+function forbidsPrograms(folder) {
+  const mounted = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '))
+    .find(([, place]) => place === folder)
+  return mounted === undefined || mounted[3].split(',').includes('noexec')
 }
 
 /** Kills the processes that a run has left behind and removes its folder. Processes are only found on Linux. */

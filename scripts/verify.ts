@@ -18,9 +18,10 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
 ]
 /**
  * These lanes run concurrently. Unit tests use the CPU; the others mostly wait for servers and for intervals that the
- * services' contracts define. The first lane finishes first, so repeated tests run after it.
+ * services' contracts define. All take about the same time, or the last one would leave a core idle. The first lane is
+ * the shortest, so repeated tests run after it.
  */
-const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e']]
+const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
 /** The project that repeats the files that read public data, with the data missing. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20

@@ -3,40 +3,56 @@ import { readKafkaSecurity } from '../../kafka/config.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { TopicSpec } from '../../kafka/transport.ts'
 import { internalTopics } from '../../pipelines/engine/index.ts'
-import { declaredTopologies } from '../../pipelines/service.ts'
+import { declaredTopologies, type PipelineService } from '../../pipelines/service.ts'
 import { pipelineServices } from '../../pipelines/services.ts'
 import { systemRuntime } from '../../runtime/system.ts'
-import { topics } from '../../schemas/catalogue.ts'
+import type { ServiceSchemas } from '../../schemas/service.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
+import { serviceSchemas } from '../../schemas/topics.ts'
 
 /** Which partition counts new topics get: those for one machine, or those planned in docs/operations.md. */
 export type PartitionPlan = 'local' | 'production'
 /** A plan, or a function that returns the count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
+/** What the topics are created for. */
+export interface ProvisionedServices {
+  readonly schemas: readonly ServiceSchemas[]
+  readonly pipelines: readonly PipelineService[]
+}
+
+const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: pipelineServices }
+
 /**
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
  * ones, so that any producer finds both. Workers also create missing topics, but with the partition counts of a small
  * machine. Existing topics keep their partitions, because otherwise keys would move between them. Those that promise to
  * erase records get the declared configuration.
+ * @param services default: all
  * @returns the number of public topics
  * @throws Error with the registry's reason when it rejects a schema
  */
-export async function provisionTopics(brokers: string, registryUrl: string, partitionsOf: Partitions = 'local'): Promise<number> {
+export async function provisionTopics(
+  brokers: string,
+  registryUrl: string,
+  partitionsOf: Partitions = 'local',
+  services: ProvisionedServices = ALL_SERVICES,
+): Promise<number> {
   const transport = kafkaTransport(
     { ...readKafkaSecurity(), brokers: brokers.split(','), clientId: 'millrace-start' },
     { runtime: systemRuntime() },
   )
   try {
     await transport.connect()
-    const existing = await transport.partitionCounts(topicSpecs(partitionsOf).map(({ name }) => name))
-    const specs = topicSpecs(partitionsOf, existing)
+    const existing = await transport.partitionCounts(topicSpecs(partitionsOf, new Map(), services).map(({ name }) => name))
+    const specs = topicSpecs(partitionsOf, existing, services)
     await transport.ensureTopics(specs)
     await transport.configureTopics(specs.filter(({ name, erases }) => erases === true && existing.has(name)))
   } finally {
     await transport.close()
   }
   const registry = registryClient({ url: registryUrl })
+  const topics = publicTopics(services)
   for (const { name, value } of topics) {
     if (value.schema !== undefined) await registry.register(`${name}-value`, JSON.stringify(value.schema))
   }
@@ -47,19 +63,28 @@ export async function provisionTopics(brokers: string, registryUrl: string, part
  * Returns all public, repartition and changelog topics, and those of sinks.
  * @param existing partition counts of existing topics, which determine those of their changelogs
  */
-export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<string, number> = new Map()): TopicSpec[] {
+export function topicSpecs(
+  partitionsOf: Partitions,
+  existing: ReadonlyMap<string, number> = new Map(),
+  services: ProvisionedServices = ALL_SERVICES,
+): TopicSpec[] {
+  const { pipelines } = services
   const planned = typeof partitionsOf === 'string' ? countsOf(partitionsOf) : partitionsOf
-  const topologies = pipelineServices.flatMap(declaredTopologies).map((topology) => ({ topology, declaration: topology.declare() }))
+  const topologies = pipelines.flatMap(declaredTopologies).map((topology) => ({ topology, declaration: topology.declare() }))
   const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
-  const ofSinks = pipelineServices.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)
+  const ofSinks = pipelines.flatMap(({ sinks }) => sinks).flatMap(({ ownTopics = [] }) => ownTopics)
   // A sink may write a public topic.
-  const declared = [...new Map([...topics, ...ofSinks].map((topic) => [topic.name, topic])).values()]
+  const declared = [...new Map([...publicTopics(services), ...ofSinks].map((topic) => [topic.name, topic])).values()]
   const counts = new Map([...declared, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
   const specs = [
     ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
   return specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
+}
+
+function publicTopics({ schemas }: ProvisionedServices): readonly AnyTopic[] {
+  return schemas.flatMap(({ topics }) => topics)
 }
 
 function countsOf(plan: PartitionPlan): (topic: AnyTopic) => number {

@@ -9,15 +9,16 @@ import { kafkaFacts } from '../../api/kit/facts.ts'
 import { apiTransport } from '../../api/kit/kafka.ts'
 import { createLogger } from '../../api/kit/logging.ts'
 import type { Component } from '../../deploy/local/component.ts'
-import { provisionTopics } from '../../deploy/local/provision.ts'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { registryClient } from '../../kafka/registry.ts'
+import { trendsServices } from '../../pipelines/trends/service.ts'
 import { termKey } from '../../schemas/trends/term.ts'
-import { trendOutput, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
+import { trendOutput, trendsSchemas, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../stack/fuzzer.ts'
 import { testStack, uniqueName } from '../stack/index.ts'
+import { provisionService } from '../stack/provision.ts'
 import { runPython } from '../stack/python.ts'
 import { newKafka, newRedis, newRegistry } from '../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from './api-process.ts'
@@ -125,7 +126,7 @@ describe('the API process', () => {
     async () => {
       await Promise.all([kafka.start(), redis.start()])
       await registry.start()
-      await provisionTopics(kafka.address, registry.address)
+      await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
       await expect.poll(missingNames, SOON).toEqual(['view trends', 'view interests'])
       expect((await get('/v1/trends')).body.error).toBe('not_ready')
       sinks = await startTrendSinks(env)

@@ -24,6 +24,12 @@ const TEST_TIMEOUT_MS = 300_000
 /** The JVM reads this variable itself. */
 const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
+/**
+ * For starts whose subject is not the services: fewer processes and servers take half the time. Two of the tests run
+ * all services.
+ */
+const FEW_SERVICES = { API_SERVICES: 'links', PIPELINES: 'links' }
+
 let shared: GuardedFolder | undefined
 
 interface Installation {
@@ -54,6 +60,10 @@ async function installation(): Promise<Installation> {
   while (ports.size < names.length) ports.add(await freePort())
   const env = Object.fromEntries(names.map((name, index) => [name, String([...ports][index])]))
   return { home, env: { ...env, ...FAST_JAVA, MILLRACE_HOME: home, MILLRACE_DEMO: '0', WORKERS: '0', DECIDERS: '0' } }
+}
+
+function withFewServices({ home, env }: Installation): Installation {
+  return { home, env: { ...env, ...FEW_SERVICES } }
 }
 
 interface Run {
@@ -140,7 +150,7 @@ test(
     await rows.close()
     expect(await again.stop('SIGTERM')).toBe(0)
 
-    const fresh = run('start.ts', where, ['--reset'])
+    const fresh = run('start.ts', withFewServices(where), ['--reset'])
     await fresh.ready()
     const empty = new Redis(`redis://${LOOPBACK}:${where.env.REDIS_PORT}`)
     expect(await empty.get('kept')).toBeNull()
@@ -153,7 +163,7 @@ test(
 test(
   'after kill -9 the next start takes over the servers, and restarts a killed part',
   async () => {
-    const where = await installation()
+    const where = withFewServices(await installation())
     const first = run('start.ts', where)
     await first.ready()
     const pidOf = (name: string) => findChild(join(where.home, 'run'), name)?.pid

@@ -5,9 +5,11 @@ import { answersOk } from '../../deploy/local/health.ts'
 import { openHome } from '../../deploy/local/home.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { type Addresses, apiProcess, workerProcess } from '../../deploy/local/processes.ts'
-import { provisionTopics } from '../../deploy/local/provision.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { trendsServices } from '../../pipelines/trends/service.ts'
+import { trendsSchemas } from '../../schemas/trends/topics.ts'
 import { guardedFolder } from '../stack/folder.ts'
+import { provisionService } from '../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../stack/servers.ts'
 
 /**
@@ -37,7 +39,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await Promise.all([kafka, redis, clickhouse].map((server) => server.start()))
   const registry = await newRegistry(folder.path, kafka.address)
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
 
   const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends', PIPELINES: 'trends' })
   const addresses: Addresses = {

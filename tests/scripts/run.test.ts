@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { sweepTrial, trialFolder } from '../../scripts/trial.mjs'
+import { sweepTrial, testDisk, trialFolder } from '../../scripts/trial.mjs'
 
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
@@ -59,6 +59,15 @@ test('reports the reason from apt-get in one line, and writes the rest to the lo
   )
   expect(stderr).toMatch(/Check the network and try again; details are in .*setup\.log\n$/)
   expect(failing.log()).toContain('Reading package lists...')
+})
+
+test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {
+  const { TMPDIR: _, ...env } = process.env
+  expect(testDisk(env, '/nowhere')).toBe(tmpdir())
+  // A folder on which nothing is mounted is no file system in memory.
+  expect(testDisk(env, import.meta.dirname)).toBe(tmpdir())
+  expect(testDisk({ ...env, TMPDIR: '/chosen' })).toBe(tmpdir())
+  expect([tmpdir(), '/dev/shm']).toContain(testDisk(env))
 })
 
 test('processes and folders that an interrupted test or benchmark left behind are removed', async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { clickhouseServerProcess } from '../../deploy/local/clickhouse/component.ts'
@@ -8,6 +9,7 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
 import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 import { searchServer } from '../../deploy/local/search/server.ts'
+import { copyFormattedStorage } from './formatted-storage.ts'
 
 const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace', import.meta.url))
 /** Shares downloaded tools with `npm start`, so that a test run does not fetch the broker again. */
@@ -21,10 +23,13 @@ export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 
 /** Creates a separate broker in `folder` without starting it. `kill`, `stop` and `start` keep its data and its port. */
 export async function newKafka(folder: string, name = 'kafka', settings: BrokerSettings = {}): Promise<Component> {
+  const dataDir = join(folder, name)
+  // Settings might change the format.
+  if (Object.keys(settings).length === 0 && !existsSync(dataDir)) await copyFormattedStorage(TOOLS, dataDir)
   return kafkaBroker({
     name,
     ports: { client: await freePort(), controller: await freePort() },
-    dataDir: join(folder, name),
+    dataDir,
     runDir: join(folder, 'run'),
     logFile: join(folder, `${name}.log`),
     toolsDir: TOOLS,

@@ -1,8 +1,11 @@
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { catalogServices } from '../../../pipelines/catalog/service.ts'
+import { catalogSchemas } from '../../../schemas/catalog/topics.ts'
+import { recommendationsSchemas } from '../../../schemas/recommendations/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
@@ -39,7 +42,7 @@ export async function catalogStack({
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [catalogSchemas, recommendationsSchemas], catalogServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('catalog').replaceAll('-', '_')
   const env: Record<string, string> = {

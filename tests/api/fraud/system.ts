@@ -1,10 +1,11 @@
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { fraudServices } from '../../../pipelines/fraud/service.ts'
+import { fraudSchemas } from '../../../schemas/fraud/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
@@ -48,7 +49,7 @@ export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = fals
   const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const clickhouseServer = isSplit ? await newClickhouse(folder.path) : undefined
   await clickhouseServer?.start()
   const clickhouse = clickhouseServer?.address ?? (await testStack().clickhouse())

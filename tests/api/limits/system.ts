@@ -3,9 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type DelayingProxy, delayingProxy } from '../../../bench/limits/answer-proxy.ts'
 import type { Component } from '../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { limitsServices } from '../../../pipelines/limits/service.ts'
+import { limitsSchemas } from '../../../schemas/limits/topics.ts'
 import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
@@ -37,7 +39,7 @@ export async function startLimitsSystem(env: Readonly<Record<string, string>> = 
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [limitsSchemas], limitsServices)
   const proxy = await delayingProxy(redis.address)
   const whole = {
     KAFKA_BROKERS: kafka.address,

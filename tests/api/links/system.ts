@@ -1,9 +1,10 @@
 import { request } from 'node:http'
 import type { Component } from '../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
-import { linkCommands, linkDecisions, userLinks } from '../../../schemas/links/topics.ts'
+import { linksServices } from '../../../pipelines/links/service.ts'
+import { linkCommands, linkDecisions, linksSchemas, userLinks } from '../../../schemas/links/topics.ts'
 import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
@@ -45,7 +46,9 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis?.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address, ({ name, partitions }) => (SPREAD.has(name) ? PARTITIONS : partitions))
+  await provisionService(kafka.address, registry.address, [linksSchemas], linksServices, ({ name, partitions }) =>
+    SPREAD.has(name) ? PARTITIONS : partitions,
+  )
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: options.redisCluster ?? (redis as Component).address,

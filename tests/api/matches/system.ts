@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { matchesServices } from '../../../pipelines/matches/service.ts'
+import { matchesSchemas } from '../../../schemas/matches/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
@@ -48,7 +50,7 @@ export async function matchesSystem({ apiCount = 2, env: more = {} }: MatchesSys
   const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [matchesSchemas], matchesServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('matches').replaceAll('-', '_')
   const rowsOf = async (query: string) => {

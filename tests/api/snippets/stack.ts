@@ -2,10 +2,12 @@ import { join } from 'node:path'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
 import type { BrokerSettings } from '../../../deploy/local/kafka/settings.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { snippetsServices } from '../../../pipelines/snippets/service.ts'
+import { snippetsSchemas } from '../../../schemas/snippets/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
@@ -46,7 +48,7 @@ export async function snippetStack(options: SnippetStackOptions = {}) {
   const clickhouse = options.ownClickhouse ? await newClickhouse(folder.path) : undefined
   await Promise.all([kafka.start(), redis?.start(), clickhouse?.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [snippetsSchemas], snippetsServices)
   await options.onTopics?.(kafka.address)
   const env = {
     KAFKA_BROKERS: kafka.address,

@@ -1,15 +1,18 @@
 import { pino } from 'pino'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { registryClient } from '../../../kafka/registry.ts'
+import { recommendationsServices } from '../../../pipelines/recommendations/service.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
+import { catalogSchemas } from '../../../schemas/catalog/topics.ts'
+import { recommendationsSchemas } from '../../../schemas/recommendations/topics.ts'
 import { startApiProcess } from '../../api/api-process.ts'
 import { supervisedWorker } from '../../api/supervised-worker.ts'
 import { startWorkerProcess } from '../../api/worker-process.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { APIS } from './plan.ts'
 
@@ -34,7 +37,7 @@ export async function recommendationsSystem({ workerCount, hasOwnClickhouse }: S
   const clickhouse = hasOwnClickhouse ? await newClickhouse(folder.path) : undefined
   await Promise.all([kafka.start(), redis.start(), clickhouse?.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [recommendationsSchemas, catalogSchemas], recommendationsServices)
   const clickhouseUrl = clickhouse?.address ?? (await testStack().clickhouse())
   const database = uniqueName('recommendations').replaceAll('-', '_')
   await fetch(`${clickhouseUrl}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })

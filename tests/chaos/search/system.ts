@@ -1,15 +1,18 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { registryClient } from '../../../kafka/registry.ts'
+import { catalogServices } from '../../../pipelines/catalog/service.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
+import { catalogSchemas } from '../../../schemas/catalog/topics.ts'
+import { recommendationsSchemas } from '../../../schemas/recommendations/topics.ts'
 import { searchClient } from '../../../state/indexes/client.ts'
 import { supervisedWorker } from '../../api/supervised-worker.ts'
 import { startWorkerProcess } from '../../api/worker-process.ts'
 import { guardedFolder } from '../../stack/folder.ts'
+import { provisionService } from '../../stack/provision.ts'
 import { newKafka, newRegistry, newSearch } from '../../stack/servers.ts'
 import { noSmallDisk, smallDisk } from '../small-disk.ts'
 
@@ -30,7 +33,7 @@ export async function searchSystem() {
   const search = await newSearch(folder.path, 'search', disk?.enter)
   await Promise.all([kafka.start(), search.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [catalogSchemas, recommendationsSchemas], catalogServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     SCHEMA_REGISTRY_URL: registry.address,

@@ -25,22 +25,42 @@ export function mutations(): string[] {
     .map((name) => basename(name, '.patch'))
 }
 
-/**
- * Runs the simulation on a copy of the sources with a mutation, until an output is wrong.
- * @returns what the run printed; undefined when no output was wrong
- * @throws Error when the patch does not apply any more
- */
-export function runMutated(name: string, seeds: number): string | undefined {
+/** A copy of the sources, which has one mutation at a time. */
+export interface MutatedSources {
+  /**
+   * Runs the simulation with a mutation, until an output is wrong.
+   * @returns what the run printed; undefined when no output was wrong
+   * @throws Error when the patch does not apply any more
+   */
+  run(name: string, seeds: number): string | undefined
+  /** Deletes the copy. */
+  delete(): void
+}
+
+/** Copies the sources once for all mutations: a run then compiles only the file that differs. */
+export function mutatedSources(): MutatedSources {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-mutation-'))
-  try {
-    for (const source of [...SOURCES, ...FILES]) cpSync(join(ROOT, source), join(folder, source), { recursive: true, force: true })
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    execFileSync('git', ['apply', '--unsafe-paths', join(import.meta.dirname, `${name}.patch`)], { cwd: folder, stdio: 'pipe' })
-    const args = [join(folder, 'tests/simulation/run.ts'), '--seeds', String(seeds), '--until-wrong']
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-    if (stdout === '') throw new Error(`the mutated simulation does not run: ${stderr}`)
-    return status === 0 ? undefined : stdout
-  } finally {
-    rmSync(folder, { recursive: true })
+  for (const source of [...SOURCES, ...FILES]) cpSync(join(ROOT, source), join(folder, source), { recursive: true, force: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compile-cache') }
+
+  function apply(name: string, ...options: string[]): void {
+    const patch = join(import.meta.dirname, `${name}.patch`)
+    execFileSync('git', ['apply', '--unsafe-paths', ...options, patch], { cwd: folder, stdio: 'pipe' })
+  }
+
+  return {
+    run(name, seeds) {
+      apply(name)
+      try {
+        const args = [join(folder, 'tests/simulation/run.ts'), '--seeds', String(seeds), '--until-wrong']
+        const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+        if (stdout === '') throw new Error(`the mutated simulation does not run: ${stderr}`)
+        return status === 0 ? undefined : stdout
+      } finally {
+        apply(name, '--reverse')
+      }
+    },
+    delete: () => rmSync(folder, { recursive: true }),
   }
 }

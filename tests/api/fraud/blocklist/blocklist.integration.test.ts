@@ -7,10 +7,12 @@ import { apiTransport } from '../../../../api/kit/kafka.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { packedTableOpener } from '../../../../api/kit/packed/open.ts'
 import type { Component } from '../../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
+import { fraudServices } from '../../../../pipelines/fraud/service.ts'
+import { fraudSchemas } from '../../../../schemas/fraud/topics.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
+import { provisionService } from '../../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../../api-process.ts'
 import { startWorkerProcess } from '../../worker-process.ts'
@@ -35,7 +37,7 @@ beforeAll(async () => {
   registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,

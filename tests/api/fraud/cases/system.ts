@@ -1,15 +1,16 @@
 import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import { ensureDevelopmentKey, mintToken } from '../../../../api/kit/auth/development-key.ts'
-import { provisionTopics } from '../../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
-import { txnScored } from '../../../../schemas/fraud/topics.ts'
+import { fraudServices } from '../../../../pipelines/fraud/service.ts'
+import { fraudSchemas, txnScored } from '../../../../schemas/fraud/topics.ts'
 import type { TxnScored } from '../../../../schemas/fraud/types.ts'
 import { topicProducer } from '../../../../tools/topic-producer.ts'
 import { connected } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
+import { provisionService } from '../../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
 import { startApiProcess } from '../../api-process.ts'
 import { startWorkerProcess } from '../../worker-process.ts'
@@ -25,7 +26,7 @@ export async function casesSystem() {
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redisServer.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('cases').replaceAll('-', '_')
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })

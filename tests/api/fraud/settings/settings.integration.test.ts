@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { provisionTopics } from '../../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { fraudServices } from '../../../../pipelines/fraud/service.ts'
+import { fraudSchemas } from '../../../../schemas/fraud/topics.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
+import { provisionService } from '../../../stack/provision.ts'
 import { newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../../api-process.ts'
 import { startWorkerProcess } from '../../worker-process.ts'
@@ -26,7 +28,7 @@ async function settingsSystem() {
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [fraudSchemas], fraudServices)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('fraud').replaceAll('-', '_')
   await fetch(`${clickhouse}/`, { method: 'POST', body: `CREATE DATABASE ${database}` })

@@ -3,17 +3,18 @@ import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { clickProducer } from '../../../../bench/clicks/producer.ts'
-import { provisionTopics } from '../../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { partitionFor } from '../../../../kafka/partitioner.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
+import { linksServices } from '../../../../pipelines/links/service.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
-import { linkStats } from '../../../../schemas/links/topics.ts'
+import { linkStats, linksSchemas } from '../../../../schemas/links/topics.ts'
 import { type ReadLinkStats, readLinkStats } from '../../../../state/views/links/link-stats.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
 import { startWorkerProcess } from '../../../api/worker-process.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
+import { provisionService } from '../../../stack/provision.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
 
 const LINKS = 50
@@ -33,7 +34,7 @@ test('every click is counted once in the view, the table and the roll-up, althou
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start(), clickhouse.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionService(kafka.address, registry.address, [linksSchemas], linksServices)
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: redis.address,

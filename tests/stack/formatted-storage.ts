@@ -1,0 +1,49 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { formatStorage } from '../../deploy/local/kafka/java.ts'
+import { ensureBrokerProgram } from '../../deploy/local/kafka/program.ts'
+import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
+
+/** Only the settings matter, which are replaced at each start. */
+const NO_PORTS = { client: 1, controller: 2 }
+const HASH_CHARACTERS = 12
+const CLUSTER_ID_BYTES = 16
+/** Part of a broker's data folder: its logs, and the stamp that says that they are formatted. */
+const LOGS = 'logs'
+const STAMP = 'formatted'
+
+/**
+ * Prepares the data folder of a new broker by copying one that Kafka's tool has formatted, because the tool takes a
+ * second for each broker. The cluster gets an id of its own.
+ * @param tools where the formatted folder is kept with the broker's jars
+ */
+export async function copyFormattedStorage(tools: string, dataDir: string): Promise<void> {
+  const source = await formattedStorage(tools)
+  // Kafka's tool, which the second broker of a pair uses, would parse a dash as an option.
+  const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
+  await mkdir(dataDir, { recursive: true })
+  await cp(join(source, LOGS), join(dataDir, LOGS), { recursive: true })
+  const meta = join(dataDir, LOGS, 'meta.properties')
+  await writeFile(meta, (await readFile(meta, 'utf8')).replace(/^cluster\.id=.*$/m, `cluster.id=${clusterId}`))
+  await writeFile(join(dataDir, STAMP), clusterId)
+}
+
+async function formattedStorage(tools: string): Promise<string> {
+  const { jars, archive } = await ensureBrokerProgram(tools)
+  const settings = createHash('sha256').update(brokerProperties('', NO_PORTS)).digest('hex').slice(0, HASH_CHARACTERS)
+  const folder = join(jars, `formatted-${settings}`)
+  if (existsSync(folder)) return folder
+  const dataDir = await mkdtemp(`${folder}.partial-`)
+  try {
+    await formatStorage({ jars, dataDir, ports: NO_PORTS, logFile: join(dataDir, 'log'), archive })
+    await rename(dataDir, folder).catch((error) => {
+      // Another process may have been faster; its folder is just as good.
+      if (!existsSync(folder)) throw error
+    })
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  return folder
+}

@@ -1,0 +1,24 @@
+import { type ProvisionedServices, provisionTopics } from '../../deploy/local/provision.ts'
+import { limitsServices } from '../../pipelines/limits/service.ts'
+import type { PipelineService } from '../../pipelines/service.ts'
+import { limitsSchemas } from '../../schemas/limits/topics.ts'
+import type { ServiceSchemas } from '../../schemas/service.ts'
+
+/**
+ * Creates the topics of one service and those of the rate limits, which every API reads. The topics of all services
+ * would take three more seconds of CPU time per broker. `npm start`, which creates them, has tests of its own.
+ * @param schemas those of the service, and of others whose topics it reads or writes
+ */
+export async function provisionService(
+  brokers: string,
+  registryUrl: string,
+  schemas: readonly ServiceSchemas[],
+  pipelines: readonly PipelineService[],
+  partitionsOf: Parameters<typeof provisionTopics>[2] = 'local',
+): Promise<void> {
+  const services: ProvisionedServices = {
+    schemas: [...new Set([...schemas, limitsSchemas])],
+    pipelines: [...new Set([...pipelines, ...limitsServices])],
+  }
+  await provisionTopics(brokers, registryUrl, partitionsOf, services)
+}
