@@ -44,6 +44,8 @@ export interface WorkerStatus {
   readonly commits: number
   /** How often the worker was fenced. */
   readonly fences: number
+  /** How often a stall of the event loop would have cost the membership without the thread that sent the heartbeats. */
+  readonly stalls: number
   /** How often the worker restarted from the last commit, for any reason. */
   readonly restarts: number
   /** Schema ids that tasks wait for. */
@@ -250,6 +252,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,
+        stalls: opened?.group.stalls ?? 0,
         restarts: (opened?.membership.restarts ?? 0) + (opened?.committer.rollBacks ?? 0),
         waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
         schemaFailures: opened?.schemas.failures ?? new Map(),
