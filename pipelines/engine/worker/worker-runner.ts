@@ -69,6 +69,7 @@ function workerReport(worker: Worker): object {
       })),
       lag: lagOf(task),
       queued_records: task.queuedRecords,
+      waits_for_source: task.idles,
       dirty_keys: task.state === 'RUNNING' ? task.dirtyKeys : 0,
       stream_time: task.streamTime < 0 ? null : new Date(task.streamTime).toISOString(),
       time_closed: task.timeClosed === undefined ? null : new Date(task.timeClosed).toISOString(),

@@ -157,7 +157,10 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
-    for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
+    for (const task of tasks.running()) {
+      until = Math.min(until, task.nextTickAt)
+      if (task.idlesUntil > now) until = Math.min(until, task.idlesUntil)
+    }
     const busy = tasks.canWork() || rest.membership.hasNews
     const maxBytes = starts.restoring && tasks.running().length > 0 ? SHARED_POLL_BYTES : undefined
     for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
