@@ -1,33 +1,10 @@
 import { expect, test } from 'vitest'
 import { type IdlingSource, taskIdling } from '../../../../pipelines/engine/task/task-idling.ts'
 import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
-import { topology } from '../../../../pipelines/engine/topology/topology.ts'
-import { utf8 } from '../../../../schemas/keys.ts'
-import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { billing, LONG_NOTE } from '../billing.ts'
 import { bench, until } from '../harness.ts'
-import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const NOW = 1_000_000
-const prices = numberTopic('prices', 1)
-const orders = textTopic('orders', 1)
-const bills = numberTopic('bills', 1)
-/** Fills more than the limit at which a task is paused with few orders. */
-const LONG_NOTE = 'x'.repeat(100_000)
-
-/** Looks the price up that was valid at the time of each order; -1 for none. */
-function billing(maxIdleMs?: number) {
-  return topology(
-    'billing',
-    (t) => {
-      const current = keyedStore('current', { key: utf8, value: numberFormat })
-      t.source(orders).process('bill', { stores: [current], emits: [bills] }, (_, ctx) =>
-        ctx.emit(bills, ctx.key, current.get(ctx.key ?? '') ?? -1),
-      )
-      t.source(prices).process('price', { stores: [current] }, (price, ctx) => current.put(ctx.key ?? '', price))
-    },
-    { maxIdleMs },
-  )
-}
 
 const filled: IdlingSource = { queuedRecords: 3, position: 0, readableEnd: 3, fetchedAt: NOW }
 const read: IdlingSource = { queuedRecords: 0, position: 7, readableEnd: 7, fetchedAt: NOW }
@@ -61,32 +38,36 @@ test('with a positive limit a task also waits at the end of a source, anew after
 
 test('under a backlog each order gets the price of its time, though the orders fill the task before the prices come', async () => {
   const { worker, send, all } = bench()
+  const { flow, orders, prices, bills } = billing()
   const count = 200
   for (let i = 0; i < count; i++) send(orders, 'apple', `${i} ${LONG_NOTE}`, NOW + 2 * i + 1)
   for (let i = 0; i < count; i++) send(prices, 'apple', i, NOW + 2 * i)
-  await worker(billing())
+  await worker(flow)
   await until(() => all(bills).length === count, 'every order has a bill')
   expect(all(bills).map(({ value }) => value)).toEqual(Array.from({ length: count }, (_, i) => i))
 })
 
 test('a worker whose task must not idle processes the orders at once', async () => {
   const { worker, send, all } = bench()
+  const { flow, orders, prices, bills } = billing(-1)
   for (let i = 0; i < 200; i++) send(orders, 'apple', `${i} ${LONG_NOTE}`, NOW + 2 * i + 1)
   for (let i = 0; i < 200; i++) send(prices, 'apple', i, NOW + 2 * i)
-  await worker(billing(-1))
+  await worker(flow)
   await until(() => all(bills).length === 200, 'every order has a bill')
   expect(all(bills)[0].value).toBe(-1)
 })
 
 test('a worker with a positive limit processes records after it although the other source stays silent', async () => {
   const { worker, send, all } = bench()
-  await worker(billing(50))
+  const { flow, orders, bills } = billing(50)
+  await worker(flow)
   send(orders, 'apple', 'first')
   await until(() => all(bills).length === 1, 'the order has a bill')
 })
 
 test('the test driver waits with a positive limit until the clock has passed it', () => {
-  const driver = testDriver(billing(1_000))
+  const { flow, orders, prices, bills } = billing(1_000)
+  const driver = testDriver(flow)
   driver.pipe(orders, 'apple', 'first', { timestamp: NOW + 5 })
   expect(driver.read(bills)).toEqual([])
   driver.pipe(prices, 'apple', 3, { timestamp: NOW })
