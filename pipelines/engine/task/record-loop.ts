@@ -36,8 +36,8 @@ export interface RecordLoopParts {
 }
 
 /**
- * `idle`: all queued records are processed, or wait for records of another source. `more`: the time limit is reached. Object: a schema must be loaded before
- * the task can continue.
+ * `idle`: all queued records are processed, or wait for records of another source. `more`: the time limit is reached.
+ * Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 

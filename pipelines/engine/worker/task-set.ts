@@ -3,7 +3,10 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
-/** The queues of a task with this many bytes are not filled further, so that a task that waits for a schema does not fill the queue. */
+/**
+ * The queues of a task with this many bytes are not filled further, so that a task that waits for a schema does not use
+ * up the memory.
+ */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20
