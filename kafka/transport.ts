@@ -196,6 +196,8 @@ export interface GroupMember extends GroupOffsets {
   readonly memberId: string
   /** The member epoch from the last heartbeat response. */
   readonly epoch: number
+  /** How often the membership survived a stall of the event loop, because another thread sent the heartbeats. */
+  readonly stalls: number
   join(): Promise<void>
   /** Returns the next event, or undefined. A later assignment replaces an earlier one that was not taken yet. */
   takeEvent(): GroupEvent | undefined

@@ -13,8 +13,8 @@ export interface Assignment {
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
   /** Returns the target assignment once after each change. */
   takeChangedTarget(): TopicPartition[] | undefined
-  /** The number of partitions that the member owns. */
-  readonly ownedCount: number
+  /** The partitions that the member owns. */
+  readonly owned: readonly TopicPartition[]
   /** Records that the member has given up all other partitions. */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns what the next heartbeat must report. */
@@ -55,8 +55,8 @@ export function openAssignment(): Assignment {
       changed = false
       return [...target]
     },
-    get ownedCount() {
-      return owned.length
+    get owned() {
+      return owned
     },
     setOwned(partitions) {
       owned = [...partitions]

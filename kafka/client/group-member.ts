@@ -8,6 +8,7 @@ import { addressedClientId, describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
 import { heartbeatExchange } from './heartbeat.ts'
 import { heartbeatLoop } from './heartbeat-loop.ts'
+import type { GuardedMembership } from './kept-session.ts'
 import type { Context } from './options.ts'
 
 /** Member epochs with a special meaning (KIP-848). */
@@ -54,6 +55,10 @@ export function openGroupMember(
   /** True after the group has dropped the member once: its session may be shorter than two intervals. */
   let wasFenced = false
   let pendingEnd: GroupEvent | undefined
+  let guarded: GuardedMembership | undefined
+  /** The last state that the guard got. */
+  let guardedState = ''
+  let stalls = 0
   let running: Promise<void> | undefined
   const heartbeat = heartbeatLoop({
     runtime,
@@ -70,11 +75,12 @@ export function openGroupMember(
   function ownsAll(): boolean {
     let all = 0
     for (const topic of topics) all += cluster.partitionCount(topic) ?? Number.NaN
-    return assignment.ownedCount === all
+    return assignment.owned.length === all
   }
 
   async function exchange(): Promise<void> {
     const joining = state === 'joining'
+    takeGuardedEpoch()
     const report = assignment.nextReport()
     try {
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned)
@@ -93,12 +99,42 @@ export function openGroupMember(
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
       report.confirmed()
+      if (isMember()) updateGuard()
       if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
       // Neither side knows what the other has received, so the next heartbeat and its response carry all fields.
       assignment.forgetReported()
       throw error
     }
+  }
+
+  /**
+   * Takes over what a thread was answered while the event loop stood still. The next heartbeat carries all fields,
+   * because the thread drops the assignments in its answers.
+   */
+  function takeGuardedEpoch(): void {
+    const guardedEpoch = guarded?.takeEpoch()
+    if (guardedEpoch === undefined) return
+    stalls++
+    log.warn({ groupId, memberId, epoch, guardedEpoch }, 'kafka_membership_kept_in_a_stall')
+    epoch = Math.max(epoch, guardedEpoch)
+    assignment.forgetReported()
+  }
+
+  function updateGuard(): void {
+    if (context.stallGuard === undefined) return
+    const owned = heartbeats.topicIds(assignment.owned)
+    const session = { groupId, memberId, epoch, owned, intervalMs, clientId: withAddress(context, options).options.clientId }
+    const described = JSON.stringify(session)
+    if (guarded !== undefined && described === guardedState) return
+    guarded ??= context.stallGuard.guard()
+    guardedState = described
+    guarded.update(session)
+  }
+
+  function releaseGuard(): void {
+    guarded?.release()
+    guarded = undefined
   }
 
   function refused(name: string, joining: boolean, detail: string | null | undefined): void {
@@ -129,6 +165,7 @@ export function openGroupMember(
 
   function end(as: 'fenced' | 'failed', event: GroupEvent): void {
     state = as
+    releaseGuard()
     assignment.clear()
     pendingEnd = event
     options.onEvent?.()
@@ -162,6 +199,7 @@ export function openGroupMember(
   async function rejoin(): Promise<void> {
     if (state === 'member') {
       state = 'fenced'
+      releaseGuard()
       heartbeat.wake()
     }
     return join()
@@ -217,6 +255,7 @@ export function openGroupMember(
     if (state === 'left') return
     const wasMember = state === 'member' || state === 'joining'
     state = 'left'
+    releaseGuard()
     heartbeat.wake()
     stopping.abort()
     if (wasMember && !keepPlace) {
@@ -237,6 +276,9 @@ export function openGroupMember(
     },
     get epoch() {
       return epoch
+    },
+    get stalls() {
+      return stalls
     },
     join,
     takeEvent,

@@ -2,6 +2,7 @@ import type { GroupOptions, TopicPartition } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import type { Coordinator } from './coordinator.ts'
 import { Disconnected } from './errors.ts'
+import type { OwnedPartitions } from './kept-session.ts'
 import { consumerGroupHeartbeatV1 } from './protocol.ts'
 
 /** Means "unchanged since the last heartbeat". */
@@ -38,19 +39,21 @@ export function heartbeatExchange(
       full ? [...topics()] : null,
       null,
       full ? (options.assignor ?? 'range') : null,
-      owned === undefined ? null : topicIds(await withIds(owned)),
+      owned === undefined ? null : await refreshedIds(owned),
     )
   }
 
   /** A deleted topic has no id, so its partitions are no longer reported. */
-  async function withIds(partitions: readonly TopicPartition[]): Promise<TopicPartition[]> {
+  async function refreshedIds(partitions: readonly TopicPartition[]): Promise<OwnedPartitions[]> {
     const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)
     if (unknown.length > 0) await cluster.refresh([...new Set(unknown.map(({ topic }) => topic))])
-    return partitions.filter(({ topic }) => cluster.topicId(topic) !== undefined)
+    return topicIds(partitions)
   }
 
-  function topicIds(partitions: readonly TopicPartition[]): { topicId: string; partitions: number[] }[] {
-    return [...Map.groupBy(partitions, ({ topic }) => topic)].map(([topic, entries]) => ({
+  /** Names the topics by their ids and leaves out those without one. */
+  function topicIds(partitions: readonly TopicPartition[]): OwnedPartitions[] {
+    const known = partitions.filter(({ topic }) => cluster.topicId(topic) !== undefined)
+    return [...Map.groupBy(known, ({ topic }) => topic)].map(([topic, entries]) => ({
       topicId: cluster.topicId(topic) as string,
       partitions: entries.map(({ partition }) => partition),
     }))
@@ -70,5 +73,5 @@ export function heartbeatExchange(
     return partitions
   }
 
-  return { send, partitionsOf }
+  return { send, partitionsOf, topicIds }
 }

@@ -9,6 +9,7 @@ import { openMemberlessGroup } from './memberless-group.ts'
 import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
 import { openProducer } from './producer.ts'
 import { openPublisher } from './publisher.ts'
+import { openStallGuard } from './stall-guard.ts'
 import { configureTopics, ensureTopics, partitionCounts, topicIds } from './topics.ts'
 
 export type { KafkaDeps, KafkaOptions } from './options.ts'
@@ -19,7 +20,12 @@ export type { KafkaDeps, KafkaOptions } from './options.ts'
  */
 export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {
   const closing = new AbortController()
-  const context: Context = { closing: closing.signal, options: kafkaOptions.parse(given), ...deps }
+  const options = kafkaOptions.parse(given)
+  const base: Context = { closing: closing.signal, options, ...deps }
+  // Simulated brokers live on the thread that would stand still.
+  const guards = options.stallToleranceMs > 0 && deps.newConnection === undefined
+  const stallGuard = guards ? openStallGuard(base) : undefined
+  const context: Context = { ...base, stallGuard }
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 
@@ -38,6 +44,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   async function close(): Promise<void> {
     closing.abort()
     await Promise.all([...open].map((end) => end()))
+    await stallGuard?.close()
     await cluster.close()
   }
 

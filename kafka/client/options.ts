@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Runtime } from '../../runtime/runtime.ts'
+import type { StallGuard } from './kept-session.ts'
 import type { Connection, ConnectionOptions } from './protocol.ts'
 
 /** Kafka's default for request.timeout.ms. A broker that does not answer for longer is treated as lost. */
@@ -11,6 +12,12 @@ const REQUEST_TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 5_000
 /** Kafka's delivery.timeout.ms: how long records are sent again before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
+
+/**
+ * How long a thread keeps the memberships of a process whose event loop stands still. It is the counterpart of Kafka's
+ * max.poll.interval.ms (5 minutes), but shorter, because no other worker has the partitions meanwhile.
+ */
+const STALL_TOLERANCE_MS = 30_000
 
 const broker = z.string().regex(/^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'a broker is host:port, e.g. 127.0.0.1:9092')
 
@@ -48,6 +55,11 @@ export const kafkaOptions = z
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
     /** Applies to at-least-once producers and to the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
+    /**
+     * How long a thread repeats the heartbeats of members while the event loop stands still. With 0 there is no such
+     * thread.
+     */
+    stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),
     /** Verifies the CRC-32C of every fetched batch. This takes 3 to 4 % of consuming with the native checksum. */
     verifyChecksums: z.boolean().default(true),
   })
@@ -76,6 +88,8 @@ export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime
   readonly newConnection?: NewConnection
+  /** Keeps memberships while the event loop stands still. Undefined if nothing does. */
+  readonly stallGuard?: StallGuard
   /** Fires when the transport is closed. Nothing is retried afterwards. */
   readonly closing: AbortSignal
 }

@@ -64,6 +64,7 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
     get epoch() {
       return groups.epoch(groupId, memberId)
     },
+    stalls: 0,
     async join() {
       life = groups.join(groupId, memberId, topics, address)
     },

@@ -116,6 +116,10 @@ test('defaults and limits match the code', () => {
       'one turn of work',
       `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, after which sockets are read and heartbeats are sent`,
     ],
+    [
+      'one call of a processor',
+      `${constant('kafka/client/options.ts', 'STALL_TOLERANCE_MS') / 1_000} s, during which a thread sends the heartbeats; then others get the partitions. The transport's option stallToleranceMs`,
+    ],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })

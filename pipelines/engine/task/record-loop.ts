@@ -10,6 +10,7 @@ import { failureAt, placeOf, reasonOf } from './record-failure.ts'
 import { recordOutcomes } from './record-outcomes.ts'
 import { FAULTY, MARKER, type RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
+import type { TaskIdling } from './task-idling.ts'
 
 /**
  * Number of records decoded at a time. It is large enough to make a multi-get worthwhile, and small enough to keep
@@ -25,6 +26,7 @@ export interface RecordLoopParts {
   readonly queues: readonly RecordQueue[]
   /** One per source, in the same order; undefined when the stream has no time handlers. */
   readonly closings: readonly (TimeClosing | undefined)[]
+  readonly idling: TaskIdling
   readonly stores: readonly EngineStore[]
   readonly ticks: TaskTicks
   readonly context: TaskContext
@@ -34,8 +36,8 @@ export interface RecordLoopParts {
 }
 
 /**
- * `idle`: all queued records are processed. `more`: the time limit is reached. Object: a schema must be loaded before
- * the task can continue.
+ * `idle`: all queued records are processed, or wait for records of another source. `more`: the time limit is reached.
+ * Object: a schema must be loaded before the task can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
@@ -65,7 +67,7 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 }
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
-  const { topology, queues, closings, stores, ticks, context, outputs, metrics, failed } = parts
+  const { topology, queues, closings, idling, stores, ticks, context, outputs, metrics, failed } = parts
   /** Whether the processors of each source announce their reads. */
   const announces = queues.map((queue) => queue.stream.processors.some(({ reads }) => reads !== undefined))
   const single = queues.length === 1 ? queues[0] : undefined
@@ -130,7 +132,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
     // A waiting source blocks the others, because the task processes the records of all sources in the order of their
     // timestamps.
-    if (waitsForSchema !== undefined) return false
+    if (waitsForSchema !== undefined || idling.until(context.now) > context.now) return false
     if (prefetchPending && !loadPrefetched()) return false
     return ready
   }

@@ -61,6 +61,8 @@ export class RecordQueue {
   /** Next offset to process. */
   position = -1
   highWatermark = 0
+  /** The offset up to which records can be read: where the oldest open transaction begins, or the high watermark. */
+  readableEnd = 0
   /** Time at which the log was last read, epoch ms; undefined before the first read. */
   fetchedAt: number | undefined
   queuedRecords = 0
@@ -90,6 +92,7 @@ export class RecordQueue {
   /** Adds the data that a poll returned. */
   push(data: PartitionData): void {
     this.highWatermark = data.highWatermark
+    this.readableEnd = data.lastStableOffset
     this.fetchedAt = data.fetchedAt
     for (const chunk of data.chunks) {
       if (chunk.count === 0) continue

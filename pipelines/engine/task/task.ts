@@ -16,6 +16,7 @@ import { type AppenderSource, taskOutputs } from './outputs.ts'
 import { reasonOf } from './record-failure.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import { TaskContext } from './task-context.ts'
+import { taskIdling } from './task-idling.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
 import { taskSources } from './task-sources.ts'
 import { type TaskState, taskStateMachine } from './task-state.ts'
@@ -86,6 +87,12 @@ export interface StreamTask extends TaskPlace {
   readonly positionsMoved: boolean
   readonly queuedRecords: number
   readonly queuedBytes: number
+  /** Returns true if records of this source are queued. */
+  hasQueued(topic: string): boolean
+  /** True while the queued records wait for those of another source; see `TaskIdling`. */
+  readonly idles: boolean
+  /** Epoch ms at which that wait ends if no records arrive. */
+  readonly idlesUntil: number
   /** True when everything up to the known high watermarks is processed. */
   readonly caughtUp: boolean
   /**
@@ -140,7 +147,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
     return timeClosing(stream, stages, context, outputs, partitions)
   })
   const marks = taskMarks(streams, queues, context, outputs)
-  const loop = recordLoop({ topology: topology.name, queues, closings, stores, ticks, context, outputs, metrics, failed })
+  const idling = taskIdling(queues, topology.options.maxIdleMs ?? 0)
+  const loop = recordLoop({ topology: topology.name, queues, closings, idling, stores, ticks, context, outputs, metrics, failed })
 
   /** Positions of the last commit that was started. */
   let committedPositions: number[] = []
@@ -181,6 +189,10 @@ export function streamTask(deps: TaskDeps): StreamTask {
       append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
         appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
     })
+  }
+
+  function idlesUntil(): number {
+    return state.current === 'RUNNING' && sources.queuedRecords > 0 ? idling.until(runtime.now()) : -Infinity
   }
 
   function progress(): TaskProgress {
@@ -290,6 +302,16 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     get queuedBytes() {
       return sources.queuedBytes
+    },
+
+    hasQueued: (topic) => (sources.of(topic)?.queuedRecords ?? 0) > 0,
+
+    get idles() {
+      return idlesUntil() > runtime.now()
+    },
+
+    get idlesUntil() {
+      return idlesUntil()
     },
 
     get caughtUp() {

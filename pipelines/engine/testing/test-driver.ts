@@ -212,8 +212,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function runTasks(): boolean {
     let moved = false
     for (const task of tasks) {
-      // A task that waits for a commit still has records.
-      if (task.queuedRecords === 0) for (const source of task.sources) if (fetch(task, source)) moved = true
+      // A task that waits for a commit or for another source still has records.
+      const fetches = task.queuedRecords === 0 || task.idles
+      const sources = fetches ? task.sources.filter(({ topic }) => !task.hasQueued(topic)) : []
+      for (const source of sources) if (fetch(task, source)) moved = true
       while (!task.commitDue && task.run(never) === 'more');
     }
     return moved
@@ -346,5 +348,6 @@ function nextDue(now: number, { streams }: Declaration, tasks: readonly StreamTa
     ...ticks.flatMap(({ clock, everyMs }) => (clock === 'caught-up' ? [{ everyMs, delayMs: 0 }] : [])),
   ])
   const markTimes = marks.map(({ everyMs, delayMs }) => (Math.floor((now - delayMs) / everyMs) + 1) * everyMs + delayMs)
-  return Math.min(...markTimes, ...tasks.map((task) => task.nextTickAt))
+  const idleEnds = tasks.map((task) => task.idlesUntil).filter((time) => time > now)
+  return Math.min(...markTimes, ...idleEnds, ...tasks.map((task) => task.nextTickAt))
 }

@@ -11,6 +11,9 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  *   commit, so that aggregation before each commit remains effective.
  * - `collectMs`: how long records collect before the next fetch, if the last one brought few; see `FetcherOptions`.
  *   Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
+ * - `maxIdleMs`: how long a task with several sources waits for a source without queued records, while another one has
+ *   some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in the
+ *   order of time. A positive number then also waits so long for records that may still come. -1 never waits.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
  */
@@ -18,6 +21,7 @@ export interface TopologyOptions {
   readonly commitIntervalMs?: number
   readonly commitWhenIdle?: boolean
   readonly collectMs?: number
+  readonly maxIdleMs?: number
   readonly standby?: 0 | 1 | 2
 }
 

@@ -3,7 +3,10 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
-/** A task with this many queued bytes is paused, so that a task that waits for a schema does not fill the queue. */
+/**
+ * The queues of a task with this many bytes are not filled further, so that a task that waits for a schema does not use
+ * up the memory.
+ */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20
@@ -65,7 +68,7 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
     if (task.commitDue) return false
     const schema = waiting.get(task)
     if (schema !== undefined && schemas.isWaiting(schema)) return false
-    return task.queuedRecords > 0
+    return task.queuedRecords > 0 && !task.idles
   }
 
   function run(task: StreamTask, expired: () => boolean): void {
@@ -78,11 +81,12 @@ export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): Ta
 
   function pauseIfFull(task: StreamTask): void {
     const full = task.queuedBytes > PAUSE_TASK_BYTES
-    if (full === paused.has(task)) return
+    if (!full && !paused.has(task)) return
     if (full) paused.add(task)
     else paused.delete(task)
     for (const source of task.sources) {
-      if (full) fetcher.pause(source)
+      // The task may wait for a source that has no records, so that one is never paused.
+      if (full && task.hasQueued(source.topic)) fetcher.pause(source)
       else fetcher.resume(source)
     }
   }

@@ -34,7 +34,7 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, withoutTask, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas, schemaFailures } =
+  const { state, ready, withoutTask, tasks, restoring, standbys, commits, fences, stalls, restarts, waitingForSchemas, schemaFailures } =
     worker.status()
   return {
     state,
@@ -42,6 +42,7 @@ function workerReport(worker: Worker): object {
     without_task: withoutTask,
     commits,
     fences,
+    stalls,
     restarts,
     waiting_for_schemas: waitingForSchemas,
     schema_failures: Object.fromEntries(schemaFailures),
@@ -68,6 +69,7 @@ function workerReport(worker: Worker): object {
       })),
       lag: lagOf(task),
       queued_records: task.queuedRecords,
+      waits_for_source: task.idles,
       dirty_keys: task.state === 'RUNNING' ? task.dirtyKeys : 0,
       stream_time: task.streamTime < 0 ? null : new Date(task.streamTime).toISOString(),
       time_closed: task.timeClosed === undefined ? null : new Date(task.timeClosed).toISOString(),
@@ -76,7 +78,7 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready, withoutTask, schemaFailures, schemaRetries } =
+  const { tasks, restoring, standbys, metrics, commits, fences, stalls, restarts, ready, withoutTask, schemaFailures, schemaRetries } =
     worker.status()
   const topology = worker.topology.name
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
@@ -92,6 +94,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   for (const [metric, value] of metrics.counts) yield sample('processor_events_total', 'Counted by processors', value, { metric })
   yield sample('commits_total', 'Committed transactions', commits)
   yield sample('fences_total', 'Times that the worker was fenced', fences)
+  yield sample('stalls_total', 'Stalls of the event loop during which a thread sent the heartbeats', stalls)
   yield sample('restarts_total', 'Times that the worker restarted from the last commit', restarts)
   yield sample('schema_retries_total', 'Failed attempts to load a schema, which are repeated', schemaRetries)
   yield sample('schemas_failing', 'Schemas that are needed and could not be loaded yet', schemaFailures.size)

@@ -44,6 +44,8 @@ export interface WorkerStatus {
   readonly commits: number
   /** How often the worker was fenced. */
   readonly fences: number
+  /** How often a stall of the event loop would have cost the membership without the thread that sent the heartbeats. */
+  readonly stalls: number
   /** How often the worker restarted from the last commit, for any reason. */
   readonly restarts: number
   /** Schema ids that tasks wait for. */
@@ -155,7 +157,10 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
-    for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
+    for (const task of tasks.running()) {
+      until = Math.min(until, task.nextTickAt)
+      if (task.idlesUntil > now) until = Math.min(until, task.idlesUntil)
+    }
     const busy = tasks.canWork() || rest.membership.hasNews
     const maxBytes = starts.restoring && tasks.running().length > 0 ? SHARED_POLL_BYTES : undefined
     for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
@@ -250,6 +255,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,
+        stalls: opened?.group.stalls ?? 0,
         restarts: (opened?.membership.restarts ?? 0) + (opened?.committer.rollBacks ?? 0),
         waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
         schemaFailures: opened?.schemas.failures ?? new Map(),

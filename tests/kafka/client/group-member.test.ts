@@ -3,6 +3,7 @@ import type { Cluster } from '../../../kafka/client/cluster.ts'
 import type { Coordinator } from '../../../kafka/client/coordinator.ts'
 import { Disconnected } from '../../../kafka/client/errors.ts'
 import { openGroupMember } from '../../../kafka/client/group-member.ts'
+import type { KeptSession, StallGuard } from '../../../kafka/client/kept-session.ts'
 import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
 import type { GroupMember } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
@@ -39,7 +40,7 @@ const PARTITIONS = 3
 /** Creates a member whose coordinator answers each heartbeat from a script, and then repeats the last entry. */
 function scripted(
   script: readonly (Answer | 'lost')[],
-  { takeAtOnce = false } = {},
+  { takeAtOnce = false, stallGuard }: { takeAtOnce?: boolean; stallGuard?: StallGuard } = {},
 ): {
   member: GroupMember
   heartbeats: Heartbeat[]
@@ -95,6 +96,7 @@ function scripted(
   const context: Context = {
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
+    stallGuard,
     // The clock stands still, so that a wait for the next heartbeat is a whole interval.
     runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
   }
@@ -329,4 +331,32 @@ test('a member that keeps its slot stops without sending a request', async () =>
   await member.join()
   await member.leave({ keepPlace: true })
   expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0])
+})
+
+test('after a stall with a rebalance the member continues with the epoch of the thread and asks for its assignment', async () => {
+  const sessions: KeptSession[] = []
+  let released = 0
+  let guardedEpoch: number | undefined
+  const takeEpoch = () => {
+    const epoch = guardedEpoch
+    guardedEpoch = undefined
+    return epoch
+  }
+  const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch, release: () => void released++ }
+  const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
+  const script = [{ memberEpoch: 1, assignment: [0] }, { memberEpoch: 1 }, { memberEpoch: 3, assignment: [0, 1] }]
+  const { member, heartbeats } = scripted(script, { stallGuard })
+  await member.join()
+  member.takeEvent()
+  member.acknowledge([{ topic: 't', partition: 0 }])
+  await member.heartbeat()
+  guardedEpoch = 3
+  await member.heartbeat()
+  const afterwards = heartbeats.find(({ epoch }) => epoch === 3)
+  expect(afterwards).toMatchObject({ topics: ['t'], owned: [{ topicId: 'id-of-t', partitions: [0] }] })
+  expect(sessions.at(-1)).toMatchObject({ epoch: 3, owned: [{ topicId: 'id-of-t', partitions: [0] }] })
+  expect(member.takeEvent()).toMatchObject({ type: 'assignment', partitions: [{ partition: 0 }, { partition: 1 }] })
+  expect(member.stalls).toBe(1)
+  await member.leave()
+  expect(released).toBe(1)
 })

@@ -1,7 +1,7 @@
 /**
  * A worker process of the word count or the election for tests to kill: `node worker-process.ts <json>`. With `kill` it
  * kills itself with -9 the moment its `kill.commit`-th commit reaches `kill.step`. Prints `ready` on standard output
- * once its tasks run.
+ * once its tasks run, and its numbers of fences and stalls when it stops.
  */
 import { mkdirSync } from 'node:fs'
 import { pino } from 'pino'
@@ -25,6 +25,9 @@ export interface WorkerArguments {
   readonly standby?: 0 | 1
   readonly guarantee?: 'exactly-once' | 'at-least-once'
   readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
+  /** Blocks the event loop for so many milliseconds at the first line with this word. */
+  readonly block?: { readonly word: string; readonly ms: number }
+  readonly stallToleranceMs?: number
   readonly logLevel?: string
 }
 
@@ -38,13 +41,30 @@ function fault(step: CommitFaultPoint): void {
   if (passed === given.kill.commit) process.kill(process.pid, 'SIGKILL')
 }
 
+let blocked = false
+
+function blockOnce(line: string): void {
+  if (blocked || given.block === undefined || !line.includes(given.block.word)) return
+  blocked = true
+  const until = performance.now() + given.block.ms
+  while (performance.now() < until);
+}
+
 mkdirSync(given.folder, { recursive: true })
 const backend = await openRocksdbBackend({ folder: given.folder })
-const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'word-worker' }, { runtime: systemRuntime(log) })
+const transport = kafkaTransport(
+  { brokers: [given.brokers], clientId: 'word-worker', stallToleranceMs: given.stallToleranceMs },
+  { runtime: systemRuntime(log) },
+)
 await transport.connect()
 const topology =
   given.kind === 'words'
-    ? wordCount(given.topology, { lines: textTopic(given.input), wordCounts: numberTopic(given.output) }, { standby: given.standby })
+    ? wordCount(
+        given.topology,
+        { lines: textTopic(given.input), wordCounts: numberTopic(given.output) },
+        { standby: given.standby },
+        blockOnce,
+      )
     : election({ name: given.topology, topics: { votes: numberTopic(given.input), results: numberTopic(given.output) } })
 const worker = createWorker(
   { topology, guarantee: given.guarantee },
@@ -66,6 +86,8 @@ const ready = setInterval(() => {
 }, 10)
 try {
   await worker.done
+  const { fences, stalls } = worker.status()
+  process.stdout.write(`${JSON.stringify({ fences, stalls })}\n`)
 } finally {
   clearInterval(ready)
   await transport.close()

@@ -13,12 +13,17 @@ import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { brokerProxy } from '../../../kafka/client/broker-proxy.ts'
 import { connected, newProducer, readToEnd } from '../../../kafka/client/harness.ts'
-import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
+import { AT_FIRST_TRY, testStack, uniqueName } from '../../../stack/index.ts'
+import { billing, LONG_NOTE } from '../billing.ts'
+import { newIdentity } from '../harness.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
-import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
+import { authorLines, DEADLINE_MS, exactCounts, topicReader, wordBench } from './broker-bench.ts'
 
 /** Interval of records, so short that a kill at any moment is close to a commit. */
 const SEND_EVERY_MS = 50
+
+/** Orders of 100 KB: ten times what one response has of them. */
+const BACKLOG = 100
 
 let brokers: string
 
@@ -37,6 +42,32 @@ test('the test driver and the real broker give the same output for the same inpu
   const simulated = new Map<string, number[]>()
   for (const { key, value } of driver.read(wordCounts)) simulated.set(key ?? '', [...(simulated.get(key ?? '') ?? []), value ?? -1])
   expect(await bench.output()).toEqual(simulated)
+})
+
+test('under a backlog each order gets the price of its time, although the price list arrives in one response', async () => {
+  const { flow, orders, prices, bills } = billing(undefined, uniqueName('billing'))
+  const transport = await connected(brokers)
+  await transport.ensureTopics([orders, prices, bills].map(({ name }) => ({ name, partitions: 1 })))
+  const producer = await newProducer(transport)
+  const key = Buffer.from('apple')
+  const append = (topic: string, at: number, value: Buffer) =>
+    producer.appender(topic, 0).append(at, key, 0, key.length, value, 0, value.length)
+  const start = Date.now() - 60_000
+  for (let i = 0; i < BACKLOG; i++) {
+    append(prices.name, start + 2 * i, Buffer.from(String(i)))
+    append(orders.name, start + 2 * i + 1, Buffer.from(`${i} ${LONG_NOTE}`))
+    if (i % 5 === 4) await producer.commit(new Map(), undefined)
+  }
+  const worker = createWorker(
+    { topology: flow },
+    { transport, registry: memoryRegistry(), backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() },
+  )
+  await worker.start()
+  onTestFinished(worker.stop)
+  const reader = await topicReader(transport, bills.name, 1)
+  const numbers = async () => (await reader.all()).map(({ value }) => Number(value))
+  await waitUntil(async () => (await numbers()).length === BACKLOG, { what: 'every order has a bill', timeoutMs: DEADLINE_MS })
+  expect(await numbers()).toEqual(Array.from({ length: BACKLOG }, (_, i) => i))
 })
 
 test('workers that join, leave and are killed during processing neither lose nor duplicate records', AT_FIRST_TRY, async () => {

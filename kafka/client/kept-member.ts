@@ -1,0 +1,47 @@
+import { systemRuntime } from '../../runtime/system.ts'
+import { openCluster } from './cluster.ts'
+import { openCoordinator } from './coordinator.ts'
+import { classify, Disconnected, errorName } from './errors.ts'
+import type { KeptSession } from './kept-session.ts'
+import type { Context, ResolvedKafkaOptions } from './options.ts'
+import { consumerGroupHeartbeatV1 } from './protocol.ts'
+import type { BeatAnswer, KeptMember } from './stall-watch.ts'
+
+/** Time limit of one request. A later heartbeat is worth more than a late answer. */
+const REQUEST_TIMEOUT_MS = 3_000
+const UNCHANGED_TIMEOUT = -1
+
+/**
+ * Sends heartbeats for a member on connections of its own. They repeat what the member last reported: they neither join
+ * nor give partitions up, and only carry the epoch on.
+ */
+export function openKeptMember(options: ResolvedKafkaOptions, { groupId, clientId }: KeptSession): KeptMember {
+  const closing = new AbortController()
+  const requestTimeoutMs = Math.min(options.requestTimeoutMs, REQUEST_TIMEOUT_MS)
+  const context: Context = { options: { ...options, clientId, requestTimeoutMs }, runtime: systemRuntime(), closing: closing.signal }
+  const cluster = openCluster(context)
+  const coordinator = openCoordinator(context, cluster, 'group', groupId)
+
+  async function beat({ memberId, epoch, owned }: KeptSession): Promise<BeatAnswer> {
+    try {
+      const { api } = consumerGroupHeartbeatV1
+      const answer = await coordinator.send(api, groupId, memberId, epoch, null, null, UNCHANGED_TIMEOUT, null, null, null, owned)
+      const name = errorName(answer.errorCode)
+      if (name === 'NONE') return { type: 'kept', epoch: answer.memberEpoch }
+      const kind = classify(name)
+      if (kind === 'stale-coordinator') coordinator.forget()
+      return { type: kind === 'stale-coordinator' || kind === 'passing' ? 'again' : 'lost' }
+    } catch (error) {
+      if (error instanceof Disconnected) return { type: 'again' }
+      throw error
+    }
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await coordinator.close()
+    await cluster.close()
+  }
+
+  return { beat, close }
+}

@@ -1,0 +1,65 @@
+/** The partitions of one topic, as heartbeats name them. */
+export interface OwnedPartitions {
+  readonly topicId: string
+  readonly partitions: number[]
+}
+
+/** What is needed to repeat the heartbeats of a member that is in its group. */
+export interface KeptSession {
+  readonly groupId: string
+  readonly memberId: string
+  readonly epoch: number
+  /** The partitions that the member last reported as its own. */
+  readonly owned: OwnedPartitions[]
+  readonly intervalMs: number
+  /** The client id of its heartbeats, which other members see. */
+  readonly clientId: string
+}
+
+/** Results of the heartbeats that the stall thread sent for one membership. Both threads see them. */
+export class KeptBeats {
+  readonly memory: SharedArrayBuffer
+  /** Epoch of the last answer, and the number of answers. */
+  readonly #cells: Int32Array
+
+  constructor(memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)) {
+    this.memory = memory
+    this.#cells = new Int32Array(memory)
+  }
+
+  answered(epoch: number): void {
+    Atomics.store(this.#cells, 0, epoch)
+    Atomics.add(this.#cells, 1, 1)
+  }
+
+  get epoch(): number {
+    return Atomics.load(this.#cells, 0)
+  }
+
+  get count(): number {
+    return Atomics.load(this.#cells, 1)
+  }
+}
+
+/** Messages from the main thread to the stall thread. `id` identifies a membership within the process. */
+export type StallMessage =
+  | { readonly type: 'keep'; readonly id: number; readonly session: KeptSession; readonly beats: SharedArrayBuffer }
+  | { readonly type: 'release'; readonly id: number }
+
+/** A membership whose session the guard keeps while the event loop stands still. */
+export interface GuardedMembership {
+  update(session: KeptSession): void
+  /** Returns the latest epoch if the guard has sent heartbeats since the last call. */
+  takeEpoch(): number | undefined
+  release(): void
+}
+
+/**
+ * Repeats the heartbeats of this process's members in a thread while the event loop is busy with one long piece of
+ * work. It falls silent when that takes longer than `stallToleranceMs`, so that a process that hangs loses its
+ * partitions. The thread starts with the first membership.
+ */
+export interface StallGuard {
+  guard(): GuardedMembership
+  close(): Promise<void>
+}

@@ -1,0 +1,80 @@
+import { Worker } from 'node:worker_threads'
+import { SharedMoment, sharedMonotonicMs } from '../../runtime/shared-clock.ts'
+import { type GuardedMembership, KeptBeats, type StallGuard, type StallMessage } from './kept-session.ts'
+import type { Context, ResolvedKafkaOptions } from './options.ts'
+
+/** Time between two marks of the event loop. The timer fires together with the heartbeats. */
+const MARK_EVERY_MS = 1_000
+/** Limits of the thread's heap. It holds one copy of the protocol package, and only after the first stall. */
+const THREAD_HEAP = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 } as const
+
+/** What the thread gets at its start. */
+export interface StallThreadData {
+  readonly options: ResolvedKafkaOptions
+  /** When the event loop last turned. */
+  readonly mark: SharedArrayBuffer
+}
+
+export function openStallGuard({ options, runtime }: Context): StallGuard {
+  const mark = new SharedMoment()
+  const kept = new Set<number>()
+  let thread: Worker | undefined
+  let cancelTimer = () => {}
+  let lastId = 0
+  let closed = false
+
+  function markTurn(): void {
+    mark.set(sharedMonotonicMs())
+    if (kept.size > 0) cancelTimer = runtime.setTimer(MARK_EVERY_MS - (runtime.monotonic() % MARK_EVERY_MS), markTurn)
+  }
+
+  function start(): Worker {
+    const data: StallThreadData = { options, mark: mark.memory }
+    const worker = new Worker(new URL('./stall-thread.ts', import.meta.url), { workerData: data, resourceLimits: THREAD_HEAP })
+    // A process may end while its members are in their groups.
+    worker.unref()
+    worker.on('error', (error) => runtime.log.error({ err: error }, 'kafka_stall_guard_failed'))
+    return worker
+  }
+
+  function post(message: StallMessage): void {
+    if (closed) return
+    thread ??= start()
+    thread.postMessage(message)
+  }
+
+  function guard(): GuardedMembership {
+    const id = ++lastId
+    const beats = new KeptBeats()
+    let taken = 0
+    return {
+      update(session) {
+        if (closed) return
+        const wasIdle = kept.size === 0
+        kept.add(id)
+        if (wasIdle) markTurn()
+        post({ type: 'keep', id, session, beats: beats.memory })
+      },
+      takeEpoch() {
+        const { count, epoch } = beats
+        if (count === taken) return undefined
+        taken = count
+        return epoch
+      },
+      release() {
+        if (!kept.delete(id)) return
+        if (kept.size === 0) cancelTimer()
+        post({ type: 'release', id })
+      },
+    }
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    kept.clear()
+    cancelTimer()
+    await thread?.terminate()
+  }
+
+  return { guard, close }
+}

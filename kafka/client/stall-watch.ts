@@ -1,0 +1,118 @@
+import { KeptBeats, type KeptSession } from './kept-session.ts'
+
+/** How often the thread looks whether the event loop turns. */
+export const CHECK_EVERY_MS = 1_000
+/**
+ * The event loop marks every second that it turns. Without a mark for this long it stands still. A member may have sent
+ * its last heartbeat two seconds before (two intervals), so the thread's first one leaves about 4.5 s after it at the
+ * latest. The shortest session in use is 6 s.
+ */
+const STALLED_AFTER_MS = 1_500
+/** A check may be early by this share of the heartbeat interval. */
+const EARLY_BEAT = 0.1
+
+/** The answer to a heartbeat of the thread. */
+export type BeatAnswer =
+  | { readonly type: 'kept'; readonly epoch: number }
+  /** There was no answer, or the coordinator is moving. The next check repeats the heartbeat. */
+  | { readonly type: 'again' }
+  /** The group refuses the member. Only the member itself may join again. */
+  | { readonly type: 'lost' }
+
+/** Connects to the coordinator of one member. */
+export interface KeptMember {
+  beat(session: KeptSession): Promise<BeatAnswer>
+  close(): Promise<void>
+}
+
+export interface StallWatchDeps {
+  /** Milliseconds of the clock that both threads share. */
+  now(): number
+  /** When the event loop last turned, by the same clock. */
+  lastTurn(): number
+  readonly toleranceMs: number
+  open(session: KeptSession): Promise<KeptMember>
+}
+
+/** Decides which heartbeats the thread sends. */
+export interface StallWatch {
+  keep(id: number, session: KeptSession, beats: SharedArrayBuffer): void
+  release(id: number): void
+  readonly isEmpty: boolean
+  /** Must be called every `CHECK_EVERY_MS`. */
+  check(): void
+}
+
+interface Kept {
+  session: KeptSession
+  readonly beats: KeptBeats
+  member: Promise<KeptMember> | undefined
+  underWay: boolean
+  lost: boolean
+  lastBeatAt: number
+}
+
+export function stallWatch({ now, lastTurn, toleranceMs, open }: StallWatchDeps): StallWatch {
+  const sessions = new Map<number, Kept>()
+
+  function standsStill(): boolean {
+    const silence = now() - lastTurn()
+    return silence >= STALLED_AFTER_MS && silence <= toleranceMs
+  }
+
+  function rest(kept: Kept): void {
+    kept.lost = false
+    kept.lastBeatAt = -Infinity
+    const { member } = kept
+    kept.member = undefined
+    member?.then((opened) => opened.close()).catch(() => {})
+  }
+
+  async function beat(kept: Kept): Promise<void> {
+    kept.underWay = true
+    kept.lastBeatAt = now()
+    try {
+      kept.member ??= open(kept.session)
+      const member = await kept.member
+      // Loading and connecting take time, in which the loop may have come back or the tolerance ended.
+      if (!standsStill()) return
+      const answer = await member.beat(kept.session)
+      if (answer.type === 'kept') {
+        kept.session = { ...kept.session, epoch: answer.epoch }
+        kept.beats.answered(answer.epoch)
+      } else if (answer.type === 'again') kept.lastBeatAt = -Infinity
+      else kept.lost = true
+    } catch {
+      kept.lastBeatAt = -Infinity
+    } finally {
+      kept.underWay = false
+    }
+  }
+
+  return {
+    keep(id, session, beats) {
+      const known = sessions.get(id)
+      if (known !== undefined) known.session = session
+      else {
+        const kept = { session, beats: new KeptBeats(beats), member: undefined, underWay: false, lost: false, lastBeatAt: -Infinity }
+        sessions.set(id, kept)
+      }
+    },
+    release(id) {
+      const kept = sessions.get(id)
+      if (kept === undefined) return
+      sessions.delete(id)
+      rest(kept)
+    },
+    get isEmpty() {
+      return sessions.size === 0
+    },
+    check() {
+      const stalled = standsStill()
+      for (const kept of sessions.values()) {
+        if (!stalled) rest(kept)
+        else if (!kept.underWay && !kept.lost && now() - kept.lastBeatAt >= kept.session.intervalMs * (1 - EARLY_BEAT)) void beat(kept)
+      }
+    },
+  }
+}

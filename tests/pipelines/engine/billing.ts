@@ -1,0 +1,26 @@
+import { topology } from '../../../pipelines/engine/topology/topology.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { numberFormat, numberTopic, textTopic } from './words.ts'
+
+/** Creates a topology that looks up the price at the time of each order; -1 for none. */
+export function billing(maxIdleMs?: number, name = 'billing') {
+  const orders = textTopic(`${name}-orders`, 1)
+  const prices = numberTopic(`${name}-prices`, 1)
+  const bills = numberTopic(`${name}-bills`, 1)
+  const flow = topology(
+    name,
+    (t) => {
+      const current = keyedStore('current', { key: utf8, value: numberFormat })
+      t.source(orders).process('bill', { stores: [current], emits: [bills] }, (_, ctx) =>
+        ctx.emit(bills, ctx.key, current.get(ctx.key ?? '') ?? -1),
+      )
+      t.source(prices).process('price', { stores: [current] }, (price, ctx) => current.put(ctx.key ?? '', price))
+    },
+    { maxIdleMs },
+  )
+  return { flow, orders, prices, bills }
+}
+
+/** With this note, few orders are more than the records of a task that may be queued. */
+export const LONG_NOTE = 'x'.repeat(100_000)

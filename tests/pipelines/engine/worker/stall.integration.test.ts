@@ -1,0 +1,67 @@
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { beforeAll, expect, test } from 'vitest'
+import { waitUntil } from '../../../../deploy/local/wait.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
+import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
+import { authorLines, DEADLINE_MS, exactCounts, type WorkerProcess, wordBench } from './broker-bench.ts'
+
+let brokers: string
+
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+const BLOCKING_LINE: [string, string] = ['author-1', 'blocked all']
+/** The test brokers end a session after 6 s. */
+const LONGER_THAN_A_SESSION_MS = 10_000
+const SHORT_TOLERANCE_MS = 3_000
+const LONGER_THAN_TOLERANCE_AND_SESSION_MS = 15_000
+
+/** Returns the number of partitions of each member, by member id. */
+async function owners(transport: Transport, topology: string): Promise<Map<string, number>> {
+  const group = transport.memberlessGroup(topology)
+  try {
+    return new Map((await group.members()).map(({ memberId, partitions }) => [memberId, partitions.length]))
+  } finally {
+    await group.close()
+  }
+}
+
+async function stopped({ child, exited }: WorkerProcess): Promise<{ fences: number; stalls: number }> {
+  if (child.stdout === null) throw new Error('the output of the worker is not read')
+  const output = text(child.stdout)
+  child.kill('SIGTERM')
+  await exited
+  return JSON.parse((await output).trim().split('\n').at(-1) ?? '')
+}
+
+test('a worker whose event loop stands still for 10 s stays in its group of 6 s sessions and commits', AT_FIRST_TRY, async () => {
+  const bench = await wordBench(brokers)
+  const worker = bench.spawn({ block: { word: 'blocked', ms: LONGER_THAN_A_SESSION_MS } })
+  await worker.ready
+  await bench.send(authorLines(100, 1))
+  await bench.complete()
+  await bench.send([BLOCKING_LINE])
+  await bench.complete()
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  expect(await stopped(worker)).toEqual({ fences: 0, stalls: 1 })
+})
+
+test('a worker that stands still beyond the tolerance loses its partitions, and nothing is lost or doubled', AT_FIRST_TRY, async () => {
+  const bench = await wordBench(brokers)
+  const block = { word: 'blocked', ms: LONGER_THAN_TOLERANCE_AND_SESSION_MS }
+  const stalling = bench.spawn({ block, stallToleranceMs: SHORT_TOLERANCE_MS })
+  await stalling.ready
+  const [stallingId] = (await owners(bench.transport, bench.topology)).keys()
+  await bench.send([BLOCKING_LINE])
+  const heir = bench.spawn({ folder: join(bench.folder.path, 'heir') })
+  const isMember = async () => (await owners(bench.transport, bench.topology)).has(stallingId)
+  await waitUntil(async () => !(await isMember()), { what: 'the group drops the stalled worker', timeoutMs: DEADLINE_MS })
+  await heir.ready
+  await bench.send(authorLines(100, 1))
+  await bench.complete()
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  await waitUntil(isMember, { what: 'the stalled worker joins again', timeoutMs: DEADLINE_MS })
+  expect((await stopped(stalling)).fences).toBe(1)
+})
