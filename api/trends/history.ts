@@ -1,7 +1,8 @@
 import { foldTerm } from '../../schemas/trends/term.ts'
-import { trendVolumes } from '../../schemas/trends/topics.ts'
+import { trendRareVolumes, trendVolumes } from '../../schemas/trends/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
+import { trendRareVolumesTable } from '../../state/tables/trends/trend-rare-volumes.ts'
 import { readVolumes, trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { type Answer, JSON_TYPE, largeCacheableAnswer } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -45,12 +46,15 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
   }
 
   /**
-   * Runs after the series is read. If the table was dropped and recreated in between, the check sees the new table,
+   * Runs after the series is read. If a table was dropped and recreated in between, the check sees the new table,
    * which has not caught up.
    */
   async function mustBeWhole(): Promise<void> {
-    const partitions = facts.partitionsOf(trendVolumes)
-    if ((await caughtUpPartitions(reader, trendVolumesTable.name)) >= partitions) return
+    const [frequent, rare] = await Promise.all([
+      caughtUpPartitions(reader, trendVolumesTable.name),
+      caughtUpPartitions(reader, trendRareVolumesTable.name),
+    ])
+    if (frequent >= facts.partitionsOf(trendVolumes) && rare >= facts.partitionsOf(trendRareVolumes)) return
     const message = 'The history is still being built. Try again shortly.'
     throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
   }
