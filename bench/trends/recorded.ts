@@ -14,7 +14,7 @@ import type { Backlog, SentTweet } from './backlog.ts'
 const MINUTE_MS = 60_000
 /** Each repetition has users of its own, because nobody writes the same tweets twice. The recording has fewer. */
 const USERS_PER_REPETITION = 1_000_000n
-/** Terms that the recording has fewer times get another name in each repetition, so that most terms still occur once. */
+/** Rarer terms get another name in each repetition, so that most terms still occur once. */
 const SELDOM = 5
 /** The tweets of the recording. The generated stand-in has as many. */
 const RECORDED = 60_082
@@ -87,7 +87,7 @@ function termsOf(names: readonly string[]): Set<string> {
 
 const MAX_PER_USER = 3
 
-/** Counts by the rules of docs/services/trends.md#what-counts. All tweets share a window, so the cap is a plain count. */
+/** Counts by the documented rules. All tweets share a window, so the cap is a plain count. */
 function countOf({ user_id, hashtags, phrases, woeid }: Tweet, byUser: Map<string, number>): number {
   let counted = 0
   for (const term of termsOf([...hashtags, ...phrases])) {

@@ -9,8 +9,8 @@ export const VOLUMES_KEPT = `minute + INTERVAL ${RETENTION_DAYS} DAY`
 const MS_PER_SECOND = 1_000
 
 /**
- * The count of each frequent term per region and minute; rare ones are in `trend_rare_volumes`. Each row holds the count so far, and the greatest one is final. Fed by
- * `trend-volumes`.
+ * The count of each frequent term per region and minute; rare ones are in `trend_rare_volumes`. Each row holds the
+ * count so far, and the greatest one is final. Fed by `trend-volumes`.
  */
 export const trendVolumesTable: Table<string, TrendVolume> = {
   name: 'trend_volumes',
