@@ -1,4 +1,4 @@
-import { blockedTerms, trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
+import { blockedTerms, trendOutput, trendRareVolumes, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
 import { NO_SETTINGS } from '../../settings/fragment.ts'
 import type { ApiService } from '../service.ts'
 
@@ -6,7 +6,7 @@ import type { ApiService } from '../service.ts'
 export const trendsService: ApiService = {
   name: 'trends',
   settings: NO_SETTINGS,
-  topics: [trendOutput, trendRenewals, trendVolumes, userInterests, blockedTerms],
+  topics: [trendOutput, trendRenewals, trendVolumes, trendRareVolumes, userInterests, blockedTerms],
   limitedPaths: ['/trends', '/v1/trends/{term}/history', '/v1/trends/{woeid}/past', '/v1/me/interests'],
   examples: (api) => [
     { what: 'worldwide trends', command: `curl '${api}/v1/trends?woeid=1'` },

@@ -66,7 +66,7 @@ export async function measureFullLists(
     }
     const used = (from: Record<Part, number>, to: Record<Part, number>, by: number) =>
       Object.fromEntries(Object.entries(to).map(([part, seconds]) => [part, (seconds - from[part as Part]) / by])) as Record<Part, number>
-    await untilSettled(servers)
+    await untilRenewed(servers)
     const quiet = cpu()
     await delay(RENEWALS * RENEWAL_SECONDS * 1_000)
     const renewalCpu = used(quiet, cpu(), RENEWALS)
@@ -97,7 +97,7 @@ export async function measureFullLists(
  * The first lists cause 275,000 terms to be tracked for the first time. Waits until that and the following renewal have
  * finished.
  */
-async function untilSettled(servers: BenchServers): Promise<void> {
+export async function untilRenewed(servers: BenchServers): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)
   await transport.connect()
   try {

@@ -1,5 +1,5 @@
 import { command } from '../../scripts/command-line/command.ts'
-import { integer, integers, number, text } from '../../scripts/command-line/option.ts'
+import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
  * Up to this value, even with the delays in the stream, all tweets share a window, so that the cap is a plain count.
@@ -12,6 +12,12 @@ export default command({
     'Measures the trends pipeline (topology and sinks) in real worker processes, on separate servers, and verifies every count in ClickHouse. bench:trends-read measures the read side. Linux only, because times and memory come from /proc.',
   options: {
     events: integer('Number of tweets of the demo stream in the backlog.', { default: 300_000, min: 1 }),
+    stream: choice(
+      'The tweets: those of the demo, or the recorded ones repeated (a generated stand-in if MILLRACE_DATA lacks them).',
+      ['demo', 'recorded'],
+      { default: 'demo' },
+    ),
+    warmup: integer('Number of tweets that are processed before, so that lists are full and code is compiled.', { default: 0, min: 0 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
     workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),
     runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),

@@ -5,8 +5,9 @@ import { profileTo } from '../harness/node-process.ts'
 import { describeMachine } from '../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../harness/servers.ts'
 import { appendResults, median, quantile, row } from '../harness/table.ts'
-import { demoBacklog } from './backlog.ts'
-import { type FullListFigures, measureFullLists } from './full-lists.ts'
+import { type Backlog, demoBacklog } from './backlog.ts'
+import { type FullListFigures, measureFullLists, untilRenewed } from './full-lists.ts'
+import { recordedBacklog } from './recorded.ts'
 import declaration from './run.command.ts'
 import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
 
@@ -42,14 +43,30 @@ function say(line: string, kept = false): void {
 async function oneRun(servers: BenchServers, workerCount: number): Promise<ThroughputFigures> {
   const workers = await startWorkers(servers, workerCount, nodeArguments)
   try {
-    const backlog = demoBacklog(values.events, values.minutes, Date.now())
-    const figures = await measureBacklog(servers, workers, backlog)
+    const make = values.stream === 'recorded' ? recordedBacklog : demoBacklog
+    const backlog = await make(values.warmup + values.events, values.minutes, Date.now())
+    const part = (from: number, to?: number): Backlog => ({ ...backlog, tweets: backlog.tweets.slice(from, to) })
+    if (values.warmup > 0) {
+      await measureBacklog(servers, workers, part(0, values.warmup))
+      await untilRenewed(servers)
+    }
+    const figures = await measureBacklog(servers, workers, part(values.warmup))
     say(row([`${workerCount}, not verified yet`, ...cellsOf((column) => column.of(figures))]))
+    say(`records per tweet: ${[...figures.records].map(([topic, each]) => `${topic} ${each.toFixed(2)}`).join(', ')}`)
     await verifyContributions(servers, workers, backlog.contributions)
+    const contributions = (backlog.contributions / backlog.tweets.length).toFixed(1)
+    say(
+      `verified: ${contributions} contributions per tweet; ${await rowsPerTweet(servers, backlog.tweets.length)} rows of volumes in ClickHouse`,
+    )
     return figures
   } finally {
     await Promise.all(workers.map((worker) => worker.stop()))
   }
+}
+
+async function rowsPerTweet(servers: BenchServers, tweets: number): Promise<string> {
+  const rows = await servers.query('SELECT (SELECT count() FROM trend_volumes) + (SELECT count() FROM trend_rare_volumes)')
+  return (rows / tweets).toFixed(2)
 }
 
 async function throughput(workerCounts: readonly number[]): Promise<void> {
@@ -94,7 +111,10 @@ async function fullLists(): Promise<void> {
 async function main(): Promise<void> {
   say('This measures the pipeline; npm run bench:trends-read measures reading the lists.')
   say(describeMachine(), true)
-  say(`${values.events} tweets of the last ${values.minutes} minutes, exactly once; counts were verified in ClickHouse`, true)
+  say(
+    `${values.events} tweets (${values.stream}) of the last ${values.minutes} minutes, exactly once; counts were verified in ClickHouse`,
+    true,
+  )
   say('', true)
   const workerCounts = values.workers.filter((count) => count > 0)
   if (workerCounts.length > 0) await throughput(workerCounts)

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { topicSpecs } from '../../deploy/local/provision.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { registryClient } from '../../kafka/registry.ts'
-import type { Transport } from '../../kafka/transport.ts'
+import { partitionKey, type Transport } from '../../kafka/transport.ts'
 import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { benchTransport } from '../harness/broker.ts'
 import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
@@ -21,7 +22,18 @@ const VERIFY_EVERY_MS = 1_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
-const COUNTED = 'SELECT sum(v) FROM (SELECT max(volume) AS v FROM trend_volumes GROUP BY woeid, term, minute)'
+const OWN_TOPICS = /^trends?-/
+/** Fewer records per tweet are not reported. */
+const LEAST_SHOWN = 0.001
+const COUNTED = `
+SELECT sum(v) FROM (
+  SELECT max(volume) AS v FROM (
+    SELECT woeid, term, minute, volume FROM trend_volumes
+    UNION ALL
+    SELECT woeid, term, minute, toUInt64(volume) FROM trend_rare_volumes ARRAY JOIN woeids AS woeid, volumes AS volume
+  )
+  GROUP BY woeid, term, minute
+)`
 
 /** CPU is user + system seconds per million events. */
 export interface ThroughputFigures {
@@ -36,6 +48,8 @@ export interface ThroughputFigures {
   readonly peakRssMib: number
   /** Disk usage of all workers, MiB. */
   readonly stateMib: number
+  /** Records that the pipeline wrote, per tweet, by topic; transaction markers count as records. */
+  readonly records: ReadonlyMap<string, number>
   /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number
 }
@@ -69,6 +83,7 @@ export async function measureBacklog(
       own: cpuSeconds(process.pid),
       machine: machineCpuSeconds(),
     })
+    const recordsBefore = await recordCounts(transport)
     const before = cpuOf()
     const startedAt = Date.now()
     for (const worker of workers) worker.signal('SIGCONT')
@@ -85,11 +100,29 @@ export async function measureBacklog(
       storesCpu: perMillion('stores'),
       peakRssMib: Math.max(...workers.map(({ pid }) => peakRssMib(pid))),
       stateMib: workers.reduce((sum, worker) => sum + worker.stateBytes(), 0) / BYTES_PER_MIB,
+      records: increase(recordsBefore, await recordCounts(transport), count),
       otherCpuSeconds: used('machine') - used('workers') - used('broker') - used('stores') - used('own'),
     }
   } finally {
     await transport.close()
   }
+}
+
+/** Returns the number of records in each topic of the pipeline but the input. */
+async function recordCounts(transport: Transport): Promise<Map<string, number>> {
+  const names = topicSpecs('local').flatMap(({ name }) => (OWN_TOPICS.test(name) ? name : []))
+  const counts = await transport.partitionCounts(names)
+  const places = [...counts].flatMap(([topic, partitions]) => Array.from({ length: partitions }, (_, partition) => ({ topic, partition })))
+  const ends = await transport.offsets(places, 'end')
+  const records = new Map<string, number>()
+  for (const { topic, partition } of places) records.set(topic, (records.get(topic) ?? 0) + (ends.get(partitionKey(topic, partition)) ?? 0))
+  return records
+}
+
+/** Returns the new records per tweet. Topics with less than one per thousand tweets are omitted. */
+function increase(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>, tweets: number): Map<string, number> {
+  const more = [...after].map(([topic, count]) => [topic, (count - (before.get(topic) ?? 0)) / tweets] as const)
+  return new Map(more.filter(([, each]) => each >= LEAST_SHOWN))
 }
 
 async function produce(transport: Transport, servers: BenchServers, backlog: Backlog): Promise<void> {

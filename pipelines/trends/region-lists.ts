@@ -1,4 +1,3 @@
-import { termKey } from '../../schemas/trends/term.ts'
 import type { RegionCandidates, RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
 import type { Context, KeyedStore, Topic } from '../engine/index.ts'
 import { entryOf, KEPT_TERMS, rankTerms } from './ranking.ts'
@@ -76,7 +75,7 @@ export function regionLists(options: RegionListsOptions) {
     const labels = mayLabel(known, window_end)
     const entries = ranked.map((term) => entryOf(term, trending.get(term.candidate.term) ?? window_end, labels))
     ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, { woeid, window_end, source: 'pipeline', entries })
-    for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, termKey(woeid, candidate.term), { window_end })
+    for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, candidate.term, { woeid, window_end })
   }
 
   function sinceWhen(woeid: number, served: readonly string[], windowEnd: number): ReadonlyMap<string, number> {

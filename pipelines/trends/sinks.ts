@@ -1,4 +1,5 @@
-import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
+import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
+import { trendRareVolumesTable } from '../../state/tables/trends/trend-rare-volumes.ts'
 import { trendSnapshots } from '../../state/tables/trends/trend-snapshots.ts'
 import { trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { interestsView } from '../../state/views/trends/interests.ts'
@@ -11,4 +12,5 @@ export const trendSinks: readonly SinkDeclaration[] = [
   viewSink('interests-view', interestsView, [userInterests]),
   tableSink('trend-snapshots-table', trendSnapshots, trendOutput),
   tableSink('trend-volumes-table', trendVolumesTable, trendVolumes),
+  tableSink('trend-rare-volumes-table', trendRareVolumesTable, trendRareVolumes),
 ]

@@ -1,13 +1,15 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
-import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
-import type { KeyedStore } from '../engine/index.ts'
+import { termKey } from '../../schemas/trends/term.ts'
+import type { TermCell, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { isKnownAt } from './baseline.ts'
+import { countFrom, regionsOf } from './cells.ts'
 import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
+import { regionsOfCells } from './rare-terms.ts'
 import { trendScore } from './score.ts'
+import type { StoredTerms } from './stored-terms.ts'
 import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
-import { hourOfMinute } from './time.ts'
+import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
 /** Share of contenders to keep beyond those requested. They delay the next visit to all terms of a region. */
 const SPARE_SHARE = 0.25
@@ -17,7 +19,7 @@ const TERMS_PER_PAUSE = 2_000
 const REGIONS_PER_PAUSE = 8
 
 export interface StandingsOptions {
-  readonly terms: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+  readonly terms: StoredTerms
   /** Returns the usual count of a known term in an hour (hours since 1970). */
   readonly usualOf: (key: string, hour: number) => number
   /** Reads in one batch the values that `usualOf` will need. */
@@ -89,11 +91,32 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   function offer(woeid: number, term: string, state: TermState): void {
     if (state.tracked_hour !== 0 && state.tracked_hour < earliestTracked) earliestTracked = state.tracked_hour
     const bound = greatestCountFrom(state, lastMinute)
+    if (!isKnown(state)) {
+      offerFresh(woeid, term, bound)
+      return
+    }
     if (bound === 0 && !byRegion.has(woeid)) return
     const region = regionContenders(woeid)
     region.looks.delete(term)
-    if (isKnown(state)) region.known.offer(term, trendScore(bound, usualOf(termKey(woeid, term), hour)))
-    else region.fresh.offer(term, bound)
+    region.known.offer(term, trendScore(bound, usualOf(termKey(woeid, term), hour)))
+  }
+
+  function offerFresh(woeid: number, term: string, bound: number): void {
+    if (bound === 0 && !byRegion.has(woeid)) return
+    const region = regionContenders(woeid)
+    region.looks.delete(term)
+    region.fresh.offer(term, bound)
+  }
+
+  /** @param changed the cells whose regions need an offer, out of all `cells` of the rare term */
+  function offerRare(term: string, cells: readonly TermCell[], changed: readonly TermCell[], isWanted?: ReadonlySet<number>): void {
+    const first = lastMinute - WINDOW_MINUTES + 1
+    for (const woeid of regionsOfCells(changed)) {
+      if (isWanted !== undefined && !isWanted.has(woeid)) continue
+      let bound = 0
+      for (const cell of cells) if (cells.length === 1 || regionsOf(cell).includes(woeid)) bound += countFrom(cell, first)
+      offerFresh(woeid, term, bound)
+    }
   }
 
   /**
@@ -111,9 +134,13 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     hour = hourOfMinute(minute)
     lastMinute = minute
     let visited = 0
-    for (const [key, state] of terms.scan()) {
+    for (const [woeid, term, state, key] of terms.frequent()) {
       visit(key, state)
-      offer(woeidOfKey(key), termOfKey(key), state)
+      offer(woeid, term, state)
+      if (++visited % TERMS_PER_PAUSE === 0) yield
+    }
+    for (const [term, cells] of terms.rare()) {
+      offerRare(term, cells, cells)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     built = true
@@ -124,24 +151,34 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     if (built) offer(woeid, term, state)
   }
 
+  /** Must be called after contributions were added to a rare term. */
+  function changedRare(term: string, cells: readonly TermCell[], changed: readonly TermCell[]): void {
+    if (built) offerRare(term, cells, changed)
+  }
+
   /** Reports the candidates of every region that has any. Yields at intervals. */
   function* rank(minute: number, take: (standing: RegionStanding) => void): Generator<void, void, void> {
     lastMinute = minute
     hour = hourOfMinute(minute)
     let ranked = 0
+    const exhausted = new Map<number, RegionContenders>()
     for (const { woeid } of regions) {
       const region = byRegion.get(woeid)
       if (region === undefined) continue
-      take(rankRegion(woeid, region))
+      const standing = rankRegion(woeid, region)
+      if (standing === undefined) exhausted.set(woeid, region)
+      else take(standing)
       if (++ranked % REGIONS_PER_PAUSE === 0) yield
     }
+    if (exhausted.size > 0) yield* revisit(exhausted, take)
   }
 
-  function rankRegion(woeid: number, region: RegionContenders): RegionStanding {
+  /** Returns undefined if all terms of the region must be visited. */
+  function rankRegion(woeid: number, region: RegionContenders): RegionStanding | undefined {
     const fresh = region.fresh.best(perRegion, (names) => evaluate(woeid, region, names))
     const known = region.known.best(perRegion, (names) => evaluate(woeid, region, names))
     if (fresh !== undefined && known !== undefined) return standingOf(woeid, region, fresh, known)
-    return revisit(woeid, region)
+    return undefined
   }
 
   function evaluate(woeid: number, region: RegionContenders, names: readonly string[]): Evaluation[] {
@@ -165,9 +202,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     const { looks } = region
     const changedOnes = names.filter((term) => !((looks.get(term)?.through ?? 0) >= lastMinute))
     if (changedOnes.length === 0) return
-    for (const term of changedOnes) terms.prefetch(termKey(woeid, term))
-    terms.loadPrefetched()
-    const states = changedOnes.map((term) => terms.get(termKey(woeid, term)))
+    const states = terms.statesOf(woeid, changedOnes)
     prefetchUsual(changedOnes.flatMap((term, i) => (states[i] !== undefined && isKnown(states[i]) ? termKey(woeid, term) : [])))
     for (const [i, term] of changedOnes.entries()) {
       const state = states[i]
@@ -182,22 +217,47 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /**
-   * Visits all terms of a region. This is needed when its contenders have run out or have too many contributions dated
-   * ahead.
+   * Visits all terms once for the regions whose contenders have run out or have too many contributions dated ahead.
+   * Yields at intervals.
    */
-  function revisit(woeid: number, region: RegionContenders): RegionStanding {
-    region.fresh.restart()
-    region.known.restart()
-    const fresh = exactTop(perRegion)
-    const known = exactTop(perRegion)
-    for (const [key, state] of terms.scan({ prefix: Buffer.from(termKey(woeid, '')) })) {
-      const term = termOfKey(key)
+  function* revisit(
+    exhausted: ReadonlyMap<number, RegionContenders>,
+    take: (standing: RegionStanding) => void,
+  ): Generator<void, void, void> {
+    const best = new Map([...exhausted.keys()].map((woeid) => [woeid, { fresh: exactTop(perRegion), known: exactTop(perRegion) }]))
+    const wanted = new Set(exhausted.keys())
+    for (const region of exhausted.values()) {
+      region.fresh.restart()
+      region.known.restart()
+    }
+    let visited = 0
+    for (const [woeid, term, state, key] of terms.frequent()) {
+      if (++visited % TERMS_PER_PAUSE === 0) yield
+      const tops = best.get(woeid)
+      if (tops === undefined) continue
       offer(woeid, term, state)
       const count = windowCount(state, lastMinute)
-      if (isKnown(state)) known.add(term, worthOf(count, usualOf(key, hour)))
-      else fresh.add(term, count)
+      if (isKnown(state)) tops.known.add(term, worthOf(count, usualOf(key, hour)))
+      else tops.fresh.add(term, count)
     }
-    return standingOf(woeid, region, fresh.best(), known.best())
+    for (const [term, cells] of terms.rare()) {
+      if (++visited % TERMS_PER_PAUSE === 0) yield
+      offerRare(term, cells, cells, wanted)
+      for (const woeid of regionsOfCells(cells)) best.get(woeid)?.fresh.add(term, countInWindow(cells, woeid))
+    }
+    for (const [woeid, region] of exhausted) {
+      const { fresh, known } = best.get(woeid)!
+      take(standingOf(woeid, region, fresh.best(), known.best()))
+    }
+  }
+
+  function countInWindow(cells: readonly TermCell[], woeid: number): number {
+    let count = 0
+    for (const cell of cells) {
+      if (!regionsOf(cell).includes(woeid)) continue
+      count += countFrom(cell, lastMinute - WINDOW_MINUTES + 1) - countFrom(cell, lastMinute + 1)
+    }
+    return count
   }
 
   function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best): RegionStanding {
@@ -211,6 +271,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     readyFor,
     rebuild,
     changed,
+    changedRare,
     rank,
     get contenders() {
       let sum = 0

@@ -1,4 +1,4 @@
-import type { TermCounts, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { TermCell, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { addSample, SAMPLES } from './samples.ts'
@@ -8,7 +8,7 @@ import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MI
 const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
 /** Covers the last 24 whole hours, the current one, and one that a tweet dated ahead may have opened. */
 const KEPT_HOURS = 26
-const DAY_HOURS = 24
+export const DAY_HOURS = 24
 
 /** In a TrendCandidate, means that there is no baseline for this hour of the week. */
 export const NO_BASELINE = -1
@@ -26,8 +26,13 @@ export interface MinuteListener {
   droppingHour(hour: number): void
 }
 
+/** For states that are not stored. */
+export const NOBODY: MinuteListener = { added() {}, dropping() {}, droppingHour() {} }
+
+type CountedMinutes = Omit<TermCell, 'place'>
+
 /** Adds the counts of a term to its state. */
-export function applyCounts(state: TermState, counts: TermCounts, listener: MinuteListener): void {
+export function applyCounts(state: TermState, counts: CountedMinutes, listener: MinuteListener): void {
   for (let i = 0; i < counts.minutes.length; i++) {
     const minute = counts.minutes[i]
     const count = counts.counts[i]

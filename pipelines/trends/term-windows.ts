@@ -1,25 +1,38 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
-import { termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
+import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
+  CellsOfTerm,
+  RareTerm,
   RegionCandidates,
   TermBaseline,
-  TermCounts,
+  TermCell,
+  TermCells,
   TermState,
   TermTracked,
+  TrendRareVolumes,
   TrendVolume,
   VolumesRound,
 } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
 import { learn, newBaseline, usualAt } from './baseline.ts'
+import { regionsOf } from './cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
+import { addCells, isRare, newestHour } from './rare-terms.ts'
+import { rareVolumes } from './rare-volumes.ts'
 import { type RegionStanding, standings } from './standings.ts'
-import { applyCounts, isSilent, newTermState } from './term-state.ts'
+import { isFrequent, storedTerms } from './stored-terms.ts'
+import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
 /** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
+/**
+ * The note that a term is frequent is kept until none of its regions has a baseline, so that a term without a note has
+ * none either. A term can become tracked for as long as it is in a window, and its hours are final later than that.
+ */
+const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
  * Keys visited per renewal, so that each hour's sweep covers up to four million terms per partition at 1-3 µs each.
  */
@@ -27,17 +40,21 @@ const TERMS_SWEPT = 32_768
 const BASELINES_SWEPT = 16_384
 
 export interface TermWindowsOptions {
-  readonly terms: KeyedStore<string, TermState>
+  readonly rare: KeyedStore<string, RareTerm>
+  readonly frequent: KeyedStore<string, TermState>
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly candidates: Topic<number, RegionCandidates>
   readonly volumes: Topic<string, TrendVolume>
+  readonly rareVolumes: Topic<number, TrendRareVolumes>
 }
 
-/** Creates the second stage: one partition of all regions' terms, with their windows, baselines and volumes. */
+/** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
-  const { terms, baselines, candidates, volumes } = options
+  const { rare, frequent, baselines, candidates, volumes } = options
+  const stored = storedTerms(options)
   const rounds = volumeRounds(options.volumesRound)
+  const rareRows = rareVolumes(options.rareVolumes)
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -46,7 +63,8 @@ export function termWindows(options: TermWindowsOptions) {
    * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
    */
   let finalHour = 0
-  const termSweep = sweep(terms, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
+  const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
+  const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
     keysPerRun: BASELINES_SWEPT,
     isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
@@ -54,7 +72,7 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
-    standing ??= standings({ terms, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
+    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
     return standing
   }
 
@@ -63,12 +81,14 @@ export function termWindows(options: TermWindowsOptions) {
     return (baseline && usualAt(baseline, hour)) ?? 0
   }
 
-  /**
-   * Prefetches the state that `count` and `track` will read, and also the baseline, because a term without state may
-   * have one, and single reads cost ten times as much.
-   */
-  function prefetch(key: string): void {
-    terms.prefetch(key)
+  function prefetchCells({ terms }: TermCells): void {
+    for (const { term } of terms) rare.prefetch(term)
+  }
+
+  function prefetchTracked({ woeid }: TermTracked, term: string): void {
+    const key = termKey(woeid, term)
+    rare.prefetch(term)
+    frequent.prefetch(key)
     baselines.prefetch(key)
   }
 
@@ -77,21 +97,99 @@ export function termWindows(options: TermWindowsOptions) {
     baselines.loadPrefetched()
   }
 
-  function count(counts: TermCounts, ctx: RecordContext<string>): void {
-    const { key } = ctx
+  function count({ terms }: TermCells, ctx: RecordContext<number>): void {
     const leaders = leadersOf(ctx)
-    const state = terms.get(key) ?? returningTerm(key)
-    applyCounts(state, counts, {
-      added(minute, volume) {
-        if (volume === 0) ctx.count('trends_minutes_too_old')
-        else rounds.changed(key, state, minute, volume)
-      },
-      droppingHour: (hour) => learnHours(key, state, hour),
-      dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
-    })
-    learnHours(key, state, finalHour)
-    terms.put(key, state)
-    leaders.changed(woeidOfKey(key), termOfKey(key), state)
+    const ofFrequent: CellsOfTerm[] = []
+    for (const counted of terms) {
+      const { term, cells } = counted
+      const row = rare.get(term)
+      if (row !== undefined && isFrequent(row)) {
+        ofFrequent.push(counted)
+        continue
+      }
+      const known = row?.cells ?? []
+      if (!isRare(known, cells)) {
+        becomeFrequent(term, known, cells, ctx)
+        continue
+      }
+      const all = addCells(known, cells)
+      rare.put(term, { frequent_hour: 0, cells: all })
+      rareRows.add(term, all, cells, ctx)
+      leaders.changedRare(term, all, cells)
+    }
+    rareRows.send(ctx)
+    countFrequent(ofFrequent, ctx)
+  }
+
+  /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
+  function becomeFrequent(term: string, known: readonly TermCell[], added: readonly TermCell[], ctx: Context): void {
+    noteFrequent(term, newestHour([...known, ...added]))
+    const states = new Map<number, TermState>()
+    addToRegions(term, known, states, newTermState, ctx)
+    addToRegions(term, added, states, newTermState, ctx)
+    putStates(term, states, ctx)
+  }
+
+  function noteFrequent(term: string, hour: number): void {
+    if (hour > (rare.get(term)?.frequent_hour ?? 0)) rare.put(term, { frequent_hour: hour, cells: [] })
+  }
+
+  /**
+   * Reads all states in one batch, and then the baselines of those that are missing, because single reads cost ten
+   * times as much.
+   */
+  function countFrequent(terms: readonly CellsOfTerm[], ctx: Context): void {
+    const keysOf = ({ term, cells }: CellsOfTerm) => cells.flatMap((cell) => regionsOf(cell).map((woeid) => termKey(woeid, term)))
+    const keys = new Set(terms.flatMap(keysOf))
+    for (const key of keys) frequent.prefetch(key)
+    frequent.loadPrefetched()
+    for (const key of keys) if (frequent.get(key) === undefined) baselines.prefetch(key)
+    baselines.loadPrefetched()
+    for (const { term, cells } of terms) {
+      noteFrequent(term, newestHour(cells))
+      const states = new Map<number, TermState>()
+      addToRegions(term, cells, states, storedState, ctx)
+      putStates(term, states, ctx)
+    }
+  }
+
+  function storedState(key: string): TermState {
+    return frequent.get(key) ?? returningTerm(key)
+  }
+
+  /** @param states the states of the term's regions so far; `stateOf` returns further ones */
+  function addToRegions(
+    term: string,
+    cells: readonly TermCell[],
+    states: Map<number, TermState>,
+    stateOf: (key: string) => TermState,
+    ctx: Context,
+  ): void {
+    for (const cell of cells) {
+      for (const woeid of regionsOf(cell)) {
+        const key = termKey(woeid, term)
+        const state = states.get(woeid) ?? stateOf(key)
+        states.set(woeid, state)
+        applyCounts(state, cell, {
+          added(minute, volume) {
+            if (volume === 0) ctx.count('trends_minutes_too_old')
+            else rounds.changed(key, state, minute, volume)
+          },
+          droppingHour: (hour) => learnHours(key, state, hour),
+          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
+        })
+      }
+    }
+  }
+
+  function putStates(term: string, states: ReadonlyMap<number, TermState>, ctx: Context): void {
+    const leaders = leadersOf(ctx)
+    for (const [woeid, state] of states) {
+      const key = termKey(woeid, term)
+      learnHours(key, state, finalHour)
+      frequent.put(key, state)
+      leaders.changed(woeid, term, state)
+    }
   }
 
   /** A term without state may have a baseline from earlier days. */
@@ -118,17 +216,23 @@ export function termWindows(options: TermWindowsOptions) {
     if (learned) baselines.put(key, baseline)
   }
 
-  function track({ window_end }: TermTracked, ctx: RecordContext<string>): void {
-    const { key } = ctx
-    const state = terms.get(key)
-    if (state === undefined || state.tracked_hour !== 0) return
+  /** A term that entered a list needs a state of its own there, and a baseline. */
+  function track({ woeid, window_end }: TermTracked, ctx: RecordContext<string>): void {
+    const term = ctx.key
+    const row = rare.get(term)
+    if (row === undefined) return
     const hour = hourOfMinute(lastMinuteOf(window_end))
+    if (!isFrequent(row)) becomeFrequent(term, row.cells, [], ctx)
+    const key = termKey(woeid, term)
+    const state = frequent.get(key)
+    if (state === undefined || state.tracked_hour !== 0) return
+    noteFrequent(term, hour)
     const baseline = baselines.get(key) ?? newBaseline(hour)
     baselines.put(key, baseline)
     state.tracked_hour = baseline.since_hour
     state.learned_hour = Math.max(state.learned_hour, hour - 1)
-    terms.put(key, state)
-    leadersOf(ctx).changed(woeidOfKey(key), termOfKey(key), state)
+    frequent.put(key, state)
+    leadersOf(ctx).changed(woeid, term, state)
   }
 
   /** Reports the window that ends at `windowEnd`. */
@@ -156,8 +260,14 @@ export function termWindows(options: TermWindowsOptions) {
     // Regions without tweets get an empty list. The partitions share the work of reporting these regions.
     for (const woeid of silent) ctx.emit(candidates, woeid, noCandidates(woeid, windowEnd, ctx.partition))
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
-    termSweep.run(reportedHour)
+    rareSweep.run(reportedHour)
+    frequentSweep.run(reportedHour)
     baselineSweep.run(reportedHour)
+  }
+
+  function isRareExpired(_term: string, { frequent_hour, cells }: RareTerm): boolean {
+    if (frequent_hour !== 0) return frequent_hour < reportedHour - FREQUENT_KEPT_HOURS
+    return newestHour(cells) < reportedHour - DAY_HOURS
   }
 
   function isTermExpired(key: string, state: TermState): boolean {
@@ -173,7 +283,8 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   return {
-    prefetch,
+    prefetchCells,
+    prefetchTracked,
     count,
     track,
     beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),

@@ -1,4 +1,4 @@
-import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
+import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
 import { avro, decimalId, decimalInt, keyedStore, topology, utf8 } from '../engine/index.ts'
 import { regionLists } from './region-lists.ts'
 import { termWindows } from './term-windows.ts'
@@ -23,37 +23,35 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 export const trends = topology(
   'trends',
   function declareTrends(t) {
-    const counts = t.repartition('counts', { key: utf8, value: avro('trends/TermCounts'), ...TERM_PARTITIONS })
-    const tracked = t.repartition('tracked', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
+    const cells = t.repartition('cells', { key: decimalInt, value: avro('trends/TermCells'), ...TERM_PARTITIONS })
+    const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
     const users = keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') })
-    const tweet = tweetCounts({ users, counts })
+    const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
     t.source(tweets, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
-      .beforeCommit('send-counts', { emits: [counts] }, tweet.send)
-      .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: counts })
+      .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
+      .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const terms = keyedStore('terms', { key: utf8, value: avro('trends/TermState') })
-    const baselines = keyedStore('baselines', { key: utf8, value: avro('trends/TermBaseline') })
+    const rare = keyedStore('rare-terms', { key: utf8, value: avro('trends/RareTerm') })
+    const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
+    const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
-    const term = termWindows({ terms, baselines, volumesRound, candidates, volumes: trendVolumes })
-    const termState = {
-      stores: [terms, baselines, volumesRound],
-      reads: (_value: unknown, key: string) => term.prefetch(key),
-    }
-    t.source(counts, INTERNAL)
-      .process('count-term', { ...termState, emits: [trendVolumes] }, term.count)
+    const term = termWindows({ rare, frequent, baselines, volumesRound, candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes })
+    const stores = [rare, frequent, baselines, volumesRound]
+    t.source(cells, INTERNAL)
+      .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, trendRareVolumes] }, term.count)
       .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
-        { stores: [terms, baselines, volumesRound], emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS },
+        { stores, emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS },
         term.report,
       )
-    t.source(tracked, INTERNAL).process('track-term', termState, term.track)
+    t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
 
     const arrived = keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') })
     const history = keyedStore('history', { key: decimalInt, value: avro('trends/RegionHistory') })

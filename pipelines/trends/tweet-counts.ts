@@ -1,6 +1,5 @@
-import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import { termKey } from '../../schemas/trends/term.ts'
-import type { TermCounts, Tweet, UserContributions } from '../../schemas/trends/types.ts'
+import { regionOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
+import type { TermCells, Tweet, UserContributions } from '../../schemas/trends/types.ts'
 import {
   type Context,
   deadLetter,
@@ -14,7 +13,8 @@ import {
   type Topic,
 } from '../engine/index.ts'
 import { admit, forgetBefore, hasRoomFor, MAX_TERMS_PER_USER, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
-import { pendingCounts } from './pending-counts.ts'
+import { cellBatches } from './cell-batches.ts'
+import { pendingCells } from './pending-cells.ts'
 import { termReader } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 
@@ -25,16 +25,16 @@ const MAX_BOT_SCORE = 0.7
  * µs each.
  */
 const USERS_SWEPT = 20_000
-const ONLY_WORLDWIDE = [WORLDWIDE]
 
 export interface TweetCountsOptions {
   readonly users: KeyedStore<bigint, UserContributions>
-  readonly counts: Topic<string, TermCounts>
+  readonly cells: Topic<number, TermCells>
 }
 
 /** Creates the first stage, which decides which tweets and terms count, and where. */
-export function tweetCounts({ users, counts }: TweetCountsOptions) {
-  const pending = pendingCounts()
+export function tweetCounts({ users, cells }: TweetCountsOptions) {
+  const pending = pendingCells()
+  const batches = cellBatches(cells)
   const reader = termReader()
   let oldestRemembered = 0
   const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => newestContribution(user) < oldestRemembered })
@@ -50,7 +50,7 @@ export function tweetCounts({ users, counts }: TweetCountsOptions) {
     if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
     const user = users.get(tweet.user_id) ?? { terms: [] }
     if (user.terms.length >= MAX_TERMS_PER_USER) forgetBefore(user, Math.max(newestContribution(user), minute) - REMEMBERED_MINUTES)
-    const path = placesOf(tweet, ctx)
+    const place = placeOf(tweet, ctx)
     let admitted = false
     for (const [term, original] of reader.termsOf(tweet)) {
       if (!hasRoomFor(user, term)) {
@@ -62,7 +62,7 @@ export function tweetCounts({ users, counts }: TweetCountsOptions) {
         continue
       }
       admitted = true
-      for (const woeid of path) pending.add(termKey(woeid, term), original, minute, tweet)
+      pending.add(term, place, original, minute, tweet)
     }
     if (!admitted) return
     forgetBefore(user, newestContribution(user) - REMEMBERED_MINUTES)
@@ -79,16 +79,15 @@ export function tweetCounts({ users, counts }: TweetCountsOptions) {
     return timestamp > 0 ? Math.min(timestamp, ctx.now) : ctx.now
   }
 
-  function placesOf(tweet: Tweet, ctx: Context): readonly number[] {
-    const path = pathOf(tweet.woeid)
-    if (path !== undefined) return path
+  function placeOf({ woeid }: Tweet, ctx: Context): number {
+    if (regionOf(woeid) !== undefined) return woeid
     ctx.count('trends_unknown_woeid')
-    return ONLY_WORLDWIDE
+    return WORLDWIDE
   }
 
   /** Sends the counts since the last commit. */
   function send(ctx: Context): void {
-    pending.drain((key, value) => ctx.emit(counts, key, value))
+    batches.send(pending.drain(), ctx)
   }
 
   /** Deletes the state of users who have been silent. */

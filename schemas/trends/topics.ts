@@ -4,7 +4,7 @@ import { APPEND_TIME, compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } fr
 import type { ServiceSchemas } from '../service.ts'
 import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import { TRENDS_LIMITS } from './limits.ts'
-import type { BlockedTerm, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+import type { BlockedTerm, TrendOutput, TrendRareVolumes, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
  * Tweet events; key: user_id, so that the events of a user stay in order. Kept for a day, long enough to replay what a
@@ -69,6 +69,19 @@ export const trendVolumes: Topic<string, TrendVolume> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
+/**
+ * Counts of rare terms per minute, in all regions at once and of many terms in a record; key: the partition of the
+ * terms. They complete `trend-volumes` and are kept as long.
+ */
+export const trendRareVolumes: Topic<number, TrendRareVolumes> = {
+  name: 'trend-rare-volumes',
+  key: decimalInt,
+  value: avro('trends/TrendRareVolumes'),
+  partitions: trendVolumes.partitions,
+  productionPartitions: trendVolumes.productionPartitions,
+  config: trendVolumes.config,
+}
+
 /** Terms that administrators block; key: the folded term. Every API process holds all of them. */
 export const blockedTerms: Topic<string, BlockedTerm> = {
   name: 'trends-blocked-terms',
@@ -79,6 +92,6 @@ export const blockedTerms: Topic<string, BlockedTerm> = {
 }
 
 export const trendsSchemas: ServiceSchemas = {
-  topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes, blockedTerms],
+  topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes, trendRareVolumes, blockedTerms],
   limits: TRENDS_LIMITS,
 }

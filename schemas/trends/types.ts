@@ -10,6 +10,38 @@ export interface BlockedTerm {
   blocked_at: number
 }
 
+/** A term with few contributions in all regions together, or a note that the store of frequent terms has it. Store trends-rare-terms, key: the term. */
+export interface RareTerm {
+  /** the last hour (since 1970) of a term that has become frequent; 0 for a rare term */
+  frequent_hour: number
+  /** all contributions of a rare term, one cell per place */
+  cells: TermCell[]
+}
+
+export interface TermCell {
+  /** the woeid where the tweets count first; they also count in the regions around it */
+  place: number
+  /** minutes since 1970 */
+  minutes: number[]
+  /** contributions of the minute at the same position */
+  counts: number[]
+  /** how people wrote the term */
+  forms: TermForm[]
+  /** the newest tweets of distinct users, newest first */
+  samples: SampleTweet[]
+}
+
+export interface TermForm {
+  form: string
+  count: number
+}
+
+export interface SampleTweet {
+  tweet_id: bigint
+  user_id: bigint
+  created_at: number
+}
+
 /** The best terms of a region in one partition at one moment. Topic trends-candidates-repartition, key: woeid. */
 export interface RegionCandidates {
   woeid: number
@@ -54,7 +86,7 @@ export interface NewTermMoment {
   mean: number
 }
 
-/** How much is usual for a term of a region, by hour of the week. Store trends-baselines, key: <woeid>:<term>. */
+/** How much is usual for a term of a region, by hour of the week. Store trends-usual, key: <woeid>:<term>. */
 export interface TermBaseline {
   /** hours since 1970 from which on every hour is observed, silent ones included */
   since_hour: number
@@ -68,30 +100,18 @@ export interface TermBaseline {
   weeks: number[]
 }
 
-/** What one worker has counted for a term of a region since its last commit. Topic trends-counts-repartition, key: <woeid>:<term>. */
-export interface TermCounts {
-  /** minutes since 1970 */
-  minutes: number[]
-  /** contributions of the minute at the same position */
-  counts: number[]
-  /** how people wrote the term */
-  forms: TermForm[]
-  /** the newest tweets of distinct users, newest first */
-  samples: SampleTweet[]
+/** What one worker has counted since its last commit, for the terms of one partition. Topic trends-cells-repartition, key: the partition. */
+export interface TermCells {
+  /** a term with very many cells may occur in several records */
+  terms: CellsOfTerm[]
 }
 
-export interface TermForm {
-  form: string
-  count: number
+export interface CellsOfTerm {
+  term: string
+  cells: TermCell[]
 }
 
-export interface SampleTweet {
-  tweet_id: bigint
-  user_id: bigint
-  created_at: number
-}
-
-/** All that is known of a term in a region. Store trends-terms, key: <woeid>:<term>. */
+/** All that is known of a frequent term in a region. Store trends-frequent-terms, key: <woeid>:<term>. */
 export interface TermState {
   /** contributions by minute since 1970, of the last two hours and those dated ahead */
   minutes: Buckets
@@ -116,8 +136,9 @@ export interface Buckets {
   counts: number[]
 }
 
-/** A term has entered its region's top 500. Topic trends-tracked-repartition, key: <woeid>:<term>. */
+/** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */
 export interface TermTracked {
+  woeid: number
   window_end: number
 }
 
@@ -149,6 +170,21 @@ export interface TrendEntry {
   label: null | string
   trending_since: number
   sample_tweets: bigint[]
+}
+
+/** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
+export interface TrendRareVolumes {
+  rows: TrendRareVolume[]
+}
+
+export interface TrendRareVolume {
+  /** folded form */
+  term: string
+  /** its start */
+  minute: number
+  woeids: number[]
+  /** of the region at the same position */
+  volumes: number[]
 }
 
 /** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces it and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
@@ -218,13 +254,15 @@ export interface VolumesRound {
 declare module '../load.ts' {
   interface RecordTypes {
     'trends/BlockedTerm': BlockedTerm
+    'trends/RareTerm': RareTerm
     'trends/RegionCandidates': RegionCandidates
     'trends/RegionHistory': RegionHistory
     'trends/TermBaseline': TermBaseline
-    'trends/TermCounts': TermCounts
+    'trends/TermCells': TermCells
     'trends/TermState': TermState
     'trends/TermTracked': TermTracked
     'trends/TrendOutput': TrendOutput
+    'trends/TrendRareVolumes': TrendRareVolumes
     'trends/TrendVolume': TrendVolume
     'trends/TrendingSince': TrendingSince
     'trends/Tweet': Tweet

@@ -13,7 +13,7 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { trendsServices } from '../../pipelines/trends/service.ts'
 import { termKey } from '../../schemas/trends/term.ts'
-import { trendOutput, trendsSchemas, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
+import { trendOutput, trendRareVolumes, trendsSchemas, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../stack/fuzzer.ts'
@@ -178,7 +178,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('reads history from ClickHouse, and sums the greatest count of each minute by step', async () => {
+  test('reads the history of frequent and rare terms, and sums the greatest count of each minute by step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     const counted = (woeid: number, term: string, minute: number, volume: number) => ({ woeid, term, minute, volume })
     const counts = [
@@ -190,9 +190,20 @@ describe('the API process', () => {
       counted(1, ODD_TERM, step, 2_000_000_000),
     ]
     const transport = apiTransport({ brokers: [kafka.address], log })
-    const facts = kafkaFacts({ transport, registry: registryClient({ url: registry.address }), topics: [trendVolumes], log })
+    const facts = kafkaFacts({
+      transport,
+      registry: registryClient({ url: registry.address }),
+      topics: [trendVolumes, trendRareVolumes],
+      log,
+    })
     await expect.poll(() => facts.probe.check(), SOON).toBeUndefined()
     for (const count of counts) await facts.publish(trendVolumes, termKey(count.woeid, count.term), count)
+    const rare = (minute: number, woeids: number[], volumes: number[]) => ({ rows: [{ term: 'café', minute, woeids, volumes }] })
+    // The first was published before the term became frequent, and the second has no count of the world's.
+    await facts.publish(trendRareVolumes, 0, rare(step - 4 * MINUTE_MS, [44418, 1], [3, 60]))
+    await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
+    await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
+    await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
     await facts.close()
     await transport.close()
 
@@ -201,7 +212,7 @@ describe('the API process', () => {
     const points = await series('#CAFÉ')
     expect(points).toHaveLength(12)
     expect(points.filter(({ volume }: { volume: number }) => volume > 0)).toEqual([
-      { ts: new Date(step - 5 * MINUTE_MS).toISOString(), volume: 109 },
+      { ts: new Date(step - 5 * MINUTE_MS).toISOString(), volume: 116 },
     ])
   })
 

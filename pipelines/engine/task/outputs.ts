@@ -1,6 +1,7 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { RecordAppender, RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import { utf8 } from '../../../schemas/keys.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
@@ -29,6 +30,8 @@ const BYTES_PER_LOOK = 1_048_576
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
+  /** Returns the partition of records whose `partitionBy` is `text`. */
+  partitionBy(topic: AnyTopic, text: string): number
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
@@ -160,6 +163,11 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
       } catch (error) {
         throw outputFailed(topic.name, error)
       }
+    },
+    partitionBy(topic, text) {
+      keyBytes.length = 0
+      utf8.encode(text, keyBytes)
+      return partitionFor(keyBytes.buffer, appendersOf(topic.name).length, 0, keyBytes.length)
     },
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)

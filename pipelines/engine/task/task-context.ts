@@ -52,6 +52,11 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
     this.emitted++
   }
 
+  partitionBy(topic: AnyTopic, text: string): number {
+    this.#mayEmit(topic)
+    return this.#outputs.partitionBy(topic, text)
+  }
+
   count(metric: string, by = 1): void {
     increase(this.#metrics.counts, metric, by)
   }

@@ -179,6 +179,8 @@ export interface Context {
   emit<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): void
   /** Sends to every partition of the topic. */
   broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void
+  /** Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`. */
+  partitionBy(topic: AnyTopic, text: string): number
   count(metric: string, by?: number): void
 }
 

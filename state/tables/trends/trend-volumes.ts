@@ -5,11 +5,12 @@ import { isoMonth } from '../time.ts'
 
 /** Retention. GET /v1/trends/{term}/history covers at most 2,160 hours. */
 const RETENTION_DAYS = 90
+export const VOLUMES_KEPT = `minute + INTERVAL ${RETENTION_DAYS} DAY`
 const MS_PER_SECOND = 1_000
 
 /**
- * The count of each term per region and minute. Each row holds the count so far, and the greatest one is final. Fed by
- * `trend-volumes`.
+ * The count of each frequent term per region and minute; rare ones are in `trend_rare_volumes`. Each row holds the
+ * count so far, and the greatest one is final. Fed by `trend-volumes`.
  */
 export const trendVolumesTable: Table<string, TrendVolume> = {
   name: 'trend_volumes',
@@ -17,7 +18,7 @@ export const trendVolumesTable: Table<string, TrendVolume> = {
   orderBy: '(woeid, term, minute)',
   version: 'volume',
   partitionBy: 'toYYYYMM(minute)',
-  ttl: `minute + INTERVAL ${RETENTION_DAYS} DAY`,
+  ttl: VOLUMES_KEPT,
   rowsOf: (_key, cell) =>
     cell === null ? [] : [{ woeid: cell.woeid, term: cell.term, minute: new Date(cell.minute).toISOString(), volume: String(cell.volume) }],
   partitionOf: (_key, cell) => isoMonth(cell.minute),
@@ -39,8 +40,15 @@ const VOLUMES_QUERY = `
 SELECT intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
 FROM (
   SELECT minute, max(volume) AS most
-  FROM trend_volumes
-  WHERE woeid = {woeid:Int32} AND term = {term:String} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+  FROM (
+    SELECT minute, volume
+    FROM trend_volumes
+    WHERE woeid = {woeid:Int32} AND term = {term:String} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+    UNION ALL
+    SELECT minute, toUInt64(volumes[indexOf(woeids, {woeid:Int32})]) AS volume
+    FROM trend_rare_volumes
+    WHERE term = {term:String} AND has(woeids, {woeid:Int32}) AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+  )
   GROUP BY minute
 )
 GROUP BY step_start`

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
-import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/trends/topics.ts'
+import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
 import { offlineTrends, type SentTweet } from './offline.ts'
+import { publishedVolumes } from './volumes.ts'
 
 const START = Date.UTC(2026, 0, 1, 12, 0, 1)
 const MINUTE = 60_000
@@ -116,8 +117,7 @@ test(
 /** Asserts that the last published volume of each minute equals the count of the minute. */
 function expectVolumes(driver: TestDriver, offline: ReturnType<typeof offlineTrends>): void {
   const published = new Map<string, number>()
-  for (const { value } of driver.read(trendVolumes)) {
-    const { woeid, term, minute, volume } = value!
+  for (const { woeid, term, minute, volume } of publishedVolumes(driver)) {
     const key = `${woeid} ${term} ${minute}`
     expect(volume).toBeGreaterThanOrEqual(published.get(key) ?? 0)
     published.set(key, volume)

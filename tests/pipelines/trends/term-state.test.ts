@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { applyCounts, candidateOf, newTermState, unchangedThrough, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
-import type { TermCounts, TermState } from '../../../schemas/trends/types.ts'
+import type { TermCell, TermState } from '../../../schemas/trends/types.ts'
 
 const NOW = 30_000_000
 const silent = { added() {}, dropping() {}, droppingHour() {} }
 
-function countsAt(minute: number, count: number): TermCounts {
+function countsAt(minute: number, count: number): TermCell {
   const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS }]
-  return { minutes: [minute], counts: [count], forms: [{ form: 'x', count }], samples }
+  return { place: 1, minutes: [minute], counts: [count], forms: [{ form: 'x', count }], samples }
 }
 
 function stateOf(delays: readonly number[]): TermState {

@@ -4,8 +4,9 @@ import type { KeyedStore } from '../../../pipelines/engine/index.ts'
 import { memoryTransport, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
-import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/trends/topics.ts'
-import type { TrendOutput, TrendVolume, Tweet } from '../../../schemas/trends/types.ts'
+import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
+import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
+import { publishedVolumes } from './volumes.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -177,7 +178,7 @@ test('tweets of a producer that sets its own record timestamps are late by the s
   driver.pipe(tweets, tweet.user_id, tweet, { timestamp: created_at })
   driver.advanceWallClock(MINUTE)
   expect(driver.metrics.late).toBe(1)
-  expect(driver.read(trendVolumes)).toEqual([])
+  expect(publishedVolumes(driver)).toEqual([])
 })
 
 test('a dead letter that is replayed hours later counts at its creation time', async () => {
@@ -187,7 +188,7 @@ test('a dead letter that is replayed hours later counts at its creation time', a
   driver.restart({ downMs: 3 * HOUR })
   expect(await replayDeadLetters(memoryTransport(driver.broker), 'trends')).toMatchObject({ replayed: 1 })
   for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
-  const volumes = driver.read(trendVolumes).map(({ value }) => value as TrendVolume)
+  const volumes = publishedVolumes(driver)
   expect(volumes.map(({ term, minute }) => `${term} ${minute}`)).toContain(`mended ${created_at - (created_at % MINUTE)}`)
 })
 
@@ -199,8 +200,8 @@ test('tweets that waited for a stopped pipeline count in the day and the history
   send(driver, { user_id: 7n, hashtags: ['outage'] })
   for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
   expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'outage', tweet_volume: 1, volume_24h: 4 }])
-  const volumes = driver.read(trendVolumes).filter(({ value }) => value?.woeid === WORLD)
-  expect(volumes.map(({ value }) => value?.volume)).toEqual(expect.arrayContaining([3, 1]))
+  const volumes = publishedVolumes(driver).filter(({ woeid }) => woeid === WORLD)
+  expect(volumes.map(({ volume }) => volume)).toEqual(expect.arrayContaining([3, 1]))
 })
 
 test('after a renewal is skipped because it is minutes late, the next list and the history are complete', () => {
@@ -218,7 +219,7 @@ test('after a renewal is skipped because it is minutes late, the next list and t
   expect(snapshots).toHaveLength(551)
   expect(snapshots.find(({ woeid }) => woeid === WORLD)?.entries).toMatchObject([{ term: 'busy', tweet_volume: 1 }])
   expect(driver.metrics.counts.get('times_passed_over')).toBe(4)
-  const volumes = driver.read(trendVolumes).map(({ value }) => value)
+  const volumes = publishedVolumes(driver)
   expect(volumes).toContainEqual({ woeid: WORLD, term: 'busy', minute: START - 10 * SECOND, volume: 1 })
 })
 
@@ -351,8 +352,8 @@ test.each([
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
-      'trends-counts-repartition': terms,
-      'trends-tracked-repartition': terms,
+      'trends-cells-repartition': terms,
+      'trends-listed-repartition': terms,
       'trends-candidates-repartition': places,
       [trendOutput.name]: 5,
     },
@@ -369,6 +370,28 @@ test.each([
   expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
 })
 
+test('a term that becomes frequent keeps all counts, in its lists and in the history, also with lost state', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  for (const count of [5, 20, 30]) {
+    for (let i = 0; i < count; i++) send(driver, { hashtags: ['grows'], woeid: i % 2 === 0 ? NEW_YORK : 44418 })
+    driver.settle()
+  }
+  driver.restart({ wipeState: true })
+  for (let i = 0; i < 4; i++) send(driver, { hashtags: ['grows'] })
+  leap(driver, MINUTE)
+  const found = newestLists(driver)
+  expect([WORLD, UNITED_STATES, NEW_YORK, 44418].map((woeid) => volumesOf(found.get(woeid)!.entries))).toEqual([
+    { grows: 59 },
+    { grows: 32 },
+    { grows: 32 },
+    { grows: 27 },
+  ])
+  leap(driver, MINUTE)
+  const greatest = new Map<number, number>()
+  for (const { woeid, volume } of publishedVolumes(driver)) greatest.set(woeid, Math.max(volume, greatest.get(woeid) ?? 0))
+  expect([WORLD, UNITED_STATES, NEW_YORK, 44418].map((woeid) => greatest.get(woeid))).toEqual([59, 32, 32, 27])
+})
+
 test('users and terms without recent contributions are forgotten', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const stored = (name: string): number => {
@@ -377,12 +400,12 @@ test('users and terms without recent contributions are forgotten', () => {
   }
   send(driver, { user_id: 5n, hashtags: ['gone'] })
   leap(driver, MINUTE)
-  expect([stored('users'), stored('terms')]).toEqual([1, 3])
+  expect([stored('users'), stored('frequent-terms')]).toEqual([1, 3])
   driver.advanceWallClock(3 * HOUR)
   for (let user_id = 6n; user_id < 40n; user_id++) send(driver, { user_id })
   leap(driver, MINUTE)
   leap(driver, MINUTE)
-  expect([stored('users'), stored('terms')]).toEqual([0, 3])
+  expect([stored('users'), stored('frequent-terms')]).toEqual([0, 3])
   leap(driver, 26 * HOUR)
-  expect(stored('terms')).toBe(0)
+  expect(stored('frequent-terms')).toBe(0)
 })

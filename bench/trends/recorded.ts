@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathOf } from '../../schemas/trends/places/regions.ts'
+import { foldTerm } from '../../schemas/trends/term.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
+import { expectedDataFolder } from '../../scripts/config.ts'
+import { DATA_SETS } from '../../scripts/data-sets.ts'
+import { type Random, seededRandom } from '../../tools/random/random.ts'
+import { readRecording, tweetMaker } from '../../tools/replay/recording.ts'
+import { cities, cityPick } from '../../tools/tweets/places.ts'
+import { tweetId } from '../../tools/tweets/tweet-ids.ts'
+import type { Backlog, SentTweet } from './backlog.ts'
+
+const MINUTE_MS = 60_000
+/** Each repetition has users of its own, because nobody writes the same tweets twice. The recording has fewer. */
+const USERS_PER_REPETITION = 1_000_000n
+/** Rarer terms get another name in each repetition, so that most terms still occur once. */
+const SELDOM = 5
+/** The tweets of the recording. The generated stand-in has as many. */
+const RECORDED = 60_082
+const SEED = 20121028
+const STAND_IN_USERS = 40_000
+const STAND_IN_TERMS_PER_TWEET = 5
+/** The share of a stand-in's terms that are new, as in the recording. The others come from a small vocabulary. */
+const STAND_IN_NEW = 0.54
+const STAND_IN_VOCABULARY = 20_000
+
+/**
+ * Creates `count` tweets by repeating the recorded ones, spread over the last `minutes`. Uses a generated stand-in with
+ * about as many new terms if the data set is absent.
+ */
+export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
+  const path = join(expectedDataFolder(), DATA_SETS.tweets.path)
+  const originals = existsSync(path) ? await recordedTweets(path) : standIn()
+  const occurrences = new Map<string, number>()
+  for (const { hashtags, phrases } of originals)
+    for (const term of termsOf([...hashtags, ...phrases])) occurrences.set(term, (occurrences.get(term) ?? 0) + 1)
+  const tweets: SentTweet[] = []
+  let contributions = 0
+  while (tweets.length < count) {
+    const repetition = Math.floor(tweets.length / originals.length)
+    const original = originals[tweets.length % originals.length]
+    const at = Math.floor(now - ((count - tweets.length) / count) * minutes * MINUTE_MS)
+    const renamed = (name: string) =>
+      repetition > 0 && (occurrences.get(foldTerm(name) ?? '') ?? 0) < SELDOM ? `${name} ${repetition}` : name
+    const hashtags = original.hashtags.map(renamed)
+    const phrases = original.phrases.map(renamed)
+    const user_id = original.user_id + BigInt(repetition) * USERS_PER_REPETITION
+    tweets.push({ tweet: { ...original, tweet_id: tweetId(at, tweets.length), user_id, hashtags, phrases, created_at: at }, sentAt: at })
+  }
+  const byUser = new Map<string, number>()
+  for (const { tweet } of tweets) contributions += countOf(tweet, byUser)
+  return { tweets, contributions }
+}
+
+async function recordedTweets(path: string): Promise<Tweet[]> {
+  const makeTweet = tweetMaker()
+  const tweets: Tweet[] = []
+  for await (const recorded of readRecording(path, () => {})) tweets.push(makeTweet(recorded, recorded.recordedAt))
+  return tweets
+}
+
+function standIn(): Tweet[] {
+  const random = seededRandom(SEED)
+  const city = cityPick(cities)
+  return Array.from({ length: RECORDED }, (_, i) => ({
+    tweet_id: BigInt(i),
+    user_id: BigInt(1 + Math.floor(random() * STAND_IN_USERS)),
+    text: 'a generated tweet of about the usual length, which the pipeline reads past',
+    hashtags: [],
+    phrases: Array.from({ length: STAND_IN_TERMS_PER_TWEET }, (_, place) => standInTerm(random, `${i} ${place}`)),
+    lang: 'en',
+    woeid: city(random).woeid,
+    bot_score: 0,
+    created_at: 0,
+  }))
+}
+
+/** The square makes the first words of the vocabulary the most frequent ones. */
+function standInTerm(random: Random, unique: string): string {
+  return random() < STAND_IN_NEW ? `only here ${unique}` : `word ${Math.floor(random() ** 2 * STAND_IN_VOCABULARY)}`
+}
+
+function termsOf(names: readonly string[]): Set<string> {
+  return new Set(names.flatMap((name) => foldTerm(name) ?? []))
+}
+
+const MAX_PER_USER = 3
+
+/** Counts by the documented rules. All tweets share a window, so the cap is a plain count. */
+function countOf({ user_id, hashtags, phrases, woeid }: Tweet, byUser: Map<string, number>): number {
+  let counted = 0
+  for (const term of termsOf([...hashtags, ...phrases])) {
+    const key = `${user_id}:${term}`
+    const before = byUser.get(key) ?? 0
+    byUser.set(key, before + 1)
+    if (before < MAX_PER_USER) counted++
+  }
+  return counted * (pathOf(woeid)?.length ?? 1)
+}

@@ -1,0 +1,52 @@
+import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
+import type { TermCell, Tweet } from '../../schemas/trends/types.ts'
+import { addForm } from './forms.ts'
+import { addSample } from './samples.ts'
+
+/** A cell holds the contributions to a term from tweets of one place. They count in all regions of the place's path. */
+export function newCell(place: number, original: string, minute: number, { tweet_id, user_id, created_at }: Tweet): TermCell {
+  return {
+    place,
+    minutes: [minute],
+    counts: [1],
+    forms: [{ form: original, count: 1 }],
+    samples: [{ tweet_id, user_id, created_at }],
+  }
+}
+
+export function addTweet(cell: TermCell, original: string, minute: number, { tweet_id, user_id, created_at }: Tweet): void {
+  addMinute(cell, minute, 1)
+  addForm(cell.forms, original, 1)
+  addSample(cell.samples, { tweet_id, user_id, created_at })
+}
+
+/** Adds the contributions of another cell of the same place. */
+export function addCell(cell: TermCell, other: TermCell): void {
+  for (let i = 0; i < other.minutes.length; i++) addMinute(cell, other.minutes[i], other.counts[i])
+  for (const { form, count } of other.forms) addForm(cell.forms, form, count)
+  for (const sample of other.samples) addSample(cell.samples, sample)
+}
+
+function addMinute(cell: TermCell, minute: number, count: number): void {
+  const place = cell.minutes.indexOf(minute)
+  if (place >= 0) {
+    cell.counts[place] += count
+    return
+  }
+  cell.minutes.push(minute)
+  cell.counts.push(count)
+}
+
+/** Returns the regions in which the cell's tweets count. A place is a region, so it has a path. */
+export function regionsOf({ place }: TermCell): readonly number[] {
+  return pathOf(place) ?? ONLY_WORLDWIDE
+}
+
+const ONLY_WORLDWIDE = [WORLDWIDE]
+
+/** Returns the contributions from `minute` on. */
+export function countFrom({ minutes, counts }: TermCell, minute: number): number {
+  let sum = 0
+  for (let i = 0; i < minutes.length; i++) if (minutes[i] >= minute) sum += counts[i]
+  return sum
+}
