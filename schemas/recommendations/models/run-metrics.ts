@@ -2,7 +2,7 @@
 export const NDCG_CANDIDATE = 'ndcg_candidate'
 export const NDCG_IN_FORCE = 'ndcg_in_force'
 
-/** Users are grouped by their earlier interactions. A group begins with one of these numbers and ends before the next. */
+/** Users are grouped by their earlier interactions. A group starts at one of these numbers and ends before the next. */
 export const INTERACTION_GROUPS = [0, 1, 10, 50] as const
 
 /** What a training measured for the users of a group. */
