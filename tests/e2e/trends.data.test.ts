@@ -62,7 +62,10 @@ let log: KnownTweet[]
 let expected: Expected
 let counted: ReturnType<typeof countedContributions>
 let produced: { schema: number; partitions: Record<string, number> }
-/** A tweet whose timestamp is too far ahead when it is sent, but acceptable soon afterwards. */
+/**
+ * A tweet whose timestamp is too far ahead when it is sent, but acceptable soon afterwards. No tweet of the public
+ * recording has its tag.
+ */
 let early: { tag: string; createdAt: number }
 
 const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt: number) => ({
@@ -81,7 +84,7 @@ const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt:
 beforeAll(async () => {
   system = await startSystem({ workers: 2, apis: 2 })
   const now = Date.now()
-  early = { tag: '#TooEarly', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }
+  early = { tag: '#DatedAhead', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }
   const fromPython = Array.from({ length: 20 }, (_, i) => pythonTweet(i, 7_000_000 + i, i % 2 === 0 ? '#FromPython' : '#frompython', now))
   // Of five tweets by one user, three count.
   for (let i = 0; i < 5; i++) fromPython.push(pythonTweet(100 + i, 7_100_000, '#FromPython', now))
@@ -264,7 +267,7 @@ test('dead letters can be listed, shown and replayed', async () => {
   const shown = await dlq('show', 'trends')
   expect(shown).toContain('no tweet')
   expect(shown).toContain('4711')
-  expect(shown).toContain('#TooEarly')
+  expect(shown).toContain('#DatedAhead')
 
   // By now its timestamp is acceptable. The record that is not a tweet becomes a dead letter again.
   await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
@@ -280,7 +283,7 @@ test('dead letters can be listed, shown and replayed', async () => {
           SELECT woeid, term, minute, volume FROM trend_volumes
           UNION ALL
           SELECT woeid, term, minute, toUInt64(volume) FROM trend_rare_volumes ARRAY JOIN woeids AS woeid, volumes AS volume
-        ) WHERE term = 'tooearly' AND woeid = 1 GROUP BY minute`,
+        ) WHERE term = 'datedahead' AND woeid = 1 GROUP BY minute`,
         format: 'JSONEachRow',
       })
       return (await result.json<{ volume: string }>()).map(({ volume }) => Number(volume))
