@@ -22,8 +22,8 @@ import { combinedTitles, generatedTitles } from './titles.ts'
 const HEAP_MB = 1_024
 /** A new kind of request compiles a few more of the server's methods. */
 const ROUND_WARM_UP_SECONDS = 5
-/** Changes reach the index in bulks. */
-const BULKS_PER_SECOND = 10
+/** Changes reach the index in bulks, because the sink waits 250 ms for more of them. */
+const BULKS_PER_SECOND = 4
 const SEED = 11
 const MS_PER_SECOND = 1_000
 const GENERATED = 5_000
