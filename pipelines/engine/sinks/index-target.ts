@@ -22,9 +22,9 @@ export interface IndexPlace {
 }
 
 /**
- * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes after
- * the server's refresh a second later, so a short wait for more of them hardly delays any. Each batch costs two fsyncs,
- * so 200 changes/s in batches of 20 would take half of a core.
+ * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes
+ * after the server's refresh a second later, so a short wait for more of them hardly delays any. Each batch costs two
+ * fsyncs, so 200 changes/s in batches of 20 would take half of a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /** Interval at which an idle partition looks whether another index has taken the place of its index. */
