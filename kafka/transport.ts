@@ -40,7 +40,7 @@ export interface RecordChunk {
   /** Position of the varint that counts the headers; -1 when the record has no headers. */
   readonly headerStart: Int32Array
   /**
-   * On the stand-in for a batch that cannot be unpacked, the reason. Such a chunk has one record, without key, value
+   * The reason, if this chunk replaces a batch that cannot be unpacked. Such a chunk has one record, without key, value
    * and headers, at the offset where the batch begins.
    */
   readonly unreadable?: string
@@ -82,8 +82,8 @@ export interface FetcherOptions {
   readonly maxWaitMs?: number
   /**
    * How long the broker may wait after an empty response. The fetcher calls the function before each such request and
-   * limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular news of idle partitions
-   * returns the time until it needs the next news. Default 5 s, or `maxWaitMs` if that is given.
+   * limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers about idle partitions
+   * returns the time until it needs the next one. Default 5 s, or `maxWaitMs` if that is given.
    */
   readonly idleWaitMs?: () => number
   /**

@@ -1,5 +1,5 @@
 /**
- * The methods of pino that the project uses. The event is a stable snake_case name; all varying data belongs into the
+ * The methods of pino that the project uses. The event is a stable snake_case name; all varying data belongs in the
  * fields.
  */
 export interface Log {

@@ -1,13 +1,13 @@
 /**
- * The times by which deleted things vanish from everywhere. They are shares of one promise, so that they fit together
- * when it is changed: docs/operations.md
+ * The times within which each store erases deleted data. They are shares of one promised time, so that they still fit
+ * together when it is changed: docs/operations.md
  */
 export interface ErasureTimes {
   /** How long the last read of a burnt thing can be repeated. */
   readonly repeatableMs: number
   /**
-   * Blobs that nothing refers to are removed once nobody has touched them for this long, which is longer than any
-   * command takes and than a last read can be repeated.
+   * Unreferenced blobs are removed once nobody has touched them for this long. This is longer than any command takes,
+   * and longer than a last read can be repeated.
    */
   readonly untouchedMs: number
   /** Interval of the removal of such blobs. */

@@ -37,8 +37,8 @@ export interface ModelAssignment {
 export interface BlocklistInForce {
   /**
    * Returns the type of the first entity of a transaction that is on the list; undefined if none is.
-   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
-   * Throws ApiError `not_ready` until the list is read, or until its snapshot counts.
+   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them Throws ApiError `not_ready` until
+   * the list is read, or until its snapshot is used.
    */
   find(request: FraudRequest): FraudBlocklistType | undefined
   /** Whether it may lack changes: the answers of such a process name `blocklist` in `degraded`. */

@@ -47,8 +47,8 @@ const INITIAL_MODELS = initialModels()
 const SEEN_WITHIN_MS = 1_000
 
 /**
- * Follows the settings, which reach every process within a second. A process that starts while Kafka is away uses those
- * that the processes of its machine knew last.
+ * Follows the settings, which reach every process within a second. A process that starts while Kafka is away uses the
+ * last settings that a process on its machine knew.
  */
 export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit, 'smallTables' | 'log'>): Promise<FraudSettingsInForce> {
   let derived: Derived | undefined
@@ -175,7 +175,7 @@ function presentOf<P extends Part>(entries: ReadonlyMap<string, HeldSetting>, pa
   return found
 }
 
-/** Returns the earlier array if it has the same members, so that what follows from it need not be computed again. */
+/** Returns the earlier array if it has the same members, so that values derived from it need not be computed again. */
 function kept<T>(found: readonly T[], earlier: readonly T[] | undefined): readonly T[] {
   const isSame = earlier?.length === found.length && found.every((one, index) => one === earlier[index])
   return isSame ? earlier : found

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000
 const MOST_ANSWER_HOURS = 168
 
 function networks(of: string): string {
-  return `file with an address or CIDR range of ${of} per line; without it, rules see no such fact`
+  return `file with one address or CIDR range of ${of} per line; without it, rules do not know this fact`
 }
 
 export const fraudSettings = settingsFragment({

@@ -46,8 +46,8 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
 }
 
 /**
- * Headers that a 304 repeats (RFC 9110, 15.4.5). Browsers replace the headers of the page that they have by those of
- * the 304. Without the page's policy, the 304 would have that of all answers, which forbids scripts.
+ * Headers that a 304 repeats (RFC 9110, 15.4.5). Browsers replace the headers of their cached page with those of the
+ * 304. Without the page's policy, the 304 would carry the default policy, which forbids scripts.
  */
 const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'Content-Security-Policy', 'ETag', 'Expires', 'Vary'] as const
 

@@ -63,12 +63,14 @@ const PUBLISH_TIMEOUT_MS = 5_000
 const REQUEST_TIMEOUT_MS = 4_000
 /** Maximum amount of unacknowledged data. Above it, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
-/** Least time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap. */
+/**
+ * Minimum time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap.
+ */
 const BUFFERED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
- * Least time between two requests for facts that are spooled in any case, for which no caller waits either. Each
+ * Minimum time between two requests for facts that are spooled in any case. No caller waits for these either. Each
  * request also wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 50
@@ -172,8 +174,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   }
 
   /**
-   * Partition counts are constant while views are served, because adding partitions to a topic requires rebuilding
-   * its views. The probe reports topics that have got partitions.
+   * Partition counts are constant while views are served, because adding partitions to a topic requires rebuilding its
+   * views. The probe reports topics that have gained partitions.
    */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>

@@ -19,7 +19,7 @@ export interface ViewRedis {
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
-  /** Runs scripts beside the views, on a connection of their own. While Redis does not answer they fail at once. */
+  /** Runs scripts beside the views, on a separate connection. While Redis does not answer, they fail immediately. */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
   /** Reports a Redis that removes data when its memory is full. */

@@ -19,8 +19,8 @@ export interface TopicFollower {
   /** The offset of the next record, by partition. */
   readonly positions: ReadonlyMap<number, number>
   /**
-   * The monotonic ms at which every partition had last been heard of; undefined before the first time. A broker that is
-   * away gives no news, but no failure either.
+   * The monotonic ms by which every partition had last responded; undefined before the first time. A broker that is
+   * away causes no response, but no failure either.
    */
   readonly heardAt: number | undefined
   close(): Promise<void>

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import type { Subject } from './subject.ts'
 
-/** Similar to what load balancers keep. Without this bound, a stall of one second would open 500 new connections. */
+/** Similar to the pool of a load balancer. Without this bound, a stall of one second would open 500 new connections. */
 const CONNECTIONS = 256
 const WAREHOUSE = 'east'
 

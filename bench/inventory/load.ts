@@ -9,7 +9,7 @@ interface Reserved {
 }
 
 /**
- * Half of the operations reserve one unit; the others end the oldest reservation, by turns with a deduction and with a
+ * Half of the operations reserve one unit; the others end the oldest reservation, alternately with a deduction and a
  * release. The rate does not depend on response times.
  * @param variantAt the variant of the nth reservation
  */

@@ -33,9 +33,7 @@ export async function seedPeople(target: SeedTarget, people: readonly Person[]):
   })
 }
 
-/**
- * Writes swipes as the API does. Those of long ago get the time of now in the log, which would delete them otherwise.
- */
+/** Writes swipes as the API does. Old swipes get the current time in the log, which would delete them otherwise. */
 export function seedSwipes(target: SeedTarget, swipes: readonly SwipeEvent[]): Promise<void> {
   const now = Date.now()
   return sendAll(target, swipeEvents, swipes, (swipe) => [swipe.swiper_id, swipe, now])

@@ -64,7 +64,7 @@ export function openHome(path: string): Home {
   return home
 }
 
-/** A folder of another user stays as it is: its owner decided who may open it, and nobody else can change that. */
+/** Leaves another user's folder as it is: its owner decided who may open it, and only the owner can change that. */
 function closeToOthers(path: string): void {
   try {
     chmodSync(path, PRIVATE_MODE)

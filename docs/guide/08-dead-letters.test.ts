@@ -234,8 +234,9 @@ test('a source may set records aside at which the code fails, and nothing of the
  * `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped` show how many
  * there are; watch them, because a bug that affects every record now turns every record into a dead letter.
  *
- * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers none is, nor when a row
- * of a store has become too large for its changelog: if one of these fails, the worker stops under every policy.
+ * A policy applies only if one record is to blame. This is never so in ticks, `beforeCommit` and time handlers, or when
+ * a row of a store has become too large for its changelog. In these cases, a failure stops the worker under every
+ * policy.
  *
  * In a topic that only your own topology writes, such as a repartition topic, even a record that cannot be decoded *is*
  * a bug.

@@ -121,8 +121,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## Inspecting it
  *
- * `worker.status()` informs the program itself: state, readiness, tasks, restores, commits. Over HTTP the same is
- * available to everybody else:
+ * Inside the program, `worker.status()` returns state, readiness, tasks, restores and commits. Over HTTP, others get
+ * the same information:
  *
  * | path | returns |
  * |---|---|

@@ -224,7 +224,7 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
  * follows from the log, so it can be checked later. The topic needs `APPEND_TIME`, since a sender must not set its own
  * time (ADR 19).
  *
- * Rentals end by a tick of the clock `caught-up` (chapter 5), which waits for commands that were sent before.
+ * Rentals end by a tick of the clock `caught-up` (chapter 5), which waits for commands that were sent earlier.
  */
 const rentalFlow: CommandFlow<RentalAsk, Station, RentalAnswer> = {
   name: 'rentals',

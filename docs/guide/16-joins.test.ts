@@ -120,10 +120,10 @@ test('values that are too old for any match are removed', () => {
  * ## Seen before?
  *
  * A rider should be greeted at a station only the first time in 30 days. A keyed store could keep the list of stations,
- * but would store the complete name of each. A seen-set keeps about 14 bits per station (at an error rate of one per
- * cent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen station
- * as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity` is the
- * minimum number of stations that a set remembers; with more, it forgets the oldest ones early.
+ * but would store the complete name of each. A seen-set keeps about 14 bits per station (at an error rate of one
+ * percent), and is wrong in one direction only: it may report a new station as seen, but it never reports a seen
+ * station as new. Each station is remembered for `lifetimeMs` after its last visit, or up to a tenth longer. `capacity`
+ * is the minimum number of stations that a set remembers; with more, it forgets the oldest ones early.
  *
  * The set of a rider consists of pages of at most 512 bytes, and a visit writes one of them, however large the set is.
  * The sets of riders who have left are never accessed again, so a tick calls `expire`, which deletes expired items.

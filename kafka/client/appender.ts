@@ -60,7 +60,7 @@ export function bufferPool(): BufferPool {
 /** State that the appenders of one producer share. */
 export interface TransactionPhase {
   /**
-   * True while the open transaction is being committed. Records appended meanwhile are held back for the next
+   * True while the open transaction is being committed. Records appended in the meantime are held back for the next
    * transaction.
    */
   committing: boolean

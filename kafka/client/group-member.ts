@@ -17,9 +17,9 @@ const LEAVE_EPOCH = -1
 /** Used until the first response brings the group's heartbeat interval. */
 const FIRST_INTERVAL_MS = 1_000
 /**
- * A member that owns every partition of its topics sends a heartbeat only once in so many intervals. It can inherit
- * nothing from another member, so it needs no early news, and the shortest session that Kafka recommends has three
- * intervals.
+ * A member that owns every partition of its topics sends a heartbeat only once in this many intervals. No other member
+ * can give it partitions, so it need not hear of changes early, and the shortest session that Kafka recommends has
+ * three intervals.
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /** Maximum wait for the response when leaving. Without a response, the session timeout removes the member. */
@@ -109,8 +109,8 @@ export function openGroupMember(
   }
 
   /**
-   * Takes over what a thread was answered while the event loop stood still. The next heartbeat carries all fields,
-   * because the thread drops the assignments in its answers.
+   * Takes over the answers that the thread received while the event loop was blocked. The next heartbeat carries all
+   * fields, because the thread drops the assignments in its answers.
    */
   function takeGuardedEpoch(): void {
     const guardedEpoch = guarded?.takeEpoch()

@@ -56,7 +56,7 @@ export interface GuardedMembership {
 
 /**
  * Repeats the heartbeats of this process's members in a thread while the event loop is busy with one long piece of
- * work. It falls silent when that takes longer than `stallToleranceMs`, so that a process that hangs loses its
+ * work. It stops doing so when that takes longer than `stallToleranceMs`, so that a process that hangs loses its
  * partitions. The thread starts with the first membership.
  */
 export interface StallGuard {

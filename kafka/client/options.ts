@@ -14,8 +14,8 @@ const CONNECT_TIMEOUT_MS = 5_000
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
- * How long a thread keeps the memberships of a process whose event loop stands still. It is the counterpart of Kafka's
- * max.poll.interval.ms (5 minutes), but shorter, because no other worker has the partitions meanwhile.
+ * How long a thread keeps the memberships of a process whose event loop is blocked. It is the counterpart of Kafka's
+ * max.poll.interval.ms (5 minutes), but shorter, because no other worker has the partitions in the meantime.
  */
 const STALL_TOLERANCE_MS = 30_000
 
@@ -56,7 +56,7 @@ export const kafkaOptions = z
     /** Applies to at-least-once producers and to the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
-     * How long a thread repeats the heartbeats of members while the event loop stands still. With 0 there is no such
+     * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0 there is no such
      * thread.
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),

@@ -57,7 +57,7 @@ export interface LaneDeps {
  *
  * Batches get sequence numbers in order, and up to five of them are in flight at a time. After a batch was not
  * acknowledged, the lane sends no new batch. When all responses have arrived, it sends the unacknowledged batches
- * again, in order and with the same bytes. The broker accepts a batch only after the one before it, so one
+ * again, in order and with the same bytes. The broker accepts a batch only after the preceding one, so one
  * acknowledgement settles all earlier batches, regardless of their own responses. This also works with a restarted
  * broker, which recognises only the last batch of a producer. The first batch of an epoch is sent alone. If every batch
  * is refused as out of sequence, the log contains none of them, and they get new numbers under a new epoch.

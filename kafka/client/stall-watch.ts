@@ -3,8 +3,8 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread looks whether the event loop turns. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * The event loop marks every second that it turns. Without a mark for this long it stands still. A member may have sent
- * its last heartbeat two seconds before (two intervals), so the thread's first one leaves about 4.5 s after it at the
+ * The event loop leaves a mark every second. Without a mark for this long, it counts as blocked. A member may have sent
+ * its last heartbeat two seconds earlier (two intervals), so the thread's first one leaves about 4.5 s after it at the
  * latest. The shortest session in use is 6 s.
  */
 const STALLED_AFTER_MS = 1_500

@@ -130,8 +130,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
-   * same epoch, so a broker that carries out an unanswered request late, although its repetition was answered, applies
-   * it to the next transaction: an EndTxn commits it before its records are in the log, and a TxnOffsetCommit sets its
+   * same epoch, so a broker that executes an unanswered request late, although its repetition was answered, applies it
+   * to the next transaction: an EndTxn commits it before its records are in the log, and a TxnOffsetCommit sets its
    * offsets back (KIP-890). After an unanswered request the next transaction therefore has a new epoch.
    * @throws FencedError when another process has initialised the id since
    */

@@ -7,14 +7,16 @@ import { fillIndex } from './fill.ts'
 import type { KeeperDeps } from './keeper-deps.ts'
 import type { Build } from './progress.ts'
 
-/** Each look asks the search server four times and Kafka twice. A deleted index is built anew within this time. */
+/**
+ * Each check sends four requests to the search server and two to Kafka. A deleted index is rebuilt within this time.
+ */
 const LOOK_EVERY_MS = 5_000
 const FORMER_KEPT_MS = 2_000
 
 /**
- * Keeps one index in existence: builds it if there is none, if it was filled from another log, if the program now wants
- * another form, and on request. The searched index stays in use until the new one is complete. A build that a former
- * keeper has left unfinished continues.
+ * Makes sure that an index exists: builds it if there is none, if it was filled from another log, if the program now
+ * needs another form, and on request. The searched index stays in use until the new one is complete. A build that a
+ * former keeper has left unfinished continues.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps

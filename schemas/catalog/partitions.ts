@@ -1,6 +1,6 @@
 /**
- * Partitions of the topics of the catalogue, by what their keys are. Topics with equal keys have equal counts, so that
- * one task has all that concerns a key. The base for production is 500M products.
+ * Partition counts of the catalogue's topics, by the kind of their keys. Topics with the same kind of key have equal
+ * counts, so that one task has everything about a key. The numbers for production assume 500M products.
  */
 export const BY_PRODUCT = { partitions: 1, productionPartitions: 64 }
 export const BY_SKU = { partitions: 1, productionPartitions: 64 }

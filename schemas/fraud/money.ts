@@ -5,8 +5,8 @@ const UNITS_PER_USD = 10_000
 export const USD_PER_UNIT = 1 / UNITS_PER_USD
 
 /**
- * Greatest amount in statistics, USD. Larger ones count as this, so that one of them fits into six bytes, and sums
- * remain exact up to 90 of them.
+ * Maximum amount in statistics, USD. Larger ones count as this amount, so that an amount fits into six bytes and the
+ * sum of up to 90 of them is exact.
  */
 const MOST_USD = 1e10
 

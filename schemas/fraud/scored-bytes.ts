@@ -8,7 +8,7 @@ const schema = avro('fraud/TxnScored')
 /** A checksum of the record's schema, so that no record is read with another schema than it was written with. */
 const VERSION = crc32(JSON.stringify(schema.schema)) & 0xffff
 const VERSION_BYTES = 2
-/** The header of Avro values in Kafka: a zero byte and the id of the schema. It says nothing outside of Kafka. */
+/** The header of Avro values in Kafka: a zero byte and the id of the schema. It has no meaning outside of Kafka. */
 const HEADER_BYTES = 5
 const NO_SCHEMA_ID = 0
 

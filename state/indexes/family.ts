@@ -43,7 +43,7 @@ export interface IndexFamily {
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>
   /**
-   * Lets the server try shards again that it has given up, for example because the disk was full. It would not do so by
+   * Lets the server retry shards that it has given up, for example because the disk was full. It would not do so by
    * itself.
    */
   retryFailedShards(): Promise<void>
@@ -103,8 +103,8 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 
   async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
     const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
-    // A number that was never used before: after a loss of everything, a counter would begin again, and a sink that has
-    // not noticed would write to an index of the same name.
+    // A number that was never used before. If the server lost everything, a counter would begin again, and a sink that
+    // has not noticed would write to an index of the same name.
     const created = `${name}-${Math.max(now, greatest + 1)}`
     const answer = await client.call({
       method: 'PUT',

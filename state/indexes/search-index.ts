@@ -15,7 +15,7 @@ export interface Index<K, V> {
   readonly mappings: IndexMappings
   /**
    * Increase it when `documentOf` returns something else for the same record. As after a change of settings or
-   * mappings, the index is then filled anew, while the old one is searched.
+   * mappings, a new index is then filled while searches use the old one.
    */
   readonly version: number
   /** Returns the document of a record, as JSON; null if the index should hold none. */

@@ -81,7 +81,8 @@ const FIRST_SERVER_ERROR = 500
 /** @param address an alias of one concrete index: `sinkAlias` or `builderAlias` */
 export function indexWriter(address: string, client: SearchClient): IndexWriter {
   const path = `/${pathPart(address)}`
-  // Without it, a write to an alias that is gone would create an index of its name where the server allows that.
+  // Without it, a write to an alias that no longer exists would create an index of that name, if the server allows
+  // that.
   const options = `timeout=${SHARD_WAIT}&require_alias=true`
 
   async function write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE> {

@@ -48,8 +48,8 @@ export class ScriptUnavailableError extends Error {
 const PROBE: RedisScript = { name: 'probe', source: 'return 1' }
 
 /**
- * A circuit for each server keeps calls from waiting for one that does not respond: they fail at once, and a script
- * without effect finds out when it is back.
+ * A circuit breaker for each server keeps calls from waiting for one that does not respond: they fail immediately, and
+ * a script without effects probes whether it is back.
  */
 export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: BoundedScriptsOptions): BoundedScripts {
   const { groupOf, nodeOf } = serversOfKeys(redis)

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 
 /**
- * The folder of a worker's state holds its database at first. A rewritten database lies in a folder below it, which a
- * small file names.
+ * At first, the database is directly in the folder of a worker's state. A rewritten database is in a subfolder whose
+ * name is in a small file.
  */
 const POINTER = 'generation'
 const GENERATION = /^generation-(\d+)$/

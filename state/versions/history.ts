@@ -45,7 +45,7 @@ export function withChallenger<V extends FileVersion>(
   return isKept && (version === undefined || version !== history.champion) ? trimmed({ ...history, challenger: version }) : undefined
 }
 
-/** Restores the champion before; undefined when none is kept. The one that was in force stays, and can be promoted. */
+/** Restores the previous champion; undefined when none is kept. The one that was in force stays and can be promoted. */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier
   if (before === undefined) return undefined

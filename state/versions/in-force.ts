@@ -7,7 +7,9 @@ import type { FileVersion } from './version.ts'
 export interface VersionInForce<T> {
   /** Undefined until the first version is open. */
   readonly current: { readonly version: FileVersion; readonly opened: T } | undefined
-  /** Asks for a version; undefined: nothing is to answer. Only the last version that was asked for goes into force. */
+  /**
+   * Requests a version; undefined means that no version should answer. Only the last requested version goes into force.
+   */
   want(version: FileVersion | undefined): void
   /** Resolves once nothing is being fetched or opened. A repetition after a pause does not count. */
   settled(): Promise<void>
@@ -85,8 +87,8 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
 }
 
 /**
- * A store can respond again, and so can a disk. A file that vanished, because another process of the host removed the
- * version meanwhile, is fetched again. What is damaged or wrong stays so.
+ * A store or a disk can recover. A file that another process of the host has removed in the meantime is fetched again.
+ * Damaged or wrong files stay so.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

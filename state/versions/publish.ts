@@ -14,7 +14,7 @@ export interface PublishOptions {
 
 /**
  * Stores the files of a new version. They are durable once this resolves, so that the record that names them may be
- * written. A writer that dies before leaves blobs that nothing refers to.
+ * written. A writer that dies before that leaves blobs that nothing refers to.
  */
 export async function publishFiles(id: Pick<FileVersion, 'version' | 'sequence'>, options: PublishOptions): Promise<FileVersion> {
   const { blobs, folder, names } = options

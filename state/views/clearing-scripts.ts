@@ -1,7 +1,7 @@
 /**
- * The scripts that clear a partition of a view: begin, remove keys, end. The positions' hash holds a random mark in
- * between, so that no sink fills the partition while old keys remain, and a process that is late with its removals
- * removes nothing that was filled in afterwards. KEYS[1] is always the hash of positions.
+ * The scripts that clear a partition of a view: begin, remove keys, end. In between, the hash of positions holds a
+ * random mark. With it, no sink fills the partition while old keys remain, and a late removal cannot delete newer keys.
+ * KEYS[1] is always the hash of positions.
  */
 
 /** A field of the hash of positions. Names of topics contain no colon. */

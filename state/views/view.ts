@@ -20,9 +20,9 @@ export type ViewOperation =
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
   /**
-   * Removes a field of the hash at `key`. If it is not there, it was added up in a counter: the first of the fields
-   * `counters.fields` that exists becomes smaller by 1 and `amount`, and goes when its count is 0. Its value is
-   * `<count> <sum>`.
+   * Removes a field of the hash at `key`. If it is not there, it was added to a counter: the first of the fields
+   * `counters.fields` that exists. The count of this field falls by 1 and its sum by `amount`, and a field with the
+   * count 0 is removed. Its value is `<count> <sum>`.
    */
   | {
       readonly op: 'hdelOrSubtract'
@@ -66,7 +66,7 @@ export interface View<K, V> {
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**
    * The key of a string of the view that `operationsFor` needs for this record, or undefined. Records of deleted things
-   * say nothing about them, so what the view holds tells which lists contain them.
+   * say nothing about them, so only the view's current content shows which lists contain them.
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
   /**

@@ -299,7 +299,7 @@ describe('the API process', () => {
 
   test('SIGTERM shuts it down gracefully', async () => {
     expect(await apis[1].stop()).toBe(0)
-    // Log lines are written asynchronously and flushed at exit, so on a busy machine the line before may appear after
+    // Log lines are written asynchronously and flushed at exit, so on a busy machine the previous line may appear after
     // this one.
     expect(apis[1].lines).toContainEqual(expect.objectContaining({ event: 'api_stopped', connections_cut: 0 }))
     expect(await get('/livez')).toMatchObject({ status: 200 })

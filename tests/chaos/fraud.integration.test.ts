@@ -14,8 +14,9 @@ const SEED = 1
 /** Payments per second: as many as two cores do beside all the other tests. */
 const RATE = 30
 /**
- * Other tests keep the machine busy, so only the time counts that a score takes beyond a request that needs nothing
- * else. An API that waits for a part that is away exceeds this, because a fault concerns more than 1 % of the payments.
+ * Other tests keep the machine busy, so the test counts only the time by which a score is slower than a trivial
+ * request. An API that waits for a missing part exceeds this limit, because a fault affects more than 1 % of the
+ * payments.
  */
 const LIMITS = { p99Ms: 500, mostMs: 2_000, isWhole: false }
 const FAULTS: readonly FraudFaultKind[] = [

@@ -32,7 +32,7 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** Returns the recorded tweets, repeated endlessly with new ids, or those of the demo if there is no recording. */
+/** Returns the recorded tweets, repeated endlessly with new ids, or the demo's tweets if there is no recording. */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')
   const makeTweet = tweetMaker()

@@ -69,8 +69,8 @@ interface Balance {
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
 /**
- * Number of windows that are kept. They cover more time than any payment is in flight, even with faults. Older ones are
- * dropped.
+ * Number of windows that are kept. They cover a longer time than any payment is in flight, even with faults. Older ones
+ * are dropped.
  */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700

@@ -25,8 +25,8 @@ const TEST_TIMEOUT_MS = 300_000
 const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 /**
- * For starts whose subject is not the services: fewer processes and servers take half the time. Two of the tests run
- * all services.
+ * For tests that are not about the services: fewer processes and servers take half the time. Two of the tests run all
+ * services.
  */
 const FEW_SERVICES = { API_SERVICES: 'links', PIPELINES: 'links' }
 

@@ -22,8 +22,8 @@ interface Event {
 }
 
 /**
- * The only source of time, order and chance in a simulation. Events happen one after the other, by time; the next one
- * happens when no promise job is left, so a seed determines the whole run.
+ * The only source of time, order and chance in a simulation. Events happen one at a time, in the order of their times.
+ * The next one happens when no promise job is left, so a seed determines the whole run.
  */
 export interface Scheduler {
   /** Milliseconds since the beginning. */

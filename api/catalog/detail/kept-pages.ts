@@ -43,8 +43,8 @@ const MOST_BYTES = 64 * 2 ** 20
 const BYTES_BESIDE_TEXTS = 1_000
 
 /**
- * Renders pages of products, and keeps the last one of each product. What the views hold is read for every request, so
- * that an answer is never old; only parsing and rendering are spared.
+ * Renders pages of products, and keeps the last one of each product. Every request reads the views, so an answer is
+ * never stale; only parsing and rendering are saved.
  */
 export function keptPages({ publicUrl, currency, now }: KeptPagesOptions): KeptPages {
   const pages = new LRUCache<number, Kept>({ maxSize: MOST_BYTES, sizeCalculation: bytesOf })

@@ -50,9 +50,8 @@ export interface AskedImages {
 }
 
 /**
- * Returns the images that a product is to have, in display order; null: those that it has. Files without a list are the
- * new set.
- * Throws ApiError `invalid_request`.
+ * Returns the images that a product should have, in display order; null keeps its current ones. Files without a list
+ * are the new set. Throws ApiError `invalid_request`.
  */
 export function offeredImages({ list, uploads, skus }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
   if (list === undefined)

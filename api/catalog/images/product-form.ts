@@ -30,9 +30,9 @@ export function isForm(contentType: string | undefined): contentType is string {
 }
 
 /**
- * Reads a form as it arrives. At most one file is in memory: it is checked and stored before the next one is read.
- * What is stored in vain, because a later part is not valid, is swept away.
- * Throws ApiError: `invalid_image`, `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
+ * Reads a form as it arrives. At most one file is in memory: it is checked and stored before the next one is read. If a
+ * later part is invalid, images that are stored already are swept away. Throws ApiError: `invalid_image`,
+ * `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
  */
 export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {
   const uploads: StoredImage[] = []

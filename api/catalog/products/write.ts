@@ -41,8 +41,8 @@ export interface Written extends Asking {
 
 export interface ProductWriter {
   /**
-   * @param item tells this product from others of the command
-   * Throws ApiError: `sku_taken` and the refusals of products.
+   * @param item distinguishes this product from others of the command Throws ApiError: `sku_taken` and the refusals of
+   * products.
    */
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
   /** @param known the skus that the product is known to have, which need no claim */
@@ -120,8 +120,8 @@ function skusOf({ variants }: CatalogProductContent): string[] {
 
 /**
  * Returns the content that a body describes.
- * @param images the product's images; null: those that it has
- * Throws ApiError: `unknown_category`, `too_many_variants`, `content_too_large`.
+ * @param images the product's images; null keeps its current ones Throws ApiError: `unknown_category`,
+ * `too_many_variants`, `content_too_large`.
  */
 export function contentOf(
   { title, description, category_id, brand, variants }: NewProduct | Replacement,

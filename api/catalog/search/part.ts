@@ -29,7 +29,10 @@ export interface SearchDeps
   readonly categories: CategoryTable
 }
 
-/** Records of searches that may wait for Kafka at once. Further ones are lost, since no caller must wait for them. */
+/**
+ * Records of searches that may wait for Kafka at once. Further ones are dropped, because no caller should wait for
+ * them.
+ */
 const MOST_WAITING_RECORDS = 10_000
 /** Callers who ask the same at nearly the same time share what was found. A change is found hardly later. */
 const SHARED_MS = 200

@@ -25,7 +25,10 @@ export type Started =
 
 /** Back-tests of this process, whose states any process can read. */
 export interface BacktestJobs {
-  /** Starts a job, unless its caller has one running, or this process has too many. A job that exists is left alone. */
+  /**
+   * Starts a job, unless its caller already has one running or this process has too many. An existing job is left
+   * alone.
+   */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
   /** Returns undefined if there is no such job, or no longer. */
   read(jobId: string): Promise<BacktestState | undefined>

@@ -23,9 +23,9 @@ type Background = Pick<FraudCaseCommand, 'transaction' | 'archived'>
 const HAS_CASE: Background = { transaction: null, archived: null }
 
 /**
- * Records a verdict about any transaction of the last 90 days. Without a case the command brings along what the case
- * needs, because the topology knows reviewed transactions only.
- * Throws ApiError: `transaction_not_found`, `not_ready`, `unavailable`.
+ * Records a verdict about any transaction of the last 90 days. If there is no case, the command contains what a case
+ * needs, because the topology knows only reviewed transactions. Throws ApiError: `transaction_not_found`, `not_ready`,
+ * `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
   const background = await backgroundOf(deps, id)

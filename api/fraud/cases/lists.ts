@@ -30,8 +30,7 @@ const NOTHING = { total: 0, ids: [] }
 
 /**
  * Merges the lists of all partitions. Lists with closed cases also have those that were closed long ago, unless
- * ClickHouse does not respond.
- * Throws ApiError: `invalid_request` beyond the greatest list, `not_ready`.
+ * ClickHouse does not respond. Throws ApiError: `invalid_request` beyond the longest list, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps

@@ -39,7 +39,12 @@ export const CasePatchBody = z
     status: caseStatus.optional().openapi({ description: 'CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
     notes: notes.optional(),
     fraud_type: fraudType.optional(),
-    version: z.int().min(1).max(MAX_VERSION).optional().openapi({ description: 'Refuses the change if the case has another version.' }),
+    version: z
+      .int()
+      .min(1)
+      .max(MAX_VERSION)
+      .optional()
+      .openapi({ description: 'If set, the change is refused unless the case has this version.' }),
   })
   .refine(({ version: _version, ...changes }) => Object.values(changes).some((value) => value !== undefined), 'must change something')
   .openapi('FraudCasePatch')

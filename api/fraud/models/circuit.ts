@@ -1,8 +1,9 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 
 /**
- * Stops waiting for a process that is late again and again, so that it does not cost every request the whole limit. It
- * then asks the process from time to time, without a request having to wait, and closes once an answer comes in time.
+ * Stops waiting for a process that is late again and again, so that it does not cost every request the whole limit.
+ * While it is open, it probes the process from time to time, without making a request wait, and closes once an answer
+ * arrives in time.
  */
 export interface Circuit {
   readonly isOpen: boolean

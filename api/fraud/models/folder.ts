@@ -32,8 +32,8 @@ const MANIFEST = /\.json$/
 export const SHIPPED_VERSIONS = shipped.versions
 
 /**
- * Reads all manifests: the shipped ones, then those of the operator. Of two with the same name and version, the shipped
- * one counts.
+ * Reads all manifests: the shipped ones, then those of the operator. If two have the same name and version, the shipped
+ * one is used.
  * @param ownFolder undefined: the operator has none
  */
 export async function readModelFolders(ownFolder: string | undefined): Promise<ModelFolders> {

@@ -20,8 +20,8 @@ export const ENRICHMENT_MS = 15
 /** Looks up profiles and the transactions in flight. */
 export interface EntityProfiles {
   /**
-   * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity whose answer
-   * is late, fails or means nothing, because its view is being built, is `failed`. Never throws.
+   * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity is `failed`
+   * if its answer is late, is an error, or says nothing because its view is being built. Never throws.
    */
   enrich(request: FraudRequest): Promise<Enrichments>
   /** Looks up one entity and adds nothing. Never throws. */

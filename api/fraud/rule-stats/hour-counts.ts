@@ -2,7 +2,7 @@ import type { RuleTallies, RuleTally } from '../../../schemas/fraud/rules/tallie
 import type { FraudRuleTallies, FraudRuleTally } from '../../../schemas/fraud/types.ts'
 
 const HOUR_MS = 3_600_000
-/** A record with so many rules stays far below the limit of Kafka, even if their conditions have a hundred fields. */
+/** A record with this many rules stays far below Kafka's limit, even if their conditions have a hundred fields. */
 const RULES_PER_RECORD = 100
 
 type Counts = Omit<FraudRuleTally, 'rule_id' | 'mode' | 'missing_by'>
@@ -20,8 +20,8 @@ interface Known {
 }
 
 /**
- * Adds up what the rules of a process did since the beginning of the hour. Counts that are sent again replace those
- * before, so a record that gets lost, or arrives twice, changes nothing in the end.
+ * Adds up what the rules of a process did since the beginning of the hour. Counts that are sent again replace the
+ * earlier ones, so in the end it does not matter if a record gets lost or arrives twice.
  */
 export class HourCounts {
   readonly #node: string

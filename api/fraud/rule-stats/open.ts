@@ -26,7 +26,10 @@ const TICK_MS = 5_000
 const CLOSE_MS = 2_000
 const HOUR_MS = 3_600_000
 
-/** Counts what rules do here, answers what they did in all processes, and watches the share of blocked transactions. */
+/**
+ * Counts what rules do in this process, reports what they did in all processes, and watches the share of blocked
+ * transactions.
+ */
 export function openRuleStats(deps: RuleStatsDeps): FraudPart & { readonly observer: ScoringObserver } {
   const { facts, tables, scripts, metrics, log, now, settings, moveToShadow } = deps
   const { registry } = metrics

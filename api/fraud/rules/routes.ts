@@ -155,7 +155,8 @@ export const rollbackRoute = defineRoute({
   path: '/api/v1/rules/rollback',
   operationId: 'rollBackFraudRules',
   summary: 'Restore an earlier version of all rules',
-  description: 'Replaces all rules at once by those of one of the last 50 versions, as a new version. Lists and snoozes stay as they are.',
+  description:
+    'Replaces all rules together with those of one of the last 50 versions. The result is a new version. Lists and snoozes stay as they are.',
   auth: OPERATORS,
   idempotent: true,
   body: RollbackBody,

@@ -6,8 +6,8 @@ import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 const MOST_FACTORS = 5
 
 /**
- * Returns what raised the risk most, strongest first: matched rules, with the least score that their action gives as a
- * share of the greatest score, and features, with what they add to a model's score: docs/services/fraud.md#risk-factors
+ * Returns what raised the risk most, strongest first: matched rules, with the minimum score of their action as a share
+ * of the maximum score, and features, with what they add to a model's score: docs/services/fraud.md#risk-factors
  * @param byModels strongest first
  */
 export function riskFactors(policy: Policy, matched: readonly Rule[], byModels: readonly FraudRiskFactor[]): FraudRiskFactor[] {

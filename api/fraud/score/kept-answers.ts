@@ -34,8 +34,8 @@ export interface KeptAnswers {
   /** Binds an id to a request. */
   claim(request: FraudRequest): Promise<Claimed>
   /**
-   * Keeps an answer unless there is one, which the result then has. A block by the blocklist replaces any other answer
-   * to the same request.
+   * Keeps an answer, unless one is kept already; the result is then the earlier one. A block by the blocklist replaces
+   * any other answer to the same request.
    */
   keep(scored: TxnScored): Promise<Claimed>
   /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not say. */

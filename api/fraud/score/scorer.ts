@@ -19,7 +19,7 @@ import { NO_FEATURES } from './no-features.ts'
 import type { ScoreLog } from './score-log.ts'
 import type { ObserveStage, Stage } from './stages.ts'
 
-/** The time that models may take. The scorer of models keeps it as well; this limit holds even if it does not. */
+/** The time that models may take. The scorer of models also enforces it; this limit holds even if that one fails. */
 export const MODELS_MS = 30
 
 /** What was unavailable, in the order of `degraded`. */

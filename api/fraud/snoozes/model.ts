@@ -44,7 +44,10 @@ export const SnoozeListSchema = z
   .object({ snoozes: z.array(SnoozeSchema), page: z.int(), limit: z.int(), total: z.int() })
   .openapi('FraudSnoozes')
 
-/** Returns a value as the facts of transactions have it. @returns undefined if the value cannot be one of the type */
+/**
+ * Returns a value in the form that the facts of transactions use. @returns undefined if the value cannot be one of the
+ * type
+ */
 export function snoozedValue(type: FraudSnoozeEntity, value: string, hashes: Pick<PersonalHashes, 'email'>): string | undefined {
   if (type === 'IP') return canonicalIp(value)
   if (type !== 'EMAIL') return canonicalId(value)

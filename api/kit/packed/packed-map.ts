@@ -22,7 +22,10 @@ const EXPIRY_BYTES = 4
 const MIN_SLOTS = 8
 /** Above this part of used slots, chains of neighbours get long. */
 const MAX_LOAD = 0.75
-/** Below this part, a segment shrinks. Far below the load after growing, so that it does not grow again at once. */
+/**
+ * A segment shrinks below this load. It is far below the load after growing, so that the segment does not grow again
+ * right away.
+ */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5
 const UINT32_RANGE = 2 ** 32

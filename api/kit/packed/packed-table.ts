@@ -22,8 +22,8 @@ export interface Packing<V, P> {
 /** Keeps a compacted topic with millions of small entries in memory. Every process has the whole topic. */
 export interface PackedTable<K, P> extends TableState {
   /**
-   * Returns what is packed for a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
-   * until the table is read, or until Kafka has been away for so long that the snapshot counts.
+   * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
+   * until the table is read, or until Kafka has been away for so long that the snapshot is used.
    */
   get(key: K): P | undefined
   /** Number of entries, including expired ones that are still stored. */

@@ -32,8 +32,8 @@ const MAGIC = Buffer.from('MRTABLE1')
 const MS_PER_SECOND = 1_000
 
 /**
- * Replaces the snapshot of a table. The table may change meanwhile: reading from `positions` again applies the same
- * changes again.
+ * Replaces the snapshot of a table. The table may change in the meantime, because reading from `positions` applies the
+ * same changes again.
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
   const { map, key, positions, savedAt } = snapshot

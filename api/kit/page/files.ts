@@ -5,9 +5,9 @@ import { ApiError, errors } from '../errors.ts'
 const TYPES = { html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' }
 
 /**
- * Content security policy of a page. It loads files of its own server and calls its own server, and nothing else, so no
- * other server learns who looks at what. Other answers of this server cannot run as scripts, because they have other
- * types and must not be sniffed. No text can become HTML.
+ * Content security policy of a page. It loads files only from its own server and calls only this server, so no other
+ * server learns who looks at what. Other answers of this server cannot run as scripts, because they have other types
+ * and must not be sniffed. No text can become HTML.
  */
 const PAGE_POLICY = [
   "default-src 'none'",

@@ -9,9 +9,9 @@ export const CSRF_HEADER = 'x-csrf-token'
 const PURPOSE = 'millrace-csrf'
 
 /**
- * Returns the value of the header for a session. It follows from the session's token, which only the browser and this
- * server know, so it fits no other session, every API process computes the same, and nothing has to be stored. It does
- * not reveal the token.
+ * Returns the value of the header for a session. It is derived from the session's token, which only the browser and
+ * this server know. So it fits no other session, every API process computes the same value, and nothing has to be
+ * stored. It does not reveal the token.
  */
 export function csrfTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update(PURPOSE).digest('base64url')

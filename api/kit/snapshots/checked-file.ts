@@ -18,15 +18,15 @@ export function snapshotPath(folder: string, topic: string): string {
   return join(folder, `${topic}.snapshot`)
 }
 
-/** What a file contains behind its first bytes: a header as JSON, and blocks of bytes, none of which is empty. */
+/** What a file contains after its first bytes: a header as JSON, and non-empty blocks of bytes. */
 export interface CheckedContent {
   readonly header: object
   readonly blocks: Iterable<Buffer>
 }
 
 /**
- * Replaces a file. It is complete on the disk before it gets its name, so that a crash leaves the old one. The blocks
- * are taken one by one while the file is written.
+ * Replaces a file. The new file is complete on disk before it gets its name, so that a crash leaves the old one. The
+ * blocks are taken one by one while the file is written.
  * @param magic the first bytes, which name the format and its version
  */
 export async function writeCheckedFile(

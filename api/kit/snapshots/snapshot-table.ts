@@ -47,8 +47,8 @@ export interface TableState {
   /** Whether the contents are those of a snapshot, because Kafka has been away since the start. */
   readonly isFromSnapshot: boolean
   /**
-   * For how long the table may lack changes, in ms: the age of a snapshot in use, else the time since Kafka was heard
-   * of. At most a few seconds while all is well; Infinity while the table is not ready.
+   * For how long the table may lack changes, in ms: the age of a snapshot in use, else the time since the last response
+   * from Kafka. At most a few seconds while all is well; Infinity while the table is not ready.
    */
   readonly staleMs: number
   /** Whether the table lacks changes of more than a few seconds, as when Kafka is away. */
@@ -83,8 +83,8 @@ export interface TableOptions<K, V> {
 }
 
 /**
- * Keeps a compacted topic in memory, and a snapshot of it on the disk, with which a process that starts while Kafka is
- * away answers with the last contents that it knew.
+ * Keeps a compacted topic in memory, and a snapshot of it on disk, so that a process that starts while Kafka is away
+ * can answer with the last known contents.
  */
 export interface SnapshotTable<C> extends TableState {
   /** The contents for callers; undefined until the topic is read, or the snapshot counts because Kafka is away. */
@@ -103,8 +103,8 @@ const CHECK_INTERVAL_MS = 250
 /** How often the snapshot of an unchanged table is written, so that it stays young enough to be continued. */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
- * A snapshot of this age is not continued. Kafka removes deletions after `delete.retention.ms` (by default 24 hours),
- * so that a reader that continues later would keep deleted entries for ever.
+ * Reading does not continue from a snapshot of this age. Kafka removes tombstones after `delete.retention.ms` (24 hours
+ * by default), so a reader that continued later would keep deleted entries forever.
  */
 const MAX_CONTINUED_MS = 12 * 3_600_000
 const MS_PER_SECOND = 1_000

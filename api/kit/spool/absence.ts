@@ -2,8 +2,8 @@
 const LATE_IN_A_ROW = 3
 
 /**
- * Knows whether Kafka is away, as a whole or for single partitions: after three late or failed sends in a row, until it
- * answers one. The publisher keeps repeating what it has, at least once a second, so no other probe is needed.
+ * Knows whether Kafka is away, as a whole or for single partitions. It counts as away after three late or failed sends
+ * in a row, until it answers one. The publisher retries at least once a second, so no other probe is needed.
  */
 export class Absence {
   readonly #lanes = new Map<string, number>()

@@ -13,7 +13,7 @@ export function lockFolder(folder: string): (() => void) | undefined {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(join(folder, LOCK_FILE))
-    // A journal in memory leaves no second file, which would keep the name that the folder had when it was locked.
+    // With a journal in memory there is no second file, whose path would be wrong after the folder is renamed.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
   } catch {
     database?.close()

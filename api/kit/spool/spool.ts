@@ -9,7 +9,10 @@ import { isSegmentName, Segment } from './segment.ts'
 
 /** How often unfinished work is tried again, and how often the disk is freed of records that were sent. */
 const RETRY_MS = 1_000
-/** How long outcomes collect before they are written. Those of a process that is killed meanwhile are sent again. */
+/**
+ * How long outcomes collect before they are written. If the process is killed in the meantime, their records are sent
+ * again.
+ */
 const MARK_EVERY_MS = 50
 /** How many bytes of the spool may wait in the publisher. It also bounds how long the publisher's own queue gets. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
@@ -220,8 +223,8 @@ export class Spool {
   }
 
   /**
-   * Stops sending, and closes the files. What was not sent stays for the next process. The publisher must be closed
-   * before, so that no outcome is open.
+   * Stops sending, and closes the files. What was not sent stays for the next process. Close the publisher first, so
+   * that no outcome is pending.
    */
   async close(): Promise<void> {
     this.#isClosed = true

@@ -28,8 +28,8 @@ export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
    * file of this process, from which it will be sent. Records of one key are sent in the order of the calls. A record
-   * is sent twice only if the process ends after a sending and before it has noted it, so consumers drop repetitions
-   * by the record's id.
+   * is sent twice only if the process ends between sending it and recording that, so consumers drop duplicates by the
+   * record's id.
    * @throws ApiError `unavailable` if neither takes the record; it may still have been written. `internal_error` if
    *   Kafka rejects it permanently
    */

@@ -21,7 +21,7 @@ export interface WatchOptions {
 
 /**
  * How often the files are read. They are small, and a comparison of their contents also sees what file events miss,
- * such as Kubernetes' exchange of a linked folder.
+ * such as Kubernetes replacing a linked folder.
  */
 const CHECK_INTERVAL_MS = 5_000
 const MS_PER_SECOND = 1_000

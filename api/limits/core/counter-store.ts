@@ -8,7 +8,7 @@ export interface CounterStoreOptions {
   /** Monotonic ms. */
   monotonic(): number
   readonly timeoutMs?: number
-  /** Learns from every answer. The units that it owes are charged together with the next ask about their counter. */
+  /** Learns from every answer. The units that it owes are charged with the next request for their counter. */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void

@@ -16,8 +16,8 @@ import { sweptLeases } from './swept-leases.ts'
 
 export interface RateLimitOptions {
   /**
-   * An ioredis client, `Redis` or `Cluster`. Create it with `enableOfflineQueue: false`, so that commands fail at once
-   * while Redis is unreachable.
+   * An ioredis client, `Redis` or `Cluster`. Create it with `enableOfflineQueue: false`, so that commands fail
+   * immediately while Redis is unreachable.
    */
   readonly redis: RedisClient
   readonly rules: readonly GivenRule[]

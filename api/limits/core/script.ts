@@ -1,9 +1,9 @@
 /**
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
- * KEYS: the counter of each ask, in order. One counter may come several times.
- * ARGV: the number of kinds of asks, then five for each kind: mode, limit, window (s), extra, units. Then follows for
- * each request the kind of its ask, or minus the number of its asks and the kind of each. Equal asks share one kind.
+ * KEYS: the counter of each ask, in order. One counter may come several times. ARGV: the number of kinds of asks, then
+ * five for each kind: mode, limit, window (s), extra, units. Then follows, for each request, the kind of its ask, or
+ * the negated number of its asks and the kind of each. Equal asks share one kind.
  *
  * | mode | counter        | what it does                                                            |
  * |------|----------------|-------------------------------------------------------------------------|
@@ -22,10 +22,9 @@
  * quarter of the cost of a decision.
  *
  * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16: tokens and
- * time in µs (doubles).
- * A window expires twice its length after its first request. A bucket expires as long after its last request, or later,
- * when it is full, since expiry fills a bucket.
- * A counter never goes back in time. After a failover to a slower clock it stays at the start of its last window.
+ * time in µs (doubles). A window expires twice its length after its first request. A bucket expires twice its window
+ * after its last request, or when it is full if that is later, since expiry fills a bucket. A counter never goes back
+ * in time. After a failover to a slower clock it stays at the start of its last window.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

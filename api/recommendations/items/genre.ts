@@ -10,7 +10,7 @@ function genresOf(text: string): string[] {
     .filter((genre) => genre !== '')
 }
 
-/** The genre by which lists are mixed: the first genre, else the first part of the category's path; '' for none. */
+/** The genre that lists use for mixing: the first genre, else the first part of the category's path; '' for none. */
 export function genreOf({ attributes, category_path }: Described): string {
   return genresOf(attributes.genres ?? '')[0] ?? category_path.split('/')[0]
 }

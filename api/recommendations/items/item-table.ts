@@ -28,8 +28,8 @@ export interface ItemTable {
   genreNumber(name: string): number
   createdAt(row: number): number
   /**
-   * How often the item entered the last ten views of a user, with a half-life of 30 days, as of its last events, as the
-   * weights of its neighbours are. 0 for the row -1.
+   * How often the item entered the last ten views of a user, with a half-life of 30 days, as of its last event, like
+   * the weights of its neighbours. 0 for the row -1.
    */
   enteredAt(row: number): number
   /** Times shown and times chosen afterwards, with a half-life of 7 days. */

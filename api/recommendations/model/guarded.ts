@@ -8,7 +8,7 @@ export interface GuardedModel extends RecommendationModel {
   readonly failed: ReadonlySet<ModelPart>
 }
 
-/** Lets one request go on without the part of a model that fails. That part is not asked again by the request. */
+/** Lets one request continue without a part of the model that fails. The request does not ask that part again. */
 export function guarded(model: RecommendationModel, onFailure: (part: ModelPart, error: unknown) => void): GuardedModel {
   const failed = new Set<ModelPart>()
 

@@ -18,7 +18,7 @@ export class TreesError extends Error {
 
 /**
  * @param columns names of the features that rows have, in order
- * @throws TreesError if the trees were trained on other columns, are too many, or hold something that is no number
+ * @throws TreesError if the trees were trained on other columns, are too many, or contain something other than numbers
  */
 export function parseTrees(text: string, columns: readonly string[]): Trees {
   const [head, ...blocks] = text.split(/^Tree=\d+$/m)

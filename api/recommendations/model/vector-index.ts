@@ -16,8 +16,8 @@ export interface VectorIndex {
 }
 
 /**
- * The product is no metric, and vectors of different lengths lead a sparse graph astray. Therefore an item has twice as
- * many links as usual: docs/services/recommendations.md#vectors
+ * The dot product is not a metric, so a search in a sparse graph goes wrong among vectors of different lengths.
+ * Therefore an item has twice as many links as usual: docs/services/recommendations.md#vectors
  */
 const CONNECTIVITY = 32
 const EXPANSION_ADD = 256

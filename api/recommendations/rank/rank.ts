@@ -30,8 +30,8 @@ export interface RankRequest {
 }
 
 /**
- * Scores all candidates by the model's trees. Without trees the similarity of the vectors counts, and without vectors
- * the rules do. The order stays.
+ * Scores all candidates by the model's trees. Without trees it uses the similarity of the vectors, and without vectors
+ * the rules. The order of the candidates stays.
  */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request

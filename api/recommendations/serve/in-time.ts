@@ -1,7 +1,7 @@
 /**
- * Waits for Redis up to a short time limit, and then goes on without the value, because a list without something is
- * better than none. If this process was busy, the answer may be unread in the socket when the time is over, and Node
- * reads it before immediates run.
+ * Waits for Redis up to a short time limit, and then continues without the value, because an incomplete list is better
+ * than none. If this process was busy, the answer may be unread in the socket when the time is over, and Node reads it
+ * before immediates run.
  * @returns undefined if the work fails or takes too long
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T | undefined> {

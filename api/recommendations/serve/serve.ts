@@ -66,7 +66,10 @@ const NOTHING: ReadonlySet<ModelPart> = new Set()
 /** Vectors and trees. An answer without both is one by rules. */
 const MODEL_PARTS = 2
 
-/** Computes lists. A list takes three turns of Redis: features, neighbours, titles. It does without what is missing. */
+/**
+ * Computes lists. A list takes three round trips to Redis: features, neighbours, titles. It is made without what is
+ * missing.
+ */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, readMs, now, log } = deps
   /** Failures of models that were logged, once each, because they come with every request. */

@@ -29,7 +29,7 @@ const places = { between: 0, string: 1, content: 2 } as const
 type Place = (typeof places)[keyof typeof places]
 
 /**
- * Finds the value of `content` in the outermost object by brackets and quotes alone, and replaces it by `""`. At the
+ * Finds the value of `content` in the outermost object by brackets and quotes alone, and replaces it with `""`. At the
  * end, JSON.parse validates the rest. An invalid body may therefore yield some content first, which the caller must
  * discard.
  */

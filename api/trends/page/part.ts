@@ -99,7 +99,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
   ]
 }
 
-/** Returns the first of several values. Forms send fields that nobody has filled in, which count as left out. */
+/** Returns the first of several values. Forms also send empty fields, which count as omitted. */
 function one(value: Parameter): string | undefined {
   return [value ?? []].flat().find((each) => each !== '')
 }

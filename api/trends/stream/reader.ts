@@ -1,7 +1,10 @@
 /** One open answer, to which events are sent. */
 export interface StreamReader {
   readonly body: ReadableStream<Uint8Array>
-  /** Sends an event, or keeps it until the client has taken the one before. Of several, only the last one is kept. */
+  /**
+   * Sends an event, or keeps it until the client has taken the previous one. If several wait, only the last one is
+   * kept.
+   */
   send(event: Uint8Array): void
   /** Sends a comment, unless the client still has something to take. */
   beat(): void

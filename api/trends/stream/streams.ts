@@ -44,7 +44,7 @@ const RETRY = 'retry: 5000\n'
 const STALE: unique symbol = Symbol('stale')
 
 /**
- * The list of one region, and who reads it. There is one look per channel, not per reader. Channels without readers
+ * The list of one region, and who reads it. Each channel is polled once, not once per reader. Channels without readers
  * stay, with the list that was sent last. There are at most two per region.
  */
 interface Channel {

@@ -3,7 +3,7 @@ export const DEPTH = 10
 
 /**
  * Returns the normalised discounted cumulative gain of the first 10 results (Järvelin and Kekäläinen, 2002). Returns
- * undefined if nothing that was judged has a gain, because no order would then be better than another.
+ * undefined if no judged product has a gain, because then no order is better than another.
  * @param gains by product; products without one have the gain 0
  */
 export function ndcg(products: readonly string[], gains: ReadonlyMap<string, number>): number | undefined {

@@ -12,7 +12,7 @@ export interface Latencies {
 
 /**
  * Starts calls at a steady rate, whether or not earlier ones have ended, and measures each from the time at which it
- * was due. So a server that stalls is not asked less.
+ * was due, so a server that stalls does not get fewer calls.
  */
 export async function atRate(rate: number, seconds: number, call: () => Promise<unknown>): Promise<Latencies> {
   const times: number[] = []

@@ -41,7 +41,7 @@ const MIRRORED: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
   '>=': '<=',
 }
 
-/** Opens the rules in json-rules-engine. What its conditions cannot say are facts that it computes, and operators. */
+/** Opens the rules in json-rules-engine. What its conditions cannot express becomes a computed fact or an operator. */
 export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { Engine } = await peerPackage<Package>('json-rules-engine', VERSION)
   const engine = new Engine([], { allowUndefinedFacts: true })

@@ -27,7 +27,7 @@ export interface PeerTimes {
 
 /**
  * Measures our engine and its peers on the same rules and transactions, one after the other in each round. Reading the
- * facts is left out, because each engine wants another form of them; preparing its own form counts.
+ * facts is not measured, because each engine needs them in another form; converting them into that form is.
  * @throws Error if an answer differs from ours
  */
 export async function measurePeers(): Promise<PeerTimes[]> {

@@ -2,8 +2,9 @@ import { type ComparisonOperator, childrenOf, type Node, type NodeOf } from '../
 import { fieldOf } from '../../../schemas/fraud/rules/fields.ts'
 
 /**
- * A condition in logic with two values, which is all that the peers have. Every comparison stands beside the presence
- * of the fields that it reads. The whole is therefore true exactly if the condition is true in our logic with three.
+ * A condition in logic with two values, which is all that the peers have. Every comparison is joined with a test that
+ * the fields it reads are present. The result is therefore true exactly if the condition is true in our three-valued
+ * logic.
  */
 export type Test =
   | { readonly kind: 'all' | 'any'; readonly tests: readonly Test[] }

@@ -55,7 +55,10 @@ const POLL_MS = 2
 const MS_PER_SECOND = 1_000
 const ARRIVAL_TIMEOUT_MS = 60_000
 
-/** Measures how fast fraud-profiles works off a backlog, beside Kafka Streams on J2, and when profiles are in Redis. */
+/**
+ * Measures how fast fraud-profiles processes a backlog, compared with Kafka Streams on J2, and when profiles reach
+ * Redis.
+ */
 export async function measureProfiles(folder: string, options: ProfilesOptions, say: Say): Promise<void> {
   const servers = await startServers(join(folder, 'profiles'))
   const transport = benchTransport(servers.addresses.kafka)

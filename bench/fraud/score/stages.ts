@@ -17,7 +17,7 @@ export async function readStages(url: string): Promise<ReadonlyMap<string, Bucke
   return stages
 }
 
-/** Returns the ms below which a share of the durations between two readings was, as the upper limit of a bucket. */
+/** Returns a quantile, in ms, of the durations between two readings, as the upper limit of a bucket. */
 export function stageQuantile(before: Buckets | undefined, after: Buckets, share: number): number {
   const counts = [...after].map(([limit, count]) => [limit, count - (before?.get(limit) ?? 0)] as const)
   const total = counts.at(-1)?.[1] ?? 0

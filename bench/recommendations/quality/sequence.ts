@@ -18,8 +18,8 @@ const GOOD = 4
 const TIE = 1e-9
 
 /**
- * Asks every contender before each good rating after the training part for the best items that its user has not rated
- * yet, and then shows it the rating.
+ * Goes through the good ratings after the training part. Before each one, it asks every contender for the best items
+ * that the user has not rated yet, and then shows it the rating.
  * @returns for each contender, the quality in each segment
  */
 export function askInSequence(ratings: readonly Rating[], trained: number, all: readonly Contender[], items: number): Quality[][] {

@@ -17,7 +17,7 @@ const CLUSTER_ID_BYTES = 16
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
- * Four times the JVM's defaults: how often a method runs before the optimising compiler takes it. This compiler is a
+ * Four times the JVM's defaults: how often a method runs before the optimising compiler takes it. This compiler does a
  * third of the work of an idle broker. Under load, methods reach these numbers within seconds.
  */
 const OPTIMISE_LATER = [

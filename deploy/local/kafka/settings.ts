@@ -26,7 +26,7 @@ const GROUP_HEARTBEAT_MS = 1_000
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
- * A leader that adds its partition to a transaction while the markers of the one before are being written tries again
+ * A leader that adds its partition to a transaction while the markers of the previous one are being written tries again
  * after this pause, 20 ms by default. Markers take 2 to 5 ms.
  */
 const ADD_PARTITIONS_RETRY_MS = 1

@@ -21,7 +21,7 @@ export function activeVariants({ variants }: CatalogProduct): CatalogVariant[] {
 }
 
 /**
- * Returns the part of a document that follows from the product alone. A product that nobody can buy, because it is not
+ * Returns the part of a document that depends on the product alone. A product that nobody can buy, because it is not
  * active or has no active variant, gives a record without text.
  */
 export function productPart(product: CatalogProduct): CatalogDocument {
@@ -64,7 +64,7 @@ export function productPart(product: CatalogProduct): CatalogDocument {
   }
 }
 
-/** Of two equal prices the variant with the lower id counts, so that the result does not depend on their order. */
+/** If two prices are equal, the variant with the lower id wins, so that the result does not depend on their order. */
 function cheaper(a: CatalogVariant, b: CatalogVariant): CatalogVariant {
   if (a.price_cents !== b.price_cents) return a.price_cents < b.price_cents ? a : b
   return a.variant_id < b.variant_id ? a : b

@@ -36,7 +36,7 @@ import { imageChanges } from './image-references.ts'
 const stockKey = compositeKey<{ readonly variant: number; readonly warehouse: string }>({ variant: u64Part, warehouse: textPart })
 const reviewKey = compositeKey<{ readonly product: number; readonly user: bigint }>({ product: u64Part, user: idPart })
 
-/** A document is written at most so often for its sales alone: 500 sales per second must not be 500 documents. */
+/** A document is written at most this often for its sales alone: 500 sales per second must not cause 500 writes. */
 const SALES_EVERY_MS = 60_000
 const SALES_TICK_MS = 1_000
 /** Documents that one tick writes. */

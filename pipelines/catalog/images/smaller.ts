@@ -8,8 +8,8 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 
 const NAME = 'catalog-images-smaller'
 /**
- * Images between two commits of the position. After a restart, those that are done already cost a look into the store
- * each.
+ * Images between two commits of the position. After a restart, each image that is already done costs one look into the
+ * store.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /** Nobody waits for these files: the API makes one that is asked for earlier. */

@@ -11,8 +11,8 @@ const NAME = 'catalog-images-sweep'
 const HOUR_MS = 3_600_000
 const EVERY_MS = HOUR_MS
 /**
- * An image that no product has is removed once nobody has stored it for this long. Far longer than the topology that
- * counts the references may be behind, because nobody has a copy of an image that is removed too early.
+ * An image that no product has is removed once nobody has stored it for this long. This is far longer than the topology
+ * that counts the references may lag, because nobody has a copy of an image that is removed too early.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 

@@ -116,7 +116,7 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // The database is slow to forget deleted rows, so no later call may read past those that this one has passed.
+  // Deleted rows stay in the database for a while, so no later call should have to pass those that this one has passed.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }
@@ -126,7 +126,10 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   return { outcome: 'done', row: ledger.row(line), reservations: taken }
 }
 
-/** Finds how many units of which reservations make up the quantity of a line; with a refusal, only the first ones. */
+/**
+ * Finds which reservations make up the quantity of a line, and with how many units each. If they do not suffice,
+ * returns a refusal and only the first ones.
+ */
 function oldestUnits(
   { quantity }: StockLine,
   open: Iterable<OpenReservation>,

@@ -7,8 +7,8 @@ import { TopologyError } from '../topology/errors.ts'
 
 /**
  * The time by which a partition judges its commands: the highest timestamp that the broker gave to this command or one
- * before it. It never goes back, although the clock of a new partition leader may. It follows from the log alone, so
- * the outcome of a command does not depend on when a worker came to it, and anybody can check it afterwards.
+ * before it. It never goes back, although the clock of a new partition leader may. It depends only on the log, so the
+ * outcome of a command does not depend on when a worker read it, and anybody can check it afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */

@@ -41,10 +41,10 @@ export interface JobTurn<K, V> {
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
    * Reads a small topic among those that the job publishes, and returns the newest value of each key, without deleted
-   * keys. Nothing of an earlier turn can be added to it any more.
+   * keys. No earlier turn can add anything to it any more.
    */
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
-  /** Marks the request, and all before it, as done. A later turn begins after it. @throws FencedError as `publish` */
+  /** Marks the request and all earlier ones as done. A later turn begins after it. @throws FencedError as `publish` */
   completed(request: JobRequest<K, V>): Promise<void>
   /**
    * Checks with the coordinator that this process still owns the job. Call it before a change of another system.

@@ -6,8 +6,8 @@ import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailable
 /** Tells the target which concrete index it writes to. */
 export interface IndexPlace {
   /**
-   * True if the index is searched. It then holds a position of every partition, unless it has lost its data. To fill it
-   * again would show searches a part of it.
+   * True if searches use the index. It then holds a position of every partition, unless it has lost its data. Filling
+   * it again in place would show incomplete results.
    */
   readonly isSearched?: boolean
   /**
@@ -22,9 +22,9 @@ export interface IndexPlace {
 }
 
 /**
- * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes
- * after the server's refresh a second later, so a short wait for more of them hardly delays any. Each batch costs two
- * fsyncs, so 200 changes/s in batches of 20 would take half of a core.
+ * Limits of a batch. 1,000 documents are about a megabyte, which the server indexes in 50 ms. Searches see changes only
+ * after the server's next refresh, up to a second later, so a short wait for further changes makes little difference.
+ * Each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half of a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /** Interval at which an idle partition looks whether another index has taken the place of its index. */

@@ -23,8 +23,8 @@ const SENT_PREFIX = 'sent/'
  * only the lower time is certain, and later times wait for the next marker.
  *
  * A forwarding stage forwards each time that it has closed, once and in ascending order, so an earlier marker is a
- * repetition. A later marker of a first stage also covers earlier times. For a forwarding stage this does not hold:
- * what its handlers emit for a time comes only from partitions that have closed exactly that time, and a partition that
+ * repetition. A later marker of a first stage also covers earlier times. This is not so for a forwarding stage: its
+ * handlers emit the output of a time only in partitions that have closed exactly that time, and a partition that
  * received its markers in another order may have skipped it. Such a time is not closed here either; the gate waits for
  * the next one.
  * @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is

@@ -13,7 +13,7 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  *   Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
  * - `maxIdleMs`: how long a task with several sources waits for a source without queued records, while another one has
  *   some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in the
- *   order of time. A positive number then also waits so long for records that may still come. -1 never waits.
+ *   order of time. A positive number then also waits this long for records that may still come. -1 never waits.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
  */

@@ -120,8 +120,8 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   /**
-   * Returns the shortest time between two commits. Brokers that are slow to commit are busy, and then fewer and larger
-   * commits answer sooner than one after the other.
+   * Returns the shortest time between two commits. Brokers that are slow to commit are busy, and then results arrive
+   * sooner with fewer and larger commits than with commits back to back.
    */
   function spacingMs(): number {
     return Math.max(commitIntervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))

@@ -96,8 +96,8 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
-  // The ids come first: if a changelog is recreated between the requests, its offsets are those of the newer topic, and
-  // the next start clears what this one keeps.
+  // Fetches the ids first: if a changelog is recreated between the requests, the offsets belong to the newer topic but
+  // the id to the older one, and the next start clears the state that this one keeps.
   const changelogIds = await transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),

@@ -7,7 +7,9 @@ import { avro, type Context, DECIDING, decideCommands, drop, keyedStore, rawValu
 import { type CaseFacts, decideCase, openedCase } from './decide.ts'
 import { feedbackOf } from './feedback.ts'
 
-/** Closed cases stay in the state for so long. Afterwards ClickHouse has them, and a request brings them back. */
+/**
+ * Closed cases stay in the state for this long. After that, only ClickHouse has them, and a request brings them back.
+ */
 const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200

@@ -11,5 +11,8 @@ const time: Codec<number> = {
   decode: (buffer, start) => buffer.readUIntBE(start, TIME_BYTES),
 }
 
-/** The format of when a transaction was counted, epoch ms, in few bytes because there is one for each of a day. */
+/**
+ * The format of the time when a transaction was counted, epoch ms. It is short, because there is one for each
+ * transaction of a day.
+ */
 export const countedAt = rawValue(time)

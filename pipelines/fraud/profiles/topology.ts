@@ -34,9 +34,9 @@ const PROFILES_PER_TICK = 200
 const MOST_INCLUDED = 50_000
 
 /**
- * Several transactions of one entity share a commit, and each commit has a fixed price for worker and broker. Meanwhile
- * the transactions are in flight, so scores miss none. Both stages wait once: a profile is in Redis after about half a
- * second, of the five that are allowed.
+ * Several transactions of one entity share a commit, because each commit has a fixed cost for worker and broker. In the
+ * meantime the transactions count as in flight, so scores miss none. Both stages wait once: a profile is in Redis after
+ * about half a second, of the five that are allowed.
  */
 const COMMIT_INTERVAL_MS = 250
 
@@ -57,8 +57,8 @@ export const fraudProfilesTopology = topology(
 
       function spread(scored: TxnScored, ctx: RecordContext<string>) {
         const { request } = scored
-        // Only few transactions have a case. They are picked here, so that the workers that decide about cases need not
-        // read all the others. Every event of a transaction counts, because only one of two answers may be REVIEW.
+        // Only few transactions have a case. They are selected here, so that the workers that decide about cases need
+        // not read all the others. Every event of a transaction counts, because only one of two answers may be REVIEW.
         if (scored.decision === 'REVIEW') ctx.emit(fraudReviews, request.transaction_id, reviewOf(scored))
         const reason = whyNotCountable(request, ctx.now)
         if (reason !== undefined) return deadLetter('not_countable', reason)

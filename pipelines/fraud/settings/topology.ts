@@ -7,7 +7,7 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { type Author, auditOf } from './audit.ts'
 import { decideSetting, NO_SETTING } from './decide.ts'
 
-/** Interval of the removal of snoozes that are over. They have no effect meanwhile, because readers compare times. */
+/** Interval of the removal of snoozes that are over. Until then they have no effect, because readers compare times. */
 const END_EVERY_MS = 1_000
 /** Maximum number of snoozes that one tick removes, because a tick delays commands. The next tick continues. */
 const ENDED_PER_TICK = 200

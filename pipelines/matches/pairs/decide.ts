@@ -35,7 +35,7 @@ function changed(before: PairRow, after: PairRow): PairDecision {
 
 /**
  * Handles a match that another detector reports. Only the pair's row determines whether a match exists, so the report
- * creates none: it only repeats pushes that were not sent yet.
+ * creates none: it only triggers pushes that have not been sent yet.
  */
 function notify(row: PairRow, { match_id }: PairCommand): PairDecision {
   if (row.match_id === null || row.match_id !== match_id) return NOT_FOUND

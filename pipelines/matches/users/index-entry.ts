@@ -9,7 +9,7 @@ const ACTIVITY_STEP_MS = 6 * 3_600_000
 
 /**
  * Returns the user's member of the candidate index after a change; null if nobody may find the user. It stays the same
- * unless something that filters or the ranking use has changed.
+ * unless something changes that filters or the ranking use.
  */
 export function indexEntry(userId: string, user: MatchUser, now: number): string | null {
   const { has_profile, is_active, lat, lon, last_active_at, index_key } = user

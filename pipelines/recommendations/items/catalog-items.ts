@@ -113,7 +113,7 @@ function itemOf(document: CatalogDocument, categoryPath: string, updatedAt: numb
   }
 }
 
-/** Attributes of which all variants have the same value: a colour that differs says nothing about the product. */
+/** Attributes for which all variants have the same value: a colour that differs says nothing about the product. */
 function singleAttributes(attributes: readonly string[]): Record<string, string> {
   const found = new Map<string, string | undefined>()
   for (const attribute of attributes) {

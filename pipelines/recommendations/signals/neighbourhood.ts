@@ -4,7 +4,8 @@ import type { ItemNeighbourhood, NearItem } from '../../../schemas/recommendatio
 
 /**
  * The neighbours of an item as bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds of the last pair each.
- * Weights are as of the row's `reference_at`: newer pairs count more than 1. So nothing is rewritten while time passes.
+ * Weights are as of the row's `reference_at`: newer pairs count more than 1. So nothing has to be rewritten as time
+ * passes.
  */
 
 const WEIGHT_OFFSET = 8
@@ -15,8 +16,8 @@ const HALF_LIFE = HALF_LIFE_MS.neighbours
 
 const MAX_NEIGHBOURS = 100
 /**
- * Among more than the maximum, so many of the newest stay regardless of their weights. Otherwise no new neighbour could
- * ever gain weight beside a hundred old ones.
+ * If there are more neighbours than the maximum, this many of the newest stay regardless of their weights. Otherwise no
+ * new neighbour could ever gain weight against a hundred old ones.
  */
 const KEPT_NEWEST = 20
 /** Weights are rewritten when newer pairs would count more than 2^this. */

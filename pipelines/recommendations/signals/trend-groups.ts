@@ -26,7 +26,10 @@ export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<strin
   return groups
 }
 
-/** Returns log2 of a sum of which one part is known by its log2. It is the same at any time, and never overflows. */
+/**
+ * Returns log2 of a sum, given log2 of one of its parts. The result does not depend on the time of the call and never
+ * overflows.
+ */
 export function addToLog(log: number | undefined, amount: number, at: number): number {
   const added = Math.log2(amount) + at / HALF_LIFE
   if (log === undefined) return added

@@ -25,8 +25,8 @@ export function activities(): Activities {
   }
 
   /**
-   * Counts the pairs of an item that enters the last views. An item that is among them already has been paired with all
-   * of them, so that repetitions do not make pairs.
+   * Counts the pairs of an item that enters the last views. An item that is already among them has been paired with all
+   * of them, so repetitions add no pairs.
    */
   function addPairs(itemId: bigint, at: number, before: UserState, after: UserState): void {
     const place = placeOf(after.viewed, itemId)

@@ -50,7 +50,9 @@ const FORGOTTEN_PER_TICK = 500
 /** Several events of one user or item share a commit. */
 const COMMIT_INTERVAL_MS = 100
 
-/** Interactions, properties and preferences of users, and answers → features of users, and what happened to items. */
+/**
+ * Users' interactions, properties and preferences, and served lists → features of users, and what happened to items.
+ */
 export const userFeaturesTopology = topology(
   'user-features',
   function declareUserFeatures(t) {

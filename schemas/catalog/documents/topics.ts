@@ -14,7 +14,9 @@ export const catalogDocuments: Topic<string, CatalogDocument> = {
   config: { ...compacted, ...LARGE_RECORDS },
 }
 
-/** Users' stars; key: product_id in decimal. Kept for ever, because nothing else has them if state is built anew. */
+/**
+ * Users' stars; key: product_id in decimal. Kept forever, because nothing else has them if the state must be rebuilt.
+ */
 export const reviews: Topic<string, Review> = {
   name: 'reviews',
   key: utf8,

@@ -17,7 +17,8 @@ export interface AnsweredReservation {
  * - `out_of_stock`: there are too few available units
  * - `not_for_sale`: the variant or its product was not active, or there is no such variant
  * - `version_conflict`: the row has another version than the command names
- * - `reservation_ended`: fewer units than wanted are open in the reservation, or in all of the variant and warehouse
+ * - `reservation_ended`: the reservation, or all reservations of the variant and warehouse, have fewer open units than
+ *   requested
  * - `reservation_in_cart`: the reservation is the part of a cart
  * - `too_many_reservations`: the command would end more reservations than one decision may
  * - `too_many_warehouses`, `too_much`: a limit of the variant or of the row

@@ -13,7 +13,9 @@ export const IMAGE_FORMS: readonly string[] = IMAGE_WIDTHS.map(imageForm)
 /** The width for lists. */
 export const THUMBNAIL_WIDTH: ImageWidth = 300
 
-/** Returns the path of an image at the API, which never shows anything else. @param hash of the original's content */
+/**
+ * Returns the path of an image at the API, which always returns the same content. @param hash of the original's content
+ */
 export function imagePath(hash: string, width: ImageWidth): string {
   return `/api/v1/images/${hash}/${imageFile(width)}`
 }

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000
 /** Claims for skus that no product has used by then end. */
 export const CLAIM_MS = 10 * MINUTE_MS
 /**
- * A product that is decided later after its claim is not made. The rest of the claim's life covers the differences
- * between clocks and the way of the record that confirms the claim.
+ * A product is not created if this much time has passed since its claim. The rest of the claim's lifetime allows for
+ * clock differences and for the delay of the record that confirms the claim.
  */
 export const CLAIM_USABLE_MS = 5 * MINUTE_MS

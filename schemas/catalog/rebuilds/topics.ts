@@ -6,7 +6,7 @@ import type { IndexRebuild, IndexRebuildStatus } from '../types.ts'
 
 const DAYS_KEPT = 7
 
-/** Requests to build an index anew; key: name of the index. The owner of the only partition builds the indexes. */
+/** Requests to rebuild an index; key: name of the index. The owner of the only partition builds the indexes. */
 export const indexRebuild: Topic<string, IndexRebuild> = {
   name: 'index.rebuild',
   key: utf8,

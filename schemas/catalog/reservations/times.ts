@@ -1,12 +1,12 @@
 /**
- * A part's own end comes so long after its cart's. It counts only for carts that were never opened, so it has to leave
- * time for opening the cart and for the record of the cart's end.
+ * A part ends by itself this long after its cart. This matters only for carts that were never opened, so it has to
+ * leave time for opening the cart and for the record of the cart's end.
  */
 export const PART_OUTLIVES_CART_MS = 60_000
 /**
  * The time between a cart's end and the end of its parts that opening it must leave. A checkout that was sent in time
- * is decided within the 30 s for which a command lives, and reaches the stock one commit later; the rest is for clocks
- * that differ and for a commit that waits for a broker.
+ * is decided within the 30 s that a command is valid, and reaches the stock one commit later. The rest allows for clock
+ * differences and for a commit that waits for a broker.
  */
 export const CART_ENDS_BEFORE_PARTS_MS = 45_000
 /** Expiry follows the end after this time, because the clocks of a worker and of the broker differ. */

@@ -23,7 +23,10 @@ const LOGIN_RISK: Readonly<Record<string, number>> = {
 const OTHER_LOGIN_RISK = 0.3
 const NEW_DEVICE_RISK = 0.3
 const FOREIGN_IP_RISK = 0.3
-/** By seconds since the login. Who pays at once may have come only for that; a long session may have been stolen. */
+/**
+ * By seconds since the login. A user who pays right after it may have come only for that; a long session may have been
+ * stolen.
+ */
 const LOGIN_AGE_RISK = [
   { belowSeconds: 30, risk: 0.2 },
   { belowSeconds: 120, risk: 0.1 },

@@ -23,7 +23,10 @@ export interface ModelManifest {
   readonly output: string
   /** Names of inputs in the order of the graph's columns. */
   readonly features: readonly string[]
-  /** What normal payments have, in the order of `features`; null: usually missing. Factors are found against it. */
+  /**
+   * The values of a normal payment, in the order of `features`; null: usually missing. Risk factors are found by
+   * comparison with them.
+   */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors
   /** Data and date of the training, for people. */

@@ -75,7 +75,10 @@ function lastOf(rows: Buffer, row: number): number {
   return rows.readUIntBE(row + LAST_AT, TIME_BYTES)
 }
 
-/** Removes rows up to a time, and beyond a number those that were seen longest ago, in place. Returns the new end. */
+/**
+ * Removes rows up to a time and, if there are still too many, those that were seen longest ago. Works in place and
+ * returns the new end.
+ */
 function withoutOld(rows: Buffer, end: number, horizon: number, most: number): number {
   const excess = end / SEEN_BYTES - most
   const upTo = excess > 0 ? Math.max(horizon, timeOfRank(rows, end, excess)) : horizon

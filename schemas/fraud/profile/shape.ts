@@ -10,8 +10,8 @@ export const MONTH_MS = 30 * DAY_MS
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * What is kept beyond each window. Clocks may be five minutes ahead, so ordinary transactions can be as much older than
- * the newest one, and their windows reach back further.
+ * What is kept beyond each window. Clocks may be five minutes ahead, so ordinary transactions can be five minutes older
+ * than the newest one, and their windows reach back further.
  */
 const SLACK_MS = 10 * MINUTE_MS
 

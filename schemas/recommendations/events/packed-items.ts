@@ -1,6 +1,6 @@
 /**
  * Items with times, the newest first, as bytes: 8 bytes id and 4 bytes epoch seconds each. State, topics and Redis hold
- * the same bytes, so that a list is copied and not built anew from one place to the next.
+ * the same bytes, so that a list is copied from one place to the next without being converted.
  */
 
 const ID_BYTES = 8
@@ -29,8 +29,8 @@ export function placeOf(packed: Uint8Array, itemId: bigint): number {
 }
 
 /**
- * Puts an item at its place in time, before others of the same second, and forgets the oldest ones above `limit`. The
- * item may occur several times.
+ * Inserts an item by its time, before others of the same second, and drops the oldest ones above `limit`. The item may
+ * occur several times.
  */
 export function insertItem(packed: Uint8Array, itemId: bigint, at: number, limit: number): Buffer {
   const bytes = asBuffer(packed)

@@ -9,8 +9,8 @@ export const PRODUCTS_INDEX = 'catalog-products'
 
 /**
  * Settings of the index. Words are split by `wordsOf` before they come here, so the analyzers only split at spaces and
- * stem. How often a word stands in a title hardly matters (k1), and the length of a title little (b): both values are
- * the best ones on the judgments of `npm run bench:search-quality`.
+ * stem. How often a word occurs in a title hardly matters (k1), and the length of a title matters little (b). Both
+ * values are the best ones on the judgments of `npm run bench:search-quality`.
  */
 export const productsSettings = {
   number_of_shards: 1,

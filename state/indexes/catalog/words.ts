@@ -59,7 +59,10 @@ function tokensOf(text: string): string[] {
   })
 }
 
-/** Removes what only writes the same thing in another way: case, accents, separators of thousands, signs of units. */
+/**
+ * Removes differences in spelling that do not change the meaning: case, accents, separators of thousands, signs of
+ * units.
+ */
 function tidied(text: string): string {
   return text
     .normalize('NFKD')

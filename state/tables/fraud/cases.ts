@@ -83,7 +83,7 @@ export interface ArchivedQuery {
   readonly count: number
 }
 
-/** Returns the ids of the newest cases that were closed long ago, newest first, and how many there are in all. */
+/** Returns the ids of the newest cases that were closed long ago, newest first, and the number of all such cases. */
 export async function listArchivedCases(
   reader: TableReader,
   { statuses, assignedTo, count }: ArchivedQuery,

@@ -43,7 +43,8 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
   version: EARLIEST,
   partitionBy: 'toDate(scored_at)',
   ttl: `toDateTime(scored_at) + INTERVAL ${FEATURE_DAYS} DAY`,
-  // A table from before a feature lacks its column. Features are only ever added, so their number names the migration.
+  // A table that is older than a feature lacks its column. Features are only ever added, so their number identifies the
+  // migration.
   migrations: [
     {
       id: `features-${FEATURES.length}`,

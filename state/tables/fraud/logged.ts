@@ -41,7 +41,7 @@ const BATCH_ROWS = 5_000
 const HASHES = 2n ** 64n
 /**
  * The number of transactions is estimated from a part of the hashes, since a day may have billions. The first of these
- * shares in which there are enough is used.
+ * shares that contains enough is used.
  */
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
 /** With so many transactions, the estimate is right to about 3 %. */
@@ -102,8 +102,8 @@ async function countDays(reader: TableReader, { from, to }: LoggedQuery): Promis
 }
 
 /**
- * Reads the same range of hashes of every day, which is an even sample. Each batch reads a part of this range of one
- * day, which lies together in the table.
+ * Reads the same range of hashes of every day, which is an even sample. Each batch reads a part of this range for one
+ * day, whose rows are adjacent in the table.
  */
 async function* batchesOf(reader: TableReader, { from, to, limit }: LoggedQuery, days: readonly Day[], share: number) {
   let left = limit

@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1_000
 
 /**
  * What rules did by hour, mode and API process, for a week. A process sends the counts of its hour again and again, and
- * the last ones replace those before. Fed by `fraud-rule-tallies`. Read it with FINAL.
+ * the last ones replace the earlier ones. Fed by `fraud-rule-tallies`. Read it with FINAL.
  */
 export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   name: 'fraud_rule_tallies',

@@ -28,8 +28,8 @@ export interface UserTransactionsQuery {
 const LATE_DAYS = 7
 
 /**
- * The index of users skips what has none of the user's transactions, and the days bound what is searched. Of repeated
- * answers the first one counts.
+ * The index of users skips granules without the user's transactions, and the days limit the search. If answers were
+ * repeated, the first one counts.
  */
 const QUERY = `
 SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,

@@ -7,7 +7,7 @@ import { type View, viewTag } from '../view.ts'
  *
  * | key | value |
  * |---|---|
- * | `{catalog-details:<p>}:<product_id>` | JSON of ProductDetails; no key: the product is not public, or is quite new |
+ * | `{catalog-details:<p>}:<product_id>` | JSON of ProductDetails; no key: the product is not public, or is very new |
  */
 export const CATALOG_DETAILS_VIEW = 'catalog-details'
 

@@ -56,8 +56,8 @@ return {'begun'}`,
 }
 
 /**
- * Restores the job if Redis was emptied meanwhile, because the process that runs it knows all about it. Changes nothing
- * if it overtakes the end.
+ * Restores the job if Redis was emptied in the meantime, because the process that runs it knows everything about it.
+ * Changes nothing if the job has already ended.
  */
 const RENEW: ViewScript = {
   name: 'renew-backtest',

@@ -16,15 +16,15 @@ import {
 import { profileKeys } from './profiles.ts'
 
 /**
- * Reads what is known of entities of one partition, then adds a transaction to those that each has in flight, unless it
- * is there already. One script for all entities of a transaction takes a fifth of the requests.
+ * Reads what is known about entities of one partition. Then adds a transaction to the ones that each entity has in
+ * flight, unless it is already there. One script for all entities of a transaction takes a fifth of the requests.
  *
  * KEYS: 1 the view's caught-up flag, then of each entity the profile, the transactions in flight and their counters.
- * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters,
- * 6 number of counters from which seconds are joined into minutes, 7 first minute to keep then, 8 first second in which
- * a transaction must have been added to stay in flight, then of each entity the value of the transaction, or an empty
+ * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters, 6
+ * number of counters from which seconds are joined into minutes, 7 first minute to keep then, 8 first second in which a
+ * transaction must have been added to stay in flight, then of each entity the value of the transaction, or an empty
  * text to read only. Returns the flag, and of each entity the profile, the transactions in flight and the counters, the
- * last two as fields and values in turn.
+ * last two as alternating fields and values.
  */
 export const ENRICH: ViewScript = {
   name: 'enrich',

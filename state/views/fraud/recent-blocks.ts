@@ -2,7 +2,7 @@ import type { ViewScript, ViewScripts } from '../view.ts'
 
 /**
  * How many transactions all API processes have scored and blocked in the last five minutes. Nothing restores it: after
- * Redis was emptied, the minutes before are not counted.
+ * Redis was emptied, earlier minutes are not counted.
  *
  * | key | value |
  * |---|---|

@@ -16,9 +16,9 @@ export interface BuildDeps {
 }
 
 /**
- * Where the searches of a user stand who has more candidates nearby than one search may examine. A search goes on where
- * the last one stopped, but only once the user has dealt with what that one found: otherwise those would be missing
- * until the search comes round again.
+ * The progress of searches for a user who has more candidates nearby than one search may examine. A search continues
+ * where the last one stopped, but only when the user has swiped all that the last one found. Otherwise the rest would
+ * be missing until the search has come full circle.
  */
 interface Resume {
   /** The searches are comparable only while this stays the same: see `basisOf`. */

@@ -28,8 +28,8 @@ export interface MatchToTell {
 export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
 
 /**
- * Looks whether two matched users may still hear of each other. The API notes blocks and ends of matches for both users
- * before it answers, so they are found even while the view lags behind.
+ * Checks whether two matched users may still be notified about each other. The API notes blocks and ends of matches for
+ * both users before it answers, so they are found even while the view lags behind.
  */
 export async function checkMatch(reader: PushCheckReader, { matchId, user, other }: MatchToTell): Promise<MatchVerdict> {
   const keys = userKeys(user.partition, user.id)

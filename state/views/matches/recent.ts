@@ -8,14 +8,14 @@ import type { FieldVersion, ViewScript } from '../view.ts'
  * |---|---|
  * | `s:<user_id>` | newest swipe at another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
- * | `x:<user_id>:<cause>` | the other user may not be seen, because of a block by either, or the end of a match |
+ * | `x:<user_id>:<cause>` | the other user must not be shown, after a block by either of them, or after the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so such a
- * field can be older than the view. It does no harm, because fields of one target replace each other by time, and the
- * sink removes whatever is not newer than what the view includes. The whole hash goes two days after its last change,
- * because that is longer than an outage.
+ * field can be older than the view. It does no harm, because newer fields of a target replace older ones, and the sink
+ * removes fields that are no newer than the view. The whole hash expires two days after its last change, because that
+ * is longer than an outage.
  */
 export interface Recent {
   /** The newest swipe at each target. */

@@ -39,8 +39,8 @@ export interface SearchDeps {
 }
 
 /**
- * By geohash of a cell: the last user of the cell who was examined, or END. If cells that are read to their end were
- * read again, they could use up the bounds, and the search would never come to the cells behind them.
+ * By geohash of a cell: the last user of the cell who was examined, or END. If cells that were read to their end were
+ * read again, they could use up the limits, and the search would never reach the cells behind them.
  */
 export type SearchPlace = Readonly<Record<string, string>>
 

@@ -7,10 +7,10 @@ import type { UserKeys } from './users.ts'
 
 /**
  * The candidates that a search found, kept so that the next feed need not search again. Every candidate is checked
- * again when it is served, so a kept stack shows nobody whom the viewer has swiped or may not see.
+ * again when it is served, so a kept stack never shows a user whom the viewer has swiped or may not see.
  *
  * It is a hash, so that a swipe removes its target without reading the others: `meta` has the JSON of time and basis,
- * and each candidate's id has rank, score, latitude and longitude, with spaces between.
+ * and the field of each candidate's id has rank, score, latitude and longitude, separated by spaces.
  */
 export interface Stack {
   /** Epoch ms. */

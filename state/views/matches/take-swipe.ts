@@ -53,8 +53,8 @@ return {claimed, likes}
 }
 
 /**
- * Notes a rewind. The kept candidates may have been found without its target, so they go, and a search that runs does
- * not store what it finds. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
+ * Notes a rewind. The kept candidates may have been found without its target, so they are removed, and a running search
+ * does not store its results. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
  */
 export const TAKE_REWIND: ViewScript = {
   name: 'take-rewind',
@@ -76,8 +76,8 @@ export function takeSwipeKeys({ recent, stack, refill, likes, matches }: UserKey
 }
 
 /**
- * What follows from noting a swipe: its answer may announce a match, or it is queued, or there is none, because the
- * note is repeated. Only an answered swipe can claim a refill.
+ * What follows from noting a swipe: its answer may announce a match, or the swipe is queued, or nothing follows because
+ * the note is repeated. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 

@@ -241,8 +241,8 @@ test(
   async () => {
     const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
     const [{ url }] = apis
-    // A deleted rule is inactive, a reset usage is empty, and a repeated Idempotency-Key may name a key that is revoked
-    // by now.
+    // A deleted rule is inactive, a reset usage is empty, and a repeated Idempotency-Key may name a key that has been
+    // revoked since.
     const leftOut = ['use_after_free', 'ensure_resource_availability']
     const routes = ['--include-path-regex', 'rate-limits']
     await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: system.folder.path })

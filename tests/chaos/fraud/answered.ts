@@ -24,8 +24,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 }
 
 /**
- * The same request gets the first answer, and another one a 409. Only a Redis that is away or has lost everything
- * explains another answer; a block replaces any.
+ * The same request gets the first answer, and a different one gets a 409. Only a Redis that is away or has lost
+ * everything explains another answer; a block replaces any.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')

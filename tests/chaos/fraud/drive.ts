@@ -24,8 +24,8 @@ export interface Driving {
 }
 
 /**
- * Sends everything that a plan wants at its time, and records the calls. A request to an API that is not ready goes to
- * the next one, as a load balancer would do it. A scoring request without an answer is repeated.
+ * Sends everything in a plan at its time, and records the calls. A request to an API that is not ready goes to the next
+ * one, as with a load balancer. A scoring request without an answer is repeated.
  */
 export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }: Driving): Promise<Calls> {
   const { apis, token } = system

@@ -27,7 +27,7 @@ export interface Inflicted {
 export interface FaultHands {
   /** Applies the faults of a round. Each ends with the part running again, but not ready yet unless it is an API. */
   inflict(faults: readonly FraudFault[]): Promise<Inflicted>
-  /** Returns whether an API takes requests: a load balancer would know of a killed one, but not of a stopped one. */
+  /** Returns whether an API gets requests: a load balancer would notice a killed one, but not a suspended one. */
   isReady(api: number): boolean
 }
 

@@ -12,8 +12,8 @@ export interface Limits {
   readonly p99Ms: number
   readonly mostMs: number
   /**
-   * Whether the time counts that the same API took, at the same moment, for a request that needs nothing else. If not,
-   * this time is subtracted, so that the limits hold on a busy machine, too.
+   * Whether to include the time that the same API took, at the same moment, for a trivial request. If not, this time is
+   * subtracted, so that the limits hold on a busy machine, too.
    */
   readonly isWhole: boolean
 }

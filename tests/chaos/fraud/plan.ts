@@ -219,7 +219,9 @@ export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOpti
 /** The field of a payment that names an entity of each type. */
 export const FIELDS = { USER: 'user', DEVICE: 'device', IP: 'ip', CARD_HASH: 'card', EMAIL: 'email' } as const
 
-/** Documentation addresses would be too few, so these are of the range for benchmarks and of private networks. */
+/**
+ * There are too few addresses for documentation, so these are from the range for benchmarks and from private networks.
+ */
 function addressOf(seed: number, index: number): string {
   return `10.${seed % 200}.${(index >> 8) & 255}.${index & 255}`
 }

@@ -1,6 +1,7 @@
 /**
- * What must happen to stock, computed without any code of the service: plain lists, searched from the beginning. The
- * property test of the decisions asks it for every answer, and the verdict of a chaos run folds the log with it.
+ * Computes what must happen to stock without any code of the service: with plain lists that are searched from the
+ * beginning. The property test of the decisions compares every answer with it, and the verdict of a chaos run folds the
+ * log with it.
  */
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'

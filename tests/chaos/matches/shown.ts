@@ -14,8 +14,8 @@ export interface Shown {
  * Checks the users who were shown during the round. A user must not see anybody whom they have swiped, except after a
  * rewind, or from whom a block or the end of a match separates them.
  *
- * The memory of a swipe that the view does not include yet is in Redis only. So a swipe may be forgotten until then if
- * Redis was away when it was answered, or was emptied later. Blocks and ends of matches are in the log before they are
+ * Until the view includes a swipe, only Redis remembers it. So a swipe may be forgotten until then if Redis was away
+ * when the swipe was answered, or was emptied later. Blocks and ends of matches are in the log before they are
  * answered, so nothing excuses them.
  */
 export function shown(evidence: Evidence): Shown {

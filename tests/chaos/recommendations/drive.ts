@@ -26,7 +26,7 @@ interface Asking extends Pick<Sent, 'method' | 'body'> {
 }
 
 /**
- * Sends what a plan wants at its time, and records the calls. A request for an API that is not ready goes to the next
+ * Sends everything in a plan at its time, and records the calls. A request to an API that is not ready goes to the next
  * one.
  */
 export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver, users, itemOf }: Driving): Promise<Call[]> {
@@ -140,9 +140,7 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
   return calls
 }
 
-/**
- * What is known of a user from the start, and stays: the group of an event is that of the moment when it is counted.
- */
+/** The properties of a user, which never change: the group of an event is the one at the moment when it is counted. */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }
 }

@@ -60,8 +60,8 @@ function compared(what: string, { user, expected, own, logs }: Known, is: UserSe
 }
 
 /**
- * The items that were shown come from another topic than the events that end their being shown, so the order of the two
- * decides. What nobody viewed must be there, and nothing may be there that was not shown.
+ * Shown items come from one topic, and the events that remove them from another, so the result depends on the order of
+ * the two. Items that nobody viewed must be there, and items that were not shown must not.
  */
 function shown(what: string, { user, own, logs }: Omit<Known, 'expected'>, is: UserSelf): string[] {
   const listed = logs.served

@@ -2,7 +2,7 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { Evidence, Logged } from './evidence.ts'
 
-/** Products are items: a record for every change, none for anything else, and at last the product's own category. */
+/** Products are items: a record for every change, none for anything else, and in the end the product's own category. */
 export function items({ items: all, logs }: Evidence): string[] {
   const documents = Map.groupBy(logs.documents, ({ key }) => String(key))
   const written = Map.groupBy(logs.items, ({ key }) => String(key))

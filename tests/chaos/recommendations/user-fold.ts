@@ -3,7 +3,7 @@ import type { PastEvent, TimedItem } from './bytes.ts'
 import type { Logged, Logs } from './evidence.ts'
 
 /**
- * What follows from the log for one user, computed naively from the whole list of events and with nothing of the
+ * What must follow from the log for one user, computed naively from the whole list of events without any code of the
  * service: docs/services/recommendations.md
  */
 

@@ -53,7 +53,7 @@ const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.fr
 
 /**
  * Starts a proxy in front of a real broker, so that a test can lose or change single messages. It replaces the broker's
- * address in responses by its own, so that clients cannot bypass it.
+ * address in responses with its own, so that clients cannot bypass it.
  * @param options.remember false leaves `requests` empty, for traffic that would fill the memory
  */
 export async function brokerProxy(broker: string, { remember = true } = {}): Promise<BrokerProxy> {

@@ -1,5 +1,5 @@
 /**
- * What follows from a list of interactions, computed naively from the whole list and with nothing of the service:
+ * What must follow from a list of interactions, computed naively from the whole list without any code of the service:
  * docs/services/recommendations.md. Events are in the order of the log; each has another id.
  */
 export interface ModelEvent {

@@ -7,8 +7,8 @@ interface Expected {
 }
 
 /**
- * Producers of which a log or a group waits to hear that it is part of their transaction. The end of a transaction ends
- * this as well, so that an answer from before it admits nothing after it.
+ * Producers for which a log or a group waits for the confirmation that it is part of their transaction. The end of the
+ * transaction also ends the wait, so that an answer from before it admits nothing after it.
  */
 export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()

@@ -154,7 +154,7 @@ export class Transactions {
   }
 
   /**
-   * Version 2: the epoch tells whether a request is repeated. A producer may abort a transaction to which nothing was
+   * Version 2: the epoch shows whether a request is repeated. A producer may abort a transaction to which nothing was
    * added, since it does not know whether anything was.
    */
   #endRaising(id: string, { producerId, epoch }: Identity, marker: Marker): Identity {

@@ -54,7 +54,7 @@ export function partsOf(person: Person): Pick<PaymentParts, 'userId' | 'openedAt
   return { userId: person.userId, openedAt: person.openedAt, homeCountry: person.home.country, isSparse: person.isSparse }
 }
 
-/** Makes a request, in which some of the optional fields are missing, and what databases say about its address. */
+/** Makes a request without some of the optional fields, and the facts that databases have about its address. */
 export function paymentOf(random: Random, parts: PaymentParts): { readonly request: FraudRequest; readonly ip: FraudIpFacts } {
   const { address, place, card, merchant, isSparse } = parts
   const optional = <T>(value: T): T | null => (isSparse || isDrawn(random, MISSING_SHARE) ? null : value)

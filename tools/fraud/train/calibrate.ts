@@ -16,8 +16,8 @@ const NEVER_BLOCKS: ReadonlySet<ModelName> = new Set(['money_laundering'])
 export type Alone = Readonly<Record<ModelName, AloneThresholds>>
 
 /**
- * Finds the thresholds of the models alone: HIGH and MEDIUM from few normal payments, and CRITICAL so that rules and
- * models together block the intended share of all payments.
+ * Finds the thresholds of the models alone: HIGH and MEDIUM so that few normal payments reach them, and CRITICAL so
+ * that rules and models together block the intended share of all payments.
  */
 export function calibrate(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): Alone {
   const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined && ruled[index].isCounted)

@@ -7,7 +7,10 @@ export type PastInteraction = Pick<
   'item_id' | 'event_type' | 'timestamp' | 'rating' | 'watch_pct' | 'dwell_time_sec' | 'withdrawn' | 'rec_request_id'
 >
 
-/** Interactions of all users in the order of time. Columns hold them, because objects would take ten times as much. */
+/**
+ * Interactions of all users in the order of time. They are stored in columns, because objects would take ten times as
+ * much memory.
+ */
 export interface History {
   readonly count: number
   readonly userIds: BigInt64Array

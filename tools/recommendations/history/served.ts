@@ -13,7 +13,7 @@ type Row = [string, string, string[], number[], number[]]
 
 /**
  * Reads the lists that were served before a time (epoch ms) with their features, and judges each by what its user chose
- * within half an hour. Lists without anything that was chosen teach nothing and are left out.
+ * within half an hour. Lists from which nothing was chosen teach nothing and are left out.
  */
 export async function servedLists(client: ClickHouseClient, history: History, before: number, signal?: AbortSignal): Promise<JudgedList[]> {
   const result = await client.query({

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 60 * 60_000
 const OUTPUT_BYTES = 1024 * 1024
 /** Training gives way to everything that answers requests. */
 const LOWEST_PRIORITY = '19'
-/** Threads that wait would otherwise spin, which on a busy machine takes twice the CPU time and twice as long. */
+/** Otherwise waiting threads would spin, which on a busy machine costs twice the CPU time and takes twice as long. */
 const PASSIVE = 'PASSIVE'
 const ONE_THREAD = '1'
 

@@ -34,8 +34,8 @@ import type { PastInteraction } from '../history/history.ts'
 import { trends } from './trends.ts'
 
 /**
- * The service as it was at a time of the past, in memory: it folds interactions by the functions of the streams, and
- * makes lists by those of the API.
+ * The service as it was at a time in the past, in memory: it folds interactions with the functions of the streams, and
+ * makes lists with those of the API.
  */
 export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void

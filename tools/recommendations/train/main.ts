@@ -14,8 +14,9 @@ import { readTrainingConfig } from './config.ts'
 import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
- * The training program. A worker starts it with the file of its job. The result lies beside that file, and the files of
- * a version that goes into force are stored by then. It ends when its standard input does, because then the worker has.
+ * The training program. A worker starts it with the file of its job. The result is written beside that file, and by
+ * then the files of a version that goes into force are stored. The program ends when its standard input does, because
+ * the worker has then ended, too.
  */
 async function main(file: string): Promise<void> {
   const job = childJobSchema.parse(JSON.parse(await readFile(file, 'utf8')))

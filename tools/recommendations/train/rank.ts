@@ -9,7 +9,10 @@ export interface JudgedList {
   readonly features: Float64Array
   /** CHOSEN_NEXT for the candidate that the user chose at once, CHOSEN for those within half an hour, 0 for others. */
   readonly labels: Uint8Array
-  /** The place of each candidate, from 0, if the list was shown: what is on top is chosen more often for that alone. */
+  /**
+   * The place of each candidate, from 0, if the list was shown: items at the top are chosen more often for that reason
+   * alone.
+   */
   readonly positions?: Uint32Array
 }
 

@@ -14,7 +14,7 @@ export interface ReplayedLists extends Replay {
 /** So many candidates of a list that were not chosen teach enough. */
 const MOST_OTHERS = 100
 
-/** Makes lists that users would have got in the past. Lists without anything that was then chosen teach nothing. */
+/** Makes the lists that users would have received in the past. Lists from which nothing was chosen teach nothing. */
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []
   const random = seededRandom(seed)

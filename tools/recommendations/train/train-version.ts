@@ -59,7 +59,9 @@ const LEAST_LISTS = 10
 const ENOUGH_SERVED = 10_000
 /** The share of the history that is asked about while no model is in force. */
 const NEWEST_SHARE = 0.1
-/** The share of what may be learned that teaches the ranker; the vectors that it sees know only what was before. */
+/**
+ * The share of the training data that teaches the ranker; the vectors that it sees have learned only from earlier data.
+ */
 const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000
 const MOST_QUESTIONS = 2_000

@@ -16,8 +16,8 @@ const EDIT_COST = 4
 const MOST_CORRECTIONS = 2
 
 /**
- * Counting stops here. Only a word of TIMES_AS_FREQUENT as many products could correct one that is so frequent, and the
- * server looks for none that resembles a word of more than a hundredth of the products.
+ * Counting stops here. Only a word that occurs in TIMES_AS_FREQUENT as many products could correct such a frequent
+ * word, and the server suggests nothing for words that occur in more than a hundredth of the products.
  */
 const COMMON = 10_000
 

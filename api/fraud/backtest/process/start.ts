@@ -23,8 +23,8 @@ export class ReplayError extends Error {
 }
 
 /**
- * A million transactions and 500 rules take minutes on a machine that is free, and several times as long beside
- * scoring, which comes first.
+ * A million transactions and 500 rules take minutes on an idle machine, and several times as long beside scoring, which
+ * has priority.
  */
 const DEADLINE_MS = 20 * 60_000
 /** Heap of the process. It holds the lists, a batch of transactions, and counters. */

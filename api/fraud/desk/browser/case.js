@@ -14,7 +14,7 @@ import { verdicts } from './verdict.js'
 const DAY_MS = 86_400_000
 
 /**
- * What is known about a transaction. Each part may be away for a while, and the others are shown nevertheless.
+ * What is known about a transaction. Each part may be unavailable for a while; the others are shown anyway.
  * @typedef {object} Dossier
  * @property {Case | undefined} found the case, if it has one that is known
  * @property {any} transaction

@@ -139,7 +139,7 @@ const within = (lng) => ((((lng + HALF_TURN) % (2 * HALF_TURN)) + 2 * HALF_TURN)
  * @param {number} value
  * @param {string} positive
  * @param {string} negative
- * @param {number} [step] how exact it is
+ * @param {number} [step] the number is rounded to multiples of it
  */
 export function degrees(value, positive, negative, step = 0.01) {
   const digits = step >= 1 ? 0 : step >= 0.1 ? 1 : 2

@@ -10,7 +10,8 @@ const DECIMALS = 1e4
 /**
  * Finds what raised a model's probability most. An input's contribution is the mean of two differences: the probability
  * without it, where it has the value that normal payments have, and the probability of a normal payment with it. The
- * first alone misses inputs that say the same as others, and the second those that count only together.
+ * first difference alone misses inputs that are redundant, and the second misses inputs that matter only in
+ * combination.
  * @param row all inputs of one transaction
  * @returns at most five, strongest first
  */

@@ -1,4 +1,6 @@
-/** Numbers of transactions whose score lies in a bin. Bins have equal widths and are in the order of the scores. */
+/**
+ * Numbers of transactions whose score falls into each bin. Bins have equal widths and are in the order of the scores.
+ */
 export interface ScoreBin {
   /** Mean score. */
   readonly score: number

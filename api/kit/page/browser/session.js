@@ -16,7 +16,8 @@ const TIMEOUT_MS = 20_000
  */
 
 /**
- * Returns what went wrong. An exception that is no refusal of the server is a bug of the page, which the console shows.
+ * Returns what went wrong. Any exception other than a refusal by the server is a bug of the page and is logged to the
+ * console.
  * @param {unknown} error
  * @returns {Failure}
  */
@@ -42,8 +43,8 @@ export const session = {
     return current
   },
   /**
-   * Returns whether the token has one of the scopes. The page only decides what to show by it; the server checks every
-   * request.
+   * Returns whether the token has one of the scopes. The page uses this only to decide what to show; the server checks
+   * every request.
    * @param {...string} scopes
    */
   may(...scopes) {

@@ -33,7 +33,7 @@ export interface HttpSender {
  * hold the slots of the others for longer.
  */
 const TIMEOUT_MS = 5_000
-/** The answer means nothing but its status. It is read so that the connection can be used again, up to this size. */
+/** Only the status of an answer matters. Its body is read up to this size, so that the connection can be used again. */
 const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the answer's headers. */
 const MAX_HEADER_BYTES = 16_384

@@ -1,6 +1,6 @@
 /**
  * The offsets of one partition whose records are being delivered. Deliveries end in any order, so the committed offset
- * alone would not tell which records after it are done. The window therefore writes them into the metadata of the
+ * alone would not show which records after it are done. The window therefore writes them into the metadata of the
  * commit, and a restart delivers only what was in flight.
  */
 export interface OffsetWindow {

@@ -1,6 +1,6 @@
 /**
  * Geohash cells as pairs of whole numbers: the column counts eastwards from 180° W, the row northwards from the South
- * Pole. Neighbours are plain additions that way, across the antimeridian too, and never lie beyond a pole.
+ * Pole. That way, neighbours are found by plain addition, even across the antimeridian, and are never beyond a pole.
  */
 export interface Cell {
   /** Characters of its geohash. */

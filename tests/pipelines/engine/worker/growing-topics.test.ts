@@ -102,7 +102,7 @@ test('state does not follow the keys of its source, so the worker is not ready a
   expect(workerRunner(again).notReady()).toMatch(/^words-by-word-repartition has 4 partitions/)
   await again.stop()
 
-  // The way out that the documentation names: without its group and changelogs the topology starts from scratch.
+  // The remedy from the documentation: without its group and changelogs the topology starts from scratch.
   b.broker.groups.forgetOffsets('words')
   b.broker.deleteTopic('words-totals-changelog')
   b.broker.deleteTopic('words-by-word-repartition')
