@@ -162,7 +162,7 @@ async function benchPacked(folder: string): Promise<void> {
   delay.enable()
   print('packed: start from the snapshot', `${(await seconds(async () => (table = await open(folder)))).toFixed(1)} s`)
   delay.disable()
-  print('packed: longest pause of the event loop meanwhile', `${(delay.max * MS_PER_NS).toFixed(1)} ms`)
+  print('packed: longest pause of the event loop in the meantime', `${(delay.max * MS_PER_NS).toFixed(1)} ms`)
   await table.close()
 }
 

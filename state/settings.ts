@@ -53,9 +53,9 @@ export const stateSettings = settingsFragment({
     const images = env.IMAGES_URL ?? folderUrl(home, 'images')
     const models = env.MODELS_URL ?? folderUrl(home, 'models')
     const overlap = (one: string, other: string) => isWithin(one, other) || isWithin(other, one)
-    if (overlap(blobs, images)) report('IMAGES_URL', 'is the place of BLOBS_URL, or one of them lies inside the other')
-    if (overlap(blobs, models)) report('MODELS_URL', 'is the place of BLOBS_URL, or one of them lies inside the other')
-    if (overlap(images, models)) report('MODELS_URL', 'is the place of IMAGES_URL, or one of them lies inside the other')
+    if (overlap(blobs, images)) report('IMAGES_URL', 'is the place of BLOBS_URL, or one of them is inside the other')
+    if (overlap(blobs, models)) report('MODELS_URL', 'is the place of BLOBS_URL, or one of them is inside the other')
+    if (overlap(images, models)) report('MODELS_URL', 'is the place of IMAGES_URL, or one of them is inside the other')
   },
   value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
@@ -85,7 +85,7 @@ function folderUrl(home: string, name: string): string {
   return pathToFileURL(join(home, 'data', name)).href
 }
 
-/** Returns whether a place is another one, or lies inside it. */
+/** Returns whether a place equals another one or is inside it. */
 function isWithin(inner: string, outer: string): boolean {
   const [a, b] = [inner, outer].map((url) => `${new URL(url).href.replace(/\/+$/, '')}/`)
   return a.startsWith(b)

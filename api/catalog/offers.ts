@@ -19,7 +19,7 @@ export interface OffersDeps extends Pick<ServiceKit, 'views'> {
   readonly facts: Pick<ServiceKit['facts'], 'partitionOf'>
 }
 
-/** Looks into the view of products, which may miss a change of the same moment. */
+/** Reads the view of products, which may lack a change from the same moment. */
 export function viewOffers({ views, facts }: OffersDeps): Offers {
   async function offerOf(variantId: number): Promise<VariantOffer> {
     const place = placeOfVariant(variantId)

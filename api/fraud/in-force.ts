@@ -50,7 +50,7 @@ export interface BlocklistInForce {
 export interface ModelOutcome {
   readonly scores: ModelScores
   readonly versions: ModelVersions
-  /** The policy that was set together with these models. It decides, also while newer models are still loading. */
+  /** The policy that was set together with these models. It decides, even while newer models are still loading. */
   readonly policy: Policy
   /** Undefined if the transaction is not in the challenger's share. */
   readonly challenger: ModelScores | undefined

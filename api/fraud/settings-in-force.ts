@@ -14,13 +14,13 @@ import type { ModelAssignment, SettingsInForce } from './in-force.ts'
 
 /** The settings in force, with what their routes show. Everything throws ApiError `not_ready` until they are read. */
 export interface FraudSettingsInForce extends SettingsInForce {
-  /** All rules with their history, also those that are disabled. */
+  /** All rules with their history, including those that are disabled. */
   readonly rules: FraudRuleSet
   readonly allLists: readonly HeldList[]
   list(name: string): HeldList | undefined
   readonly allSnoozes: readonly FraudSnooze[]
   readonly assignedModels: FraudModels
-  /** Waits until a change is in force here, so that its author can read it, but not for ever. */
+  /** Waits until a change is in force here, so that its author can read it, but not forever. */
   untilSeen(revision: number): Promise<void>
 }
 

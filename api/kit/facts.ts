@@ -76,7 +76,7 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
 const SPOOLED_SPACING_MS = 50
 /** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
-/** How long a stopping process goes on to send what it has spooled. The rest waits for the next process. */
+/** How long a stopping process continues to send what it has spooled. The rest waits for the next process. */
 const DRAIN_TIMEOUT_MS = 2_000
 const DRAIN_LOOK_MS = 20
 const REMEMBER_EVERY_MS = 10_000

@@ -11,7 +11,7 @@ export interface MultipartHandler {
 /** What the headers of a part say about it. Its sender may have made them up. */
 export interface FormPart {
   readonly name: string
-  /** The name of a file; undefined for a part that is no file. */
+  /** The name of a file; undefined for a part that is not a file. */
   readonly filename: string | undefined
 }
 

@@ -15,7 +15,7 @@ export const apiSettings = settingsFragment({
       'port of an API for `/metrics` and for `/readyz` with reasons, 0 for any free one; `npm start` sets it',
     ),
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
-    PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
+    PUBLIC_URL: documented(z.url('is not a URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
       addressList.prefault(LOOPBACK.join(',')),
       'addresses and CIDR ranges of load balancers whose X-Forwarded-For is trusted',
@@ -41,7 +41,7 @@ export const apiSettings = settingsFragment({
     ),
     API_TABLES_DIR: documented(
       z.string().optional(),
-      'folder of the snapshots of large tables, with which an API answers that starts while Kafka is away; safe to delete',
+      'folder for snapshots of large tables, with which an API can answer if it starts while Kafka is away; safe to delete',
       '`data/tables` in `MILLRACE_HOME`',
     ),
     LOG_LEVEL: logLevel,

@@ -44,7 +44,7 @@ export interface FollowOptions {
    * too long. Without it, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
-  /** Reading starts over after this time without news, because deletions may have been removed meanwhile. */
+  /** Reading starts over after this time without news, because deletions may have been removed in the meantime. */
   readonly maxGapMs?: number
   /** Called when the topic is read up to the end that it had at the start, and again after each `onStartOver`. */
   onCaughtUp?(): void
@@ -52,7 +52,7 @@ export interface FollowOptions {
 
 /** The code of the error for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
-/** Pause between two looks at the partition count, so that a topic that gets partitions is read completely. */
+/** Interval at which the partition count is checked, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000

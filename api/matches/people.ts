@@ -38,7 +38,7 @@ export interface People {
   stateOf(userId: string): Promise<OwnState | undefined>
   /** Like `stateOf`. Throws `profile_not_found`, too. */
   self(userId: string): Promise<OwnState>
-  /** Returns what a user has to do with another one. */
+  /** Returns how a user is related to another one. */
   pair(userId: string, otherId: string): Promise<PairState>
   /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>

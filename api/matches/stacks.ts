@@ -17,7 +17,7 @@ export type StackFor = (userId: string, state: UserState, place: Place) => Promi
 
 /** A Redis that was emptied makes every feed search. More searches at once would only make all of them slow. */
 const MAX_BUILDS = 32
-/** How often a feed looks whether another search of the same user has ended. */
+/** How often a feed checks whether another search of the same user has ended. */
 const LOOK_EVERY_MS = 20
 /** A search that takes longer has lost its lock, so the feed searches itself. */
 const WAIT_MS = BUILD_LOCK_MS + 500

@@ -24,7 +24,7 @@ const ENTITIES: readonly (readonly [string, string])[] = [
   ['&amp;', '&'],
 ]
 
-/** Reads all titles, and the queries with at least so many judgments. */
+/** Reads all titles, and the queries with at least this many judgments. */
 export function readJudgments(folder: string, leastJudgments: number): Judgments {
   const rows = rowsOf(gunzipSync(readFileSync(dataSet(folder, 'searchJudgments'))).toString()).slice(1)
   const titles = new Map<string, string>()

@@ -5,7 +5,7 @@ import { machineCpuSeconds } from './process-stats.ts'
 const SAMPLE_MS = 1_000
 /** Share of all cores that may be busy on a quiet machine: idle servers take about a tenth of one core. */
 const QUIET_SHARE = 0.12
-/** A machine with other work never gets quiet, so a benchmark goes on after this time and reports the load. */
+/** A machine with other work never gets quiet, so a benchmark continues after this time and reports the load. */
 const LIMIT_MS = 120_000
 
 /** Waits until the machine does nearly nothing, for example until servers have finished the work that seeding left. */

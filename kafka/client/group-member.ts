@@ -84,7 +84,7 @@ export function openGroupMember(
     const report = assignment.nextReport()
     try {
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned)
-      // The response belongs to a membership that has ended meanwhile.
+      // The response belongs to a membership that has ended in the meantime.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
       if (name !== 'NONE') {

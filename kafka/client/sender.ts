@@ -32,7 +32,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   let failure: Error | undefined
   let stopping = new AbortController()
 
-  /** Sends everything that is ready, including what becomes ready meanwhile. */
+  /** Sends everything that is ready, including what becomes ready in the meantime. */
   async function drain(): Promise<void> {
     // A loop that is about to end misses batches that have just become ready, so this checks again at the end.
     do {

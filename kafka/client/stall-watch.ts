@@ -1,6 +1,6 @@
 import { KeptBeats, type KeptSession } from './kept-session.ts'
 
-/** How often the thread looks whether the event loop turns. */
+/** How often the thread checks whether the event loop turns. */
 export const CHECK_EVERY_MS = 1_000
 /**
  * The event loop leaves a mark every second. Without a mark for this long, it counts as blocked. A member may have sent

@@ -2,7 +2,7 @@ import { indexRebuild, indexRebuilds } from '../../schemas/catalog/rebuilds/topi
 import type { IndexRebuild, IndexRebuildStatus } from '../../schemas/catalog/types.ts'
 import type { IndexRebuilds } from '../sinks.ts'
 
-/** How an administrator has the index of products built anew. */
+/** Rebuilds of the product index that an administrator requests. */
 export const productsRebuilds: IndexRebuilds<IndexRebuild, IndexRebuildStatus> = {
   requests: indexRebuild,
   progress: indexRebuilds,

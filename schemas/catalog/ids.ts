@@ -17,7 +17,7 @@ const VARIANTS_PER_PRODUCT = 256
 export function productIdOf(commandId: string, attempt: number): number {
   const hash = createHash('sha256').update(`product:${commandId}:${attempt}`).digest()
   const id = Number(BigInt.asUintN(Number(PRODUCT_ID_BITS), hash.readBigUInt64BE()))
-  // Zero is no id. One of 2^45 hashes is zero, and shares the id 1 with another.
+  // Zero is not an id. One of 2^45 hashes is zero, and shares the id 1 with another.
   return Math.max(id, 1)
 }
 
@@ -27,7 +27,8 @@ export function productIdOf(commandId: string, attempt: number): number {
  */
 export function variantIdOf(productId: number, number: number): number {
   if (!isProductId(productId)) throw new RangeError(`${productId} is no product_id`)
-  if (!Number.isInteger(number) || number < 1 || number > MOST_VARIANT_NUMBER) throw new RangeError(`${number} is no number of a variant`)
+  if (!Number.isInteger(number) || number < 1 || number > MOST_VARIANT_NUMBER)
+    throw new RangeError(`${number} is not a number of a variant`)
   return productId * VARIANTS_PER_PRODUCT + number
 }
 

@@ -218,7 +218,7 @@ export interface CatalogPriceRequest {
   compare_price: null | number
   /** null: now */
   starts_at: null | number
-  /** null: for good */
+  /** null: permanently */
   ends_at: null | number
 }
 
@@ -337,7 +337,7 @@ export interface ImageReferences {
   products: number
 }
 
-/** A request to build an index of the search server anew. Topic index.rebuild, key: name of the index. */
+/** A request to rebuild an index of the search server. Topic index.rebuild, key: name of the index. */
 export interface IndexRebuild {
   rebuild_id: string
   requested_by: string

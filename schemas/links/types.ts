@@ -81,7 +81,7 @@ export interface Link {
   is_blocked: boolean
   /** marked within 10 minutes of expires_at; readers look at the time themselves */
   is_expired: boolean
-  /** for good; the code stays taken */
+  /** permanently; the code stays taken */
   is_deleted: boolean
   analytics: boolean
 }

@@ -118,7 +118,7 @@ export interface MatchRelation {
   match_id: null | string
   conversation_id: null | string
   matched_at: null | number
-  /** the match was ended, for ever */
+  /** the match was ended, forever */
   has_ended: boolean
   /** the user blocks the other one */
   blocks: boolean
@@ -223,7 +223,7 @@ export interface PairRow {
   counts_from: number
   match_id: null | string
   matched_at: null | number
-  /** the match ended, for ever */
+  /** the match ended, forever */
   ended_at: null | number
 }
 

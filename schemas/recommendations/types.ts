@@ -116,7 +116,7 @@ export interface ItemSignals {
   total: number
 }
 
-/** What the APIs know of an item. Counts are those at `at` and go on decaying. Topic item-stats, key: item_id. */
+/** What the APIs know of an item. Counts are those at `at` and continue decaying. Topic item-stats, key: item_id. */
 export interface ItemStats {
   at: number
   /** half-life 30 days */

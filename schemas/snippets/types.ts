@@ -5,7 +5,7 @@ export interface BlobReferences {
   snippets: number
 }
 
-/** A snippet without its content, which lies in the blob store. One that is expired or deleted has neither its author, title and excerpt nor the addresses of its content and of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
+/** A snippet without its content, which is in the blob store. One that is expired or deleted has neither its author, title and excerpt nor the addresses of its content and of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
 export interface Snippet {
   paste_id: string
   /** null: anonymous */
@@ -31,7 +31,7 @@ export interface Snippet {
   root: null | string
   /** out of every list; readers look at the time themselves */
   is_expired: boolean
-  /** for good: by its owner, by its last read, or by the cleanup after it had expired */
+  /** permanently: by its owner, by its last read, or by the cleanup after it had expired */
   is_deleted: boolean
   /** when it was found to be expired or was deleted */
   gone_at: null | number
@@ -41,7 +41,7 @@ export interface Snippet {
 
 export type Visibility = 'public' | 'unlisted' | 'private'
 
-/** A request that the partition of a snippet decides. Body of topic snippet-commands, key: paste_id. All ids of a user lie in one partition. */
+/** A request that the partition of a snippet decides. Body of topic snippet-commands, key: paste_id. All ids of a user are in one partition. */
 export interface SnippetCommand {
   action: SnippetAction
   /** who asks; null: anonymous */
@@ -59,7 +59,7 @@ export interface NewSnippet {
   content_size: number
   content_hash: string
   visibility: Visibility
-  /** from the decision on; null: for ever */
+  /** from the decision on; null: forever */
   lifetime_ms: null | number
   reads_left: null | number
   predecessor: null | string

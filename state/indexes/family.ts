@@ -33,7 +33,7 @@ export interface IndexFamily {
   current(): Promise<ConcreteIndex | undefined>
   /** Creates an empty index that only the holder of the token can write. @param now epoch ms, for its number */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
-  /** Takes an unfinished index over from the holders of its tokens. @returns false if it has changed meanwhile */
+  /** Takes an unfinished index over from the holders of its tokens. @returns false if it has changed in the meantime */
   takeOver(index: ConcreteIndex, token: string): Promise<boolean>
   /**
    * Gives a complete index the name of the former one, in one step. The former one remains for searches that have

@@ -42,7 +42,7 @@ export interface IndexWriter {
   /**
    * Applies the changes in bulks of at most 1,000 documents and 5 MiB, two of them at a time: their order does not
    * matter, because each change has a version. It may be repeated.
-   * @returns the documents that are refused for good
+   * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */
   write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE>

@@ -118,7 +118,7 @@ export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: Bounded
     async run(script, keys, args, { timeoutMs = usualMs, busyTimeoutMs = timeoutMs } = {}) {
       const [first] = keys
       if (keys.some((key) => groupOf(key) !== groupOf(first))) {
-        throw new Error(`script ${script.name}: the keys ${keys.join(', ')} have different hash tags, so they may lie on different shards`)
+        throw new Error(`script ${script.name}: the keys ${keys.join(', ')} have different hash tags, so they may be on different shards`)
       }
       const state = circuitOf(first)
       const admitted = state.admit()

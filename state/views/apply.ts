@@ -153,7 +153,7 @@ function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] 
   function keyIndex(key: string): string {
     const known = indexes.get(key)
     if (known !== undefined) return known
-    if (!key.startsWith(tag)) throw new Error(`key ${key} of view ${view} does not begin with ${tag}: it may lie on another shard`)
+    if (!key.startsWith(tag)) throw new Error(`key ${key} of view ${view} does not begin with ${tag}: it may be on another shard`)
     // Lua arrays start at 1.
     const index = String(keys.push(key))
     indexes.set(key, index)

@@ -9,7 +9,7 @@ export const CLEARING_FIELD = ':clearing'
 /** Shows that the partition was cleared and not filled yet. */
 const CLEARED_FIELD = ':cleared'
 
-/** KEYS: 2 the caught-up flag. ARGV: 1 the mark. A clearing that another process has begun goes on. */
+/** KEYS: 2 the caught-up flag. ARGV: 1 the mark. A clearing that another process has begun continues. */
 export const BEGIN_CLEARING = `
 redis.call('DEL', KEYS[2])
 if redis.call('HEXISTS', KEYS[1], '${CLEARING_FIELD}') == 1 then return 0 end

@@ -82,7 +82,7 @@ test.each([
   [{ NODE_ENV: 'production' }, /RECOMMENDATIONS_SECRET: is missing/],
   [{ NODE_ENV: 'production' }, /AUTH_JWKS_URL: is missing.*no development key/],
   [{ AUTH_JWKS_URL: 'http://id.example/jwks' }, /AUTH_JWKS_URL: must begin with https/],
-  [{ AUTH_JWKS_URL: 'nowhere' }, /AUTH_JWKS_URL: is no URL/],
+  [{ AUTH_JWKS_URL: 'nowhere' }, /AUTH_JWKS_URL: is not a URL/],
   [{ AUTH_JWKS_URL: 'ftp://localhost/jwks' }, /AUTH_JWKS_URL: must begin with https/],
   [{ AUTH_JWKS_URL: 'http://localhost.evil.example/jwks' }, /AUTH_JWKS_URL: must begin with https/],
   [{ API_HOST: '0.0.0.0' }, /AUTH_JWKS_URL: is missing.*API_HOST is not loopback/],

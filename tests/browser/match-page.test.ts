@@ -138,7 +138,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     // Nothing is sent before the time is over.
     await page.keyboard.press('ArrowRight')
     expect(await top(page).textContent()).toBe('Person 1, 21')
-    await page.getByText('You can go on.').waitFor()
+    await page.getByText('You can continue.').waitFor()
     await page.keyboard.press('ArrowRight')
     await page.getByText('It has stored your swipe').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
@@ -221,7 +221,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     const [outer, inner] = await page
       .locator('#map rect:not(.here, .chosen)')
       .evaluateAll((all) => all.map((rect) => ({ x: Number(rect.getAttribute('x')), width: Number(rect.getAttribute('width')) })))
-    // Beyond the antimeridian, the map goes on to the right.
+    // Beyond the antimeridian, the map continues to the right.
     expect(outer.x).toBeCloseTo(inner.x + inner.width, 6)
     expect(complaints.join('\n')).toBe('')
   })

@@ -9,7 +9,7 @@ export interface PlannedFault<K extends string> {
   readonly holdMs: number
   /** Pause before the fault. */
   readonly gapMs: number
-  /** Whether it begins while the one before may last. */
+  /** Whether it begins while the previous one may last. */
   readonly overlaps: boolean
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LAST_EPOCH } from './cluster/transactions.ts'
 import { append, producerWorld, valuesIn } from './producer-world.ts'
 
-test('a producer goes on with the producer id that it gets when its epochs are used up', async () => {
+test('a producer continues with the producer id that it gets when its epochs are used up', async () => {
   const { cluster, run } = producerWorld(2)
   cluster.transactions.firstEpoch = LAST_EPOCH - 1
   const texts = ['a', 'b', 'c', 'd']

@@ -8,7 +8,7 @@ import { type CategoryTree, categoryTree } from './tree.ts'
 export interface CategoryTable {
   /** Throws ApiError `not_ready` until the categories are read, or until a snapshot of them counts. */
   readonly tree: CategoryTree
-  /** Waits until a change is readable here, so that its author can read it, but not for ever. */
+  /** Waits until a change is readable here, so that its author can read it, but not forever. */
   untilSeen(category: Category): Promise<void>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>

@@ -78,7 +78,7 @@ export function shownVariant(
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {
-    // Attributes stand beside the variant's own fields, whose names no attribute has.
+    // Attributes are beside the variant's own fields, whose names no attribute may have.
     ...attributes,
     variant_id,
     sku,

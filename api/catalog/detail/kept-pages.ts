@@ -12,7 +12,7 @@ export interface Rendered extends Pick<StoredProduct, 'status' | 'seller_id'> {
   readonly answer: Answer
 }
 
-/** The last page of a product, with all that it was made of. */
+/** The last page of a product, with everything that it was made from. */
 interface Kept {
   readonly texts: DetailTexts
   readonly tree: CategoryTree

@@ -3,7 +3,7 @@ import { IMAGE_WIDTHS, type ImageWidth, imageFile, imagePath, THUMBNAIL_WIDTH } 
 export { IMAGE_WIDTHS, type ImageWidth, imageFile, THUMBNAIL_WIDTH }
 
 /**
- * Returns the address of an image, which never shows anything else.
+ * Returns the address of an image, whose content never changes.
  * @param publicUrl base of absolute URLs
  * @param hash of the original's content
  */

@@ -14,7 +14,7 @@ export interface CheckedImage {
 
 /** About the largest photo of a telephone. It takes up to 200 MB while it is turned. */
 const MOST_PIXELS = 50_000_000
-/** A file of the largest size takes some seconds. One that takes longer was made to do so. */
+/** A file of the largest size takes some seconds. A file that takes longer was crafted to do so. */
 const TIMEOUT_SECONDS = 20
 /** Quality of what is written again. Nobody sees the difference, and the smaller files are made from it. */
 const QUALITY = 92

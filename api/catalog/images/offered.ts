@@ -67,7 +67,7 @@ export function offeredImages({ list, uploads, skus }: AskedImages, present: Pre
         return offered(uploads[upload], present.product_id, alt_text ?? null, sku ?? null)
       }
       const known = present.images.find((image) => image.image_id === image_id)
-      if (known === undefined) throw faultAt(index, 'image_id', 'is no image of the product')
+      if (known === undefined) throw faultAt(index, 'image_id', 'is not an image of the product')
       const { content_hash, content_type, width, height } = known
       const knownSku = present.variants.find(({ variant_id }) => variant_id === known.variant_id)?.sku ?? null
       return {

@@ -42,7 +42,7 @@ export async function readProductForm({ contentType, pieces }: ArrivingBody, ima
   async function begin({ name }: FormPart): Promise<void> {
     await end()
     if (name !== PRODUCT && name !== IMAGES)
-      throw invalidRequest(`body.${name}`, `is no part of this form, which has ${PRODUCT} and ${IMAGES}`)
+      throw invalidRequest(`body.${name}`, `is not part of this form, which has ${PRODUCT} and ${IMAGES}`)
     if (name === PRODUCT && product !== undefined) throw invalidRequest(`body.${name}`, 'is given twice')
     if (name === IMAGES && uploads.length === MOST_IMAGES) throw invalidRequest(`body.${name}`, `has more than ${MOST_IMAGES} files`)
     current = { name, pieces: [], bytes: 0 }

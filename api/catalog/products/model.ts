@@ -14,10 +14,10 @@ const MOST_ATTRIBUTE_VALUE = 200
 const MOST_CENTS = 10 ** 11
 const MOST_INT = 2_147_483_647
 const MOST_IN_BULK = 100
-/** Greatest number of products up to the end of a page, because the view has to skip them. */
+/** Maximum number of products up to the end of a page, because the view has to skip them. */
 export const MOST_LISTED = 10_000
 
-/** The fields that a variant of an answer has besides its attributes, which stand beside them. */
+/** The fields of a variant in an answer, apart from its attributes, which are on the same level. */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
   ...['weight_grams', 'status', 'inventory', 'images', 'periods', 'attributes'],
@@ -126,7 +126,7 @@ export const ReplacementBody = z
   .openapi('ProductReplacement')
 export type Replacement = z.output<typeof ReplacementBody>
 
-/** Each product is checked for itself, so that a bad one does not prevent the others. */
+/** Each product is checked separately, so that a bad one does not prevent the others. */
 export const BulkBody = z
   .strictObject({
     products: z
@@ -144,7 +144,7 @@ const instant = z.iso
   .transform((value) => Date.parse(value))
   .openapi({ type: 'string', format: 'date-time' })
 
-/** The begin of a period, as answers show it. */
+/** The beginning of a period, as answers show it. */
 export const periodParameter = instant.openapi({ example: '2026-11-27T00:00:00.000Z' })
 
 export const PriceBody = z

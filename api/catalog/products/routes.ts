@@ -33,7 +33,7 @@ const { unknown_category, too_many_variants, product_not_found, sku_taken, versi
 
 /** The server ends the whole request after 30 s. */
 const BODY_TIMEOUT_MS = 25_000
-/** Checking twenty large images may go on after the body has arrived. */
+/** Checking twenty large images may continue after the body has arrived. */
 const FORM_TIMEOUT_MS = 60_000
 
 /** A product as JSON, or as a form with JSON in the part `product` and files in the parts `images`. */
@@ -137,7 +137,7 @@ export const deleteProductRoute = defineRoute({
   method: 'delete',
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'deleteProduct',
-  summary: 'Delete a product for ever',
+  summary: 'Delete a product forever',
   description: 'Gives its skus back within a second. Its stock and its history remain.',
   auth: SELLER,
   idempotent: true,
@@ -151,9 +151,9 @@ export const setPriceRoute = defineRoute({
   method: 'patch',
   path: '/api/v1/seller/variants/{variant_id}/price',
   operationId: 'setPrice',
-  summary: 'Set the price of a variant, for good or for a period',
+  summary: 'Set the price of a variant, permanently or for a period',
   description:
-    'Without `ends_at` the price counts at once and for good, and ends a period that runs. With it, the regular price returns then.',
+    'Without `ends_at` the price counts immediately and permanently, and ends a period that runs. With it, the regular price returns then.',
   auth: SELLER,
   idempotent: true,
   params: z.object({ variant_id: idParameter }),

@@ -26,7 +26,7 @@ export function whoIs({ subject, scopes }: Caller): Who {
 export function sellerOf({ subject, scopes }: Caller, named: string | undefined, place: string): bigint {
   const isAdmin = scopes.has(ADMIN)
   if (named === undefined) {
-    if (isAdmin && !isDecimalUserId(subject)) throw invalidRequest(place, 'is required, because the subject of the token is no seller')
+    if (isAdmin && !isDecimalUserId(subject)) throw invalidRequest(place, 'is required, because the subject of the token is not a seller')
     return ownId(subject)
   }
   if (!isDecimalUserId(named)) throw invalidRequest(place, 'must be a positive 64-bit integer in decimal')

@@ -26,7 +26,7 @@ export const requestRebuildRoute = defineRoute({
   method: 'post',
   path: '/api/v1/index/rebuilds',
   operationId: 'requestIndexRebuild',
-  summary: 'Build the search index anew',
+  summary: 'Rebuild the search index',
   description:
     'Fills a new index from the products, then replaces the old one, which is searched until then. Requests are carried out one after the other. Repeating a request with its Idempotency-Key starts no second rebuild.',
   auth,

@@ -34,7 +34,7 @@ export interface SearchDeps
  * them.
  */
 const MOST_WAITING_RECORDS = 10_000
-/** Callers who ask the same at nearly the same time share what was found. A change is found hardly later. */
+/** Callers who ask the same question at nearly the same time share an answer. This hardly delays changes. */
 const SHARED_MS = 200
 /** What a search found takes some 50 KB. */
 const MOST_SHARED = 200

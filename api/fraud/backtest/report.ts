@@ -7,7 +7,7 @@ import type { LoggedTransaction } from '../../../state/tables/fraud/logged.ts'
 import { Cell } from './examples.ts'
 import { type ReplayBasis, type Replayed, replay } from './replay.ts'
 
-/** What is known about a transaction. SUSPICIOUS is no label, and neither is the absence of a verdict. */
+/** What is known about a transaction. SUSPICIOUS is not a label, and neither is the absence of a verdict. */
 export type Label = 'fraud' | 'legitimate' | 'unlabelled'
 
 export interface CountedCell {

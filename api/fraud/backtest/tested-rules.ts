@@ -19,14 +19,14 @@ export interface TestedRules {
 
 /** What a back-test knows of the rules. */
 export interface KnownRules {
-  /** All rules in force, also those that are disabled, and their version. */
+  /** All rules in force, including those that are disabled, and their version. */
   readonly current: { readonly version: number; readonly rules: readonly Rule[] }
   readonly ruleSet: RuleSet
   /** Returns the rules of a version that can be restored. */
   ofVersion(version: number): Promise<readonly Rule[] | undefined>
 }
 
-/** Compiling so many conditions takes about a millisecond. Requests are handled in between. */
+/** Compiling this many conditions takes about a millisecond. Requests are handled in between. */
 const CONDITIONS_PER_TURN = 20
 
 /**

@@ -56,7 +56,7 @@ export const changeEntryRoute = defineRoute({
   path: '/api/v1/blocklist/{entry_id}',
   operationId: 'changeBlocklistEntry',
   summary: 'Change an entry of the blocklist',
-  description: 'Replaces reason, analyst and lifetime, which begins anew. The entity stays blocked throughout.',
+  description: 'Replaces reason, analyst and lifetime, which starts again. The entity stays blocked throughout.',
   auth: ANALYST,
   params,
   idempotent: true,

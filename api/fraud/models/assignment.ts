@@ -20,7 +20,7 @@ export interface ModelsWithPolicy {
 export interface ModelAssignments {
   /** Makes models the champion together with their policy. The challenger stays. */
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
-  /** Puts models on trial, in place of those that are. */
+  /** Puts models on trial, in place of the current challengers. */
   setChallenger(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /** Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>

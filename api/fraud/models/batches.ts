@@ -36,7 +36,7 @@ interface Waiting {
 /** Returns a function that scores transactions. All calls of a turn share a batch. It never rejects. */
 export function modelBatches({ current, circuit, telemetry, timers }: BatchOptions) {
   let turn: Waiting[] | undefined
-  /** Transactions that the process has not answered, also those that nobody waits for any longer. */
+  /** Transactions that the process has not answered, including those that nobody waits for any longer. */
   let unanswered = 0
 
   function send(batch: readonly Waiting[], cancelLimit: CancelTimer): void {

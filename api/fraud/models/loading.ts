@@ -22,7 +22,7 @@ export class CannotLoad extends Error {
 /** Gives models numbers, and makes child processes load them. */
 export interface ModelLoading {
   /**
-   * Makes a child load what an assignment needs and it has not loaded yet.
+   * Makes a child load the models of an assignment that it has not loaded yet.
    * @throws CannotLoad for a champion, ChildGone. A challenger that cannot be loaded is left out.
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>

@@ -20,7 +20,7 @@ export interface OpenModels extends ModelScorer {
   readonly active: ActiveModels | undefined
   /** Scores like `score`, but nothing is measured, and late answers have no consequences. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
-  /** Reads the folders anew. */
+  /** Reads the folders again. */
   folders(): Promise<ModelFolders>
 }
 

@@ -36,7 +36,7 @@ export function modelTelemetry(registry: Registry, isUp: () => boolean): ModelTe
   const sizes = new Histogram({ name: 'fraud_model_batch_rows', help: 'Transactions per batch', buckets: BATCH_BUCKETS, registers })
   const latency = new Histogram({
     name: 'fraud_model_batch_seconds',
-    help: 'Time from sending a batch to the model process until its answer, also if it is late',
+    help: 'Time from sending a batch to the model process until its answer, even if it is late',
     buckets: LATENCY_BUCKETS_SECONDS,
     registers,
   })

@@ -48,7 +48,7 @@ export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): R
       if (winner !== undefined) counts.decided(winner.rule_id)
     },
     tick() {
-      // While Kafka does not take records, the counts of the hour go on here, and only its end is buffered.
+      // While Kafka does not take records, the counts of the hour continue here, and only its end is buffered.
       if (records.size === 0 || counts.isOver(now())) publish()
     },
     async close(timeoutMs) {

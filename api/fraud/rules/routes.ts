@@ -143,7 +143,7 @@ export const readVersionRoute = defineRoute({
   path: '/api/v1/rules/versions/{version}',
   operationId: 'readFraudRuleSetVersion',
   summary: 'Get the rules of a version',
-  description: 'Returns all rules of one of the last 50 versions, also those that are disabled.',
+  description: 'Returns all rules of one of the last 50 versions, including those that are disabled.',
   auth: OPERATORS,
   params: versionParams,
   answers: { 200: { description: 'The rules.', schema: RuleListSchema } },

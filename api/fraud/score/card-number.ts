@@ -35,7 +35,7 @@ function isCardText(text: string): boolean {
   return words.some(hasCardGroups)
 }
 
-/** Tries all runs of adjacent groups, because other numbers may stand beside the card's. */
+/** Tries all runs of adjacent groups, because other numbers may be next to the card's. */
 function hasCardGroups(text: string): boolean {
   const groups = text.split(SEPARATORS)
   return groups.some((_group, first) => {

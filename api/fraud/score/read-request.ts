@@ -34,7 +34,7 @@ function assertNoCardNumber(body: unknown): void {
   throw new ApiError(fraudErrors.raw_card_number, { details: [{ path: `body.${INSTRUMENT}`, message }] })
 }
 
-/** The range depends on the clock, so it is no part of the schema. */
+/** The range depends on the clock, so it is not part of the schema. */
 function timeFaults(timestamp: number | undefined, now: number): ErrorDetail[] {
   if (timestamp === undefined || isTimely(timestamp, now)) return []
   return [{ path: 'body.timestamp', message: 'must be at most 7 days ago and 5 minutes ahead' }]

@@ -60,7 +60,7 @@ export interface Scored {
   readonly isRepeat: boolean
 }
 
-/** Scores a transaction. Whatever is away, it gives an answer. Throws ApiError `idempotency_conflict` only. */
+/** Scores a transaction. It gives an answer whatever is unavailable. Throws only ApiError `idempotency_conflict`. */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 
 export function scorer(deps: ScorerDeps): Scorer {
@@ -94,7 +94,7 @@ export function scorer(deps: ScorerDeps): Scorer {
 
   async function evaluate(request: FraudRequest, requestId: string, away: Set<DegradedPart>): Promise<Evaluated> {
     const enrichments = await timed('enrichment', () => profiles.enrich(request))
-    // Rules and lists must be those of one moment, although settings change at any time.
+    // Rules and lists must be from the same moment, although settings may change at any time.
     const { ruleSet, tallies, lists, snoozes } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)
@@ -157,7 +157,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     return { scored, winner: undefined, tallies }
   }
 
-  /** Scores that are no probabilities are as good as none. */
+  /** Scores that are not probabilities are as good as none. */
   function modelsInTime(input: ModelInput): Promise<ModelOutcome | undefined> {
     const { promise, resolve } = Promise.withResolvers<ModelOutcome | undefined>()
     const cancel = setTimer(MODELS_MS, () => resolve(undefined))

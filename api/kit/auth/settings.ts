@@ -29,7 +29,7 @@ const DEVELOPMENT_ISSUER = 'millrace'
 export const authSettings = settingsFragment({
   variables: {
     AUTH_JWKS_URL: documented(
-      z.url('is no URL').refine(isProtected, 'must begin with https://; http:// is accepted for this machine only').optional(),
+      z.url('is not a URL').refine(isProtected, 'must begin with https://; http:// is accepted for this machine only').optional(),
       "URL of the identity provider's keys (JWKS); production requires it or `AUTH_JWKS_FILE`",
       'made on first start',
     ),

@@ -29,7 +29,7 @@ export interface SnapshotTableOptions<C> {
   applier(filling: () => C): (chunk: RecordChunk, index: number) => void | Promise<void>
   /** Reads the snapshot; undefined if there is none. Throws SnapshotError if it cannot be used. */
   read(): Promise<Saved<C> | undefined>
-  /** Replaces the snapshot. The contents may change meanwhile. */
+  /** Replaces the snapshot. The contents may change in the meantime. */
   write(saved: Saved<C>): Promise<void>
   /** Called when callers get other contents than before, or the contents that they get have changed. */
   onChange?(): void
@@ -100,7 +100,7 @@ const MAX_POLL_BYTES = 262_144
 /** After this time without news from Kafka, the table is stale, and a table that is not read yet takes its snapshot. */
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
-/** How often the snapshot of an unchanged table is written, so that it stays young enough to be continued. */
+/** How often the snapshot of an unchanged table is written, so that it stays young enough to continue from. */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
  * Reading does not continue from a snapshot of this age. Kafka removes tombstones after `delete.retention.ms` (24 hours
@@ -121,7 +121,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   let snapshot = loaded
   /** The last monotonic ms at which the topic was still applied to `serving`; undefined if it still is. */
   let frozenAt: number | undefined
-  /** The monotonic ms at which Kafka was last heard of. */
+  /** The monotonic ms at which Kafka last responded. */
   let heardAt = startedAt
   let isWriting: Promise<void> | undefined
   let isChanged = false

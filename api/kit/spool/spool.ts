@@ -293,7 +293,7 @@ export class Spool {
       const found = await frames.next(segment.end).catch((error: Error) => {
         if (this.#segments.includes(segment)) throw error
       })
-      // Late acknowledgements may have settled the rest of the file, so that it was deleted meanwhile.
+      // Late acknowledgements may have settled the rest of the file, so that it was deleted in the meantime.
       if (!this.#segments.includes(segment)) continue
       if (found === undefined) {
         if (frames.position < segment.end) throw new Error(`a spool file is damaged at byte ${frames.position}`)

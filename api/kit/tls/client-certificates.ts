@@ -19,7 +19,7 @@ export interface ClientCertificates {
 export interface ClientCertificatesOptions {
   /** The certificates in use. */
   material(): TlsMaterial
-  /** Names of which a certificate must have one. Empty accepts every certificate of the authorities. */
+  /** Names, one of which a certificate must have. Empty accepts every certificate of the authorities. */
   readonly names: readonly string[]
   /** Epoch ms. */
   now(): number

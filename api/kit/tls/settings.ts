@@ -8,7 +8,7 @@ export interface TlsSettings {
   /** 0 chooses any free port. */
   readonly port: number
   readonly files: TlsFiles
-  /** Names of which a client certificate must have one. Empty accepts every certificate of the authorities. */
+  /** Names, one of which a client certificate must have. Empty accepts every certificate of the authorities. */
   readonly clientNames: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export const tlsSettings = settingsFragment({
     API_TLS_CLIENT_CA: documented(z.string().optional(), 'PEM file with the authorities that sign client certificates'),
     API_TLS_CLIENT_NAMES: documented(
       list.optional(),
-      'names of which a client certificate must have one, as its common name or an alternative name',
+      'names, one of which a client certificate must have, as its common name or an alternative name',
       'any name',
     ),
   },

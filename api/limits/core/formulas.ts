@@ -6,7 +6,7 @@ export interface Limit {
   readonly burst: number
 }
 
-/** Requests counted in a window and in the one before. */
+/** Requests counted in a window and in the previous one. */
 export interface WindowCounts {
   readonly current: number
   readonly previous: number

@@ -31,7 +31,7 @@ export interface CandidateSet {
   all(): Candidate[]
 }
 
-/** About so many candidates are ranked. */
+/** About this many candidates are ranked. */
 const MAX_CANDIDATES = 500
 
 /** @param isExcluded called once per row */

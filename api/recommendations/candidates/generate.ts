@@ -76,7 +76,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
-      // Items before the last five name no candidates, but say something about those that are named.
+      // Items before the last five name no candidates, but add weight to those that are named.
       const isNaming = place < user.lastViewed.length
       for (const { row, strength, by } of isNaming ? similarTo(itemId) : neighboursOf(itemId)) {
         const candidate = isNaming ? set.of(row, channelOf(by)) : set.known(row)

@@ -7,7 +7,7 @@ export interface SimilarItem {
   readonly row: number
   /** 0 to 1. */
   readonly similarity: number
-  /** The same, damped for items that few pairs are known of, so that chance does not rank. */
+  /** The same, damped for items with few known pairs, so that chance does not affect the ranking. */
   readonly strength: number
   readonly by: 'neighbours' | 'vector' | 'category'
 }

@@ -1,6 +1,6 @@
 import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 
-/** Lists that need a look at all items. They are made again once a minute, when somebody asks. */
+/** Lists that require visiting all items. They are made again at most once a minute, on request. */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */
   ofGenre(genre: number): readonly number[]
@@ -28,7 +28,7 @@ export function leaders(items: ItemTable, now: () => number): Leaders {
 
   function fresh(): void {
     const time = now()
-    // A process that has just started learns items by the thousands.
+    // A process that has just started reads thousands of items.
     const hasGrown = items.size > 1.1 * madeOf
     if (time - madeAt < KEPT_MS && !hasGrown) return
     madeAt = time

@@ -9,7 +9,7 @@ export interface Factors {
   close(): void
 }
 
-/** Decoded rows that a process keeps, 1 KB each. The file itself lies in the system's cache, once per host. */
+/** Decoded rows that a process keeps, 1 KB each. The file itself is in the system's cache, once per host. */
 const CACHED_ROWS = 20_000
 const BYTES_PER_HALF = 2
 /** Requests are answered between two pieces. One takes a few milliseconds. */
@@ -67,7 +67,7 @@ async function checkNumbers(file: number, rows: number, dimensions: number): Pro
     const { bytesRead } = await readPiece(file, halves, 0, bytes, row * dimensions * BYTES_PER_HALF)
     if (bytesRead !== bytes) throw new FactorsError('the factors are too short')
     for (let at = 0; at < count; at++) {
-      if (isNoNumber(halves[at])) throw new FactorsError(`the factors of row ${row + Math.floor(at / dimensions)} are no numbers`)
+      if (isNoNumber(halves[at])) throw new FactorsError(`the factors of row ${row + Math.floor(at / dimensions)} are not numbers`)
     }
   }
 }

@@ -14,7 +14,7 @@ export interface NewerItems {
 
 /** Some 20 MB of texts. Between two trainings, fewer items are added to most catalogues. */
 const KEPT_ITEMS = 20_000
-/** Requests are answered after so many items. */
+/** Requests are answered after this many items. */
 const ITEMS_AT_ONCE = 32
 
 export function newerItems(): NewerItems {

@@ -15,7 +15,7 @@ export interface OpenModel extends RecommendationModel {
   close(): void
 }
 
-/** So many of the nearest by product are compared by cosine for similar items. */
+/** For similar items, this many of the nearest by product are compared by cosine. */
 const REORDERED = 4
 
 /** So many numbers are checked in a millisecond or two. */
@@ -175,7 +175,7 @@ async function indexOf(path: string, dimensions: number): Promise<VectorIndex> {
   try {
     return viewVectorIndex(path, dimensions)
   } catch (cause) {
-    // A file that has vanished is fetched again, and the library does not tell it from one that it cannot read.
+    // A file that has vanished is fetched again; the library does not distinguish it from one that it cannot read.
     await stat(path)
     throw new BundleError('the index cannot be read', { cause })
   }

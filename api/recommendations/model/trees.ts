@@ -38,7 +38,7 @@ function readTree(block: string, width: number, nodes: number[][], leaves: numbe
   const firstLeaf = leaves.length
   const values = numbers('leaf_value')
   if (values.length > MAX_LEAVES) throw new TreesError(`a tree of ${values.length} leaves: must be at most ${MAX_LEAVES}`)
-  if (!values.every(Number.isFinite)) throw new TreesError('a leaf is no number')
+  if (!values.every(Number.isFinite)) throw new TreesError('a leaf is not a number')
   leaves.push(...values)
   if (values.length === 1) return ~firstLeaf
   const [features, thresholds, types, left, right] = ['split_feature', 'threshold', 'decision_type', 'left_child', 'right_child'].map(
@@ -53,7 +53,7 @@ function readTree(block: string, width: number, nodes: number[][], leaves: numbe
   }
   for (let node = 0; node < inner; node++) {
     const isColumn = Number.isInteger(features[node]) && features[node] >= 0 && features[node] < width
-    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split is no number of a known column')
+    if (!isColumn || !Number.isFinite(thresholds[node])) throw new TreesError('a split is not a number of a known column')
     if ((types[node] & CATEGORICAL_BIT) !== 0) throw new TreesError('splits by category are not supported')
     nodes.push([features[node], thresholds[node], childOf(left[node], node), childOf(right[node], node)])
   }

@@ -20,7 +20,9 @@ export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' 
 /** The trainings that are shown. */
 const SHOWN_RUNS = 20
 
-/** Shows trained models, and passes on what operators want of them: docs/services/recommendations.md#training */
+/**
+ * Shows trained models, and forwards the requests of operators about them: docs/services/recommendations.md#training
+ */
 export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): RecommendationsPart {
   async function ask(
     caller: Caller | undefined,

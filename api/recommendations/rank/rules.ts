@@ -47,7 +47,7 @@ export function scoreByRules(features: Float64Array, rows: number): Float64Array
   return scores
 }
 
-/** 1 for a user of whom little is known, 0 for one whose interactions speak for themselves. */
+/** 1 for a user about whom little is known, 0 for one whose interactions speak for themselves. */
 function newnessOf(interactions: number): number {
   const known = (interactions - NEW_UNTIL_INTERACTIONS) / (KNOWN_FROM_INTERACTIONS - NEW_UNTIL_INTERACTIONS)
   return 1 - Math.min(1, Math.max(0, known))

@@ -1,7 +1,7 @@
 import type { ItemTable } from '../items/item-table.ts'
 import type { RequestUser } from '../users/request-user.ts'
 
-/** What a user likes, by number of genre. */
+/** How much a user likes each genre, by the genre's number. */
 export interface Tastes {
   /** Shares of the items of the session; they add up to 1. */
   readonly session: ReadonlyMap<number, number>

@@ -25,7 +25,7 @@ export interface ServePartDeps extends Pick<ServiceKit, 'facts' | 'metrics' | 'l
   random(): number
 }
 
-/** What a list is about if the request does not say it. */
+/** The subject of a list if the request does not name one. */
 const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
   homepage: 'personalized',
   product_page: 'similar',

@@ -179,7 +179,7 @@ export function listServer(deps: ServeDeps) {
     log.error({ version, part, err: error }, 'model_failed')
   }
 
-  /** Shows the rest of a list, without what the user has seen or hidden meanwhile. */
+  /** Shows the rest of a list, without what the user has seen or hidden in the meantime. */
   async function serveRest({ userId, items, modelVersion }: RestOfList): Promise<ServedList> {
     const found = await readFeatures(userId)
     const user = found ?? unknownUser(userId)

@@ -34,12 +34,12 @@ export interface RequestUser {
 
 /** The items whose neighbours become candidates. */
 const LAST_ITEMS = 5
-/** Without an event for so long, a visit is forgotten. */
+/** Without an event for this long, a visit is forgotten. */
 const VISIT_KEPT_MS = 7 * DAY_MS
 const SESSION_GAP_MS = 30 * 60_000
 const watched = seenSetReader({ item: decimalId, ...WATCHED_SHAPE })
 
-/** The features of a user of whom nothing is known. */
+/** The features of a user about whom nothing is known. */
 export function unknownUser(id: bigint): RequestUser {
   return {
     id,

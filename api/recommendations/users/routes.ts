@@ -50,7 +50,7 @@ export const featuresRoute = defineRoute({
   path: '/internal/features/user/{user_id}',
   operationId: 'userFeatures',
   summary: 'What lists are made from',
-  description: 'A user of whom nothing is known has the features of a new one.',
+  description: 'A user about whom nothing is known has the features of a new one.',
   auth: INTERNAL,
   params: z.object({ user_id: idParameter('The user.', '42') }),
   answers: {

@@ -35,7 +35,7 @@ export const unblockTermRoute = defineRoute({
   path: '/v1/admin/trends/blocked/{term}',
   operationId: 'unblockTerm',
   summary: 'Unblock a term',
-  description: 'Lists show the term again within a second. It is no error if it is not blocked.',
+  description: 'Lists show the term again within a second. It is not an error if it is not blocked.',
   auth: ADMIN,
   params,
   answers: { 204: { description: 'The term is not blocked.' } },

@@ -5,7 +5,7 @@ import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 
 export const STYLES = '/trends/files'
 
-/** Answers with a page. @param q what stands in the search field */
+/** Answers with a page. @param q the content of the search field */
 export function pageAnswer(status: number, title: string, q: string, main: Html): Promise<Answer> {
   const header = html`<p class="name"><a href="/trends">Trends</a></p>
 <form role="search" action="/trends">

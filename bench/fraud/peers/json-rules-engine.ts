@@ -157,7 +157,7 @@ async function computeValue(node: Node, almanac: Almanac): Promise<FieldValue | 
       return node.name === 'lower' ? (value as string).toLowerCase() : Math.abs(value as number)
     }
     default:
-      throw new Error(`${node.kind} is no operand`)
+      throw new Error(`${node.kind} is not an operand`)
   }
 }
 

@@ -52,7 +52,7 @@ export function twoValued(node: Node, wanted = true): Test {
     case 'call':
       return guarded(node, { kind: 'call', name: node.name, args: node.args, negated: !wanted })
     default:
-      throw new Error(`${node.kind} is no condition`)
+      throw new Error(`${node.kind} is not a condition`)
   }
 }
 
@@ -87,11 +87,11 @@ function divisorsOf(node: Node): Node[] {
 
 /** Returns the own name of a field. */
 export function nameOf(node: Node): string {
-  if (node.kind !== 'field') throw new Error(`${node.kind} is no field`)
+  if (node.kind !== 'field') throw new Error(`${node.kind} is not a field`)
   return fieldOf(node.name)!.name
 }
 
 export function literalOf(node: Node): number | string {
   if (node.kind === 'number' || node.kind === 'string') return node.value
-  throw new Error(`${node.kind} is no literal`)
+  throw new Error(`${node.kind} is not a literal`)
 }

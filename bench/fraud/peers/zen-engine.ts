@@ -107,7 +107,7 @@ function operandOf(node: Node): string {
     case 'call':
       return `${node.name}(${node.args.map(operandOf).join(', ')})`
     default:
-      throw new Error(`${node.kind} is no operand`)
+      throw new Error(`${node.kind} is not an operand`)
   }
 }
 

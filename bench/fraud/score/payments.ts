@@ -21,7 +21,7 @@ const SINCE_LOGIN_SECONDS = 1_800
 /** Where the payments of a round come from. */
 export type Spread = 'spread' | 'hot IP' | 'hot merchant'
 
-/** Prime, so that users follow each other in no order of their ids. */
+/** A prime, so that users do not follow each other in the order of their ids. */
 const STRIDE = 7_919
 
 /**

@@ -58,7 +58,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     name: 'smaller images',
     limits: LIMITS,
     collectMs: COLLECT_MS,
-    // A topic that was created anew ends before the position in its predecessor.
+    // A topic that was recreated ends before the position in its predecessor.
     open: async (_partition, { committed, end }) => (committed !== undefined && committed.offset <= end ? committed.offset : undefined),
     prepare({ records }) {
       const hashes = (records as readonly { readonly key: unknown; readonly value: unknown }[]).flatMap(({ key, value }) =>

@@ -52,7 +52,7 @@ export interface StockLedger {
   readonly changes: StockChanges
 }
 
-/** A row's units fit an Avro int, also when every reservation is released. */
+/** A row's units fit an Avro int, even when every reservation is released. */
 export const MOST_UNITS = 2 ** 31 - 1
 /** Later than the end of any reservation, epoch ms. */
 export const NOTHING_OPEN = 8_640_000_000_000_000

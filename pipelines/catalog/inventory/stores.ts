@@ -45,7 +45,7 @@ export function stockReader({ stock, reservations, open }: StockStores, rows: Ro
   }
 }
 
-/** Returns the key of a reservation that is no part, so it has one line. */
+/** Returns the key of a reservation that is not a part, so it has one line. */
 export function openKeyOf({ reservation_id, ends_at, lines: [{ variant_id, warehouse_id }] }: StockReservation): OpenKey {
   return { variant_id, warehouse_id, ends_at, reservation_id }
 }

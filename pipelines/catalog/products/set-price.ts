@@ -18,7 +18,7 @@ export interface Priced {
   readonly pricing: CatalogPricing
 }
 
-/** Sets the price of a variant at once and for good, or for a period. */
+/** Sets the price of a variant immediately and permanently, or for a period. */
 export function setPrice(state: CatalogProductState, command: CatalogProductCommand, { now }: ProductFacts): ProductDecision {
   const asked = command.price!
   const index = indexOf(state, asked.variant_id)

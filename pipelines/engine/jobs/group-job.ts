@@ -18,7 +18,7 @@ export interface GroupJob<K, V> {
    * Does the work as long as `turn.signal` has not fired. An error ends the turn; the next one begins after a pause.
    */
   run(turn: JobTurn<K, V>): Promise<void>
-  /** Called when the job has stopped for good. */
+  /** Called when the job has stopped permanently. */
   close?(): Promise<void>
 }
 

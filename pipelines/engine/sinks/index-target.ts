@@ -27,7 +27,7 @@ export interface IndexPlace {
  * Each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half of a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
-/** Interval at which an idle partition looks whether another index has taken the place of its index. */
+/** Interval at which an idle partition checks whether another index has taken the place of its index. */
 const PROBE_EVERY_MS = 1_000
 
 /** The state of one partition's position in an index. */
@@ -52,12 +52,12 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
     if (stored === INDEX_GONE) place.onLost?.()
     if (stored === INDEX_GONE) throw new TargetUnavailableError(`index ${index.name} has just been replaced`)
     if (stored === undefined && place.isSearched) {
-      throw new TargetUnavailableError(`index ${index.name} has lost its data; it waits to be built anew`)
+      throw new TargetUnavailableError(`index ${index.name} has lost its data; it waits to be rebuilt`)
     }
     open.set(partitionKey(topic, partition), { writer, topicId, stamp: stored?.stamp })
     if (stored === undefined) return undefined
     if (stored.topicId !== topicId || stored.next > end) {
-      throw new TargetUnavailableError(`index ${index.name} was filled from another log of ${topic}; it waits to be built anew`)
+      throw new TargetUnavailableError(`index ${index.name} was filled from another log of ${topic}; it waits to be rebuilt`)
     }
     return stored.next
   }

@@ -36,7 +36,7 @@ export interface SinkTarget {
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }
 
-/** Stores records that the target refuses for good as dead letters. Resolves when they are stored. */
+/** Stores records that the target refuses permanently as dead letters. Resolves when they are stored. */
 export type RefuseRecords = (refused: readonly RefusedRecord[]) => Promise<void>
 
 export interface RefusedRecord {

@@ -157,7 +157,7 @@ export function standbys(deps: StandbyDeps): Standbys {
 
   function follow(place: TaskPlace, offsets: StartOffsets): void {
     const copy = copies.get(place.id)
-    // The copy has ended meanwhile, or ended and restarted.
+    // The copy has ended in the meantime, or ended and restarted.
     if (copy === undefined || copy.following || deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)

@@ -39,7 +39,7 @@ export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number):
     }
     if (maxIdleMs === 0) return -Infinity
     const since = endedSince[index]
-    // A clock that was set back starts the wait anew.
+    // A clock that was set back restarts the wait.
     if (since === undefined || since > now) endedSince[index] = now
     return (endedSince[index] as number) + maxIdleMs
   }

@@ -39,7 +39,7 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
       return (
         `${listed}, but the state (${part.stores.join(', ')}) was built with ${built}: keys are in other partitions than their state now. ` +
         "The engine cannot move it, because it does not know which of a store's keys belong to which key of a record: " +
-        `build it anew (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
+        `rebuild it (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
       )
     return differs(part) ? `${listed}: add partitions until the counts are equal` : undefined
   }

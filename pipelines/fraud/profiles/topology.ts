@@ -26,7 +26,7 @@ const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
 
-/** Profiles of these kinds are forgotten when they were idle for so long and no fraud is known of them. */
+/** Profiles of these kinds are forgotten when they were idle for this long and no fraud is known of them. */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 

@@ -51,6 +51,6 @@ export function decideModels(stored: FraudModels | undefined, command: FraudSett
       return champions(last.versions, last.policy, older)
     }
     default:
-      throw new Error(`${command.action} is no command about models`)
+      throw new Error(`${command.action} is not a command about models`)
   }
 }

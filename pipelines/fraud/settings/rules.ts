@@ -64,7 +64,7 @@ export function decideRules(
       return nextVersion(current, target.rules, null, command, now)
     }
     default:
-      throw new Error(`${command.action} is no command about rules`)
+      throw new Error(`${command.action} is not a command about rules`)
   }
 }
 

@@ -4,7 +4,7 @@ import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/type
 
 const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, was_notified: false }
 
-/** A pair of which nothing is known yet. */
+/** A pair about which nothing is known yet. */
 export const EMPTY_PAIR: PairRow = { a: NOTHING, b: NOTHING, counts_from: 0, match_id: null, matched_at: null, ended_at: null }
 
 type SideName = 'a' | 'b'

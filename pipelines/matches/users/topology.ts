@@ -176,7 +176,7 @@ export const matchUsers = topology(
       }
     }
 
-    /** Removes the swipes of one deleted user, in steps. Those that a new profile has made meanwhile stay. */
+    /** Removes the swipes of one deleted user, in steps. Those that a new profile has made in the meantime stay. */
     function erase(now: number): void {
       const [first] = erasing.due(now, 1)
       if (first === undefined) return

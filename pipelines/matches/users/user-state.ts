@@ -1,7 +1,7 @@
 import type { MatchProfile, MatchSelf, MatchUser } from '../../../schemas/matches/types.ts'
 import { FIRST_ELO } from '../../../state/views/matches/candidates/desirability.ts'
 
-/** A user of whom nothing is known yet. */
+/** A user about whom nothing is known yet. */
 export const NEW_USER: MatchUser = {
   has_profile: false,
   birth_date: '',

@@ -52,7 +52,7 @@ export function declareCatalogItems(
     return true
   }
 
-  /** Completes items whose categories have arrived meanwhile. */
+  /** Completes items whose categories have arrived in the meantime. */
   function complete(now: number, ctx: Context): void {
     for (const [productId, categoryId] of awaited.scan({ limit: RETRIED_PER_TICK })) {
       const path = pathOf(categoryId)

@@ -59,7 +59,7 @@ export function withInteraction(user: UserState, event: Interaction, offset: num
   }
 }
 
-/** A session goes on as long as its events are less than half an hour apart. */
+/** A session continues as long as its events are less than half an hour apart. */
 function withSession(user: UserState, itemId: bigint, at: number): UserState {
   const { session_started_at: startedAt, session_last_at: lastAt } = user
   if (startedAt === null || lastAt === null || at > lastAt + SESSION_GAP_MS) {
@@ -74,7 +74,7 @@ function withSession(user: UserState, itemId: bigint, at: number): UserState {
   }
 }
 
-/** Hides an item for good, or takes that back. */
+/** Hides an item permanently, or takes that back. */
 export function withHidden(user: UserState, { item_id, timestamp, withdrawn }: Interaction, offset: number): UserState {
   const hidden = withdrawn ? removeItem(user.hidden, item_id) : moveItem(user.hidden, item_id, timestamp, MAX_HIDDEN)
   return { ...user, through_offset: offset, hidden }

@@ -1,4 +1,4 @@
-/** A mean with few ratings is drawn towards this mean, as if so many others had rated before. */
+/** A mean with few ratings is drawn towards this mean, as if this many others had rated before. */
 const PRIOR_RATINGS = 10
 export const PRIOR_MEAN = 3.5
 

@@ -20,7 +20,7 @@ export const skuDecisions: Topic<string, Decision<SkuOwner>> = decisionTopic('sk
   config: compacted,
 })
 
-/** Which product uses a sku; key: sku. Compacted, so that the owners can be built anew. */
+/** Which product uses a sku; key: sku. Compacted, so that the owners can be rebuilt. */
 export const skuUses: Topic<string, SkuUse> = {
   name: 'sku-uses',
   key: utf8,

@@ -25,7 +25,7 @@ export function nextCaseId(last: string | undefined, now: number, partition: num
   return isFull ? idOf(before.time + 1n, partition, 0n) : idOf(before.time, partition, before.sequence + 1n)
 }
 
-/** Returns the partition of a case; undefined if the text is no id of a case. */
+/** Returns the partition of a case; undefined if the text is not an id of a case. */
 export function partitionOfCase(text: string): number | undefined {
   if (!/^[1-9]\d{0,18}$/.test(text)) return undefined
   const id = BigInt(text)

@@ -22,7 +22,7 @@ export function isFinal(status: FraudCaseStatus): status is FinalVerdict {
   return status === 'CONFIRMED_FRAUD' || status === 'FALSE_POSITIVE'
 }
 
-/** A suspicion is no label, so somebody else has to look at the case, even if it was closed. */
+/** A suspicion is not a label, so somebody else has to look at the case, even if it was closed. */
 export function statusAfter(verdict: FraudVerdict): FraudCaseStatus {
   return verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict
 }

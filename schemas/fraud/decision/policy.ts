@@ -95,7 +95,7 @@ function aloneOf({ medium, high, critical }: AloneThresholds): number[] {
   return [medium, high, critical].filter((threshold) => threshold !== undefined)
 }
 
-/** Returns whether no number is smaller than the one before. False if any is not finite. */
+/** Returns whether no number is smaller than the previous one. False if any is not finite. */
 function areAscending(numbers: readonly number[]): boolean {
   return numbers.every((number, index) => Number.isFinite(number) && (index === 0 || number >= numbers[index - 1]))
 }

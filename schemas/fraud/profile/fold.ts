@@ -9,7 +9,7 @@ import { type SumEntry, withSums } from './sums.ts'
 
 const NONE = Buffer.alloc(0)
 
-/** The profile of an entity of which nothing is known yet. */
+/** The profile of an entity about which nothing is known yet. */
 export const NEW_PROFILE: FraudProfile = {
   txn_count: 0,
   txn_units: 0,

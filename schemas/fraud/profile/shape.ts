@@ -35,7 +35,7 @@ export interface ProfileShape {
   readonly exactMs: number
   /** With more, the oldest ones become sums. */
   readonly mostEvents: number
-  /** From fine to coarse. Each span is a multiple of the one before. */
+  /** From fine to coarse. Each span is a multiple of the previous one. */
   readonly levels: readonly SumLevel[]
   readonly seen: Readonly<Partial<Record<EntityKind, SeenLimit>>>
   /** Number of user ids that are kept in full. */

@@ -2,7 +2,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const MIB = 1_048_576
 
-/** More rules than this are refused; so many may be active: `MAX_ACTIVE_RULES`. */
+/** More rules than this are refused; this many may be active: `MAX_ACTIVE_RULES`. */
 export const MAX_RULES = 1_000
 /** UTF-8 bytes of the JSON of all rules, because they are one record, so that a change is atomic. */
 export const MAX_RULE_SET_BYTES = MIB

@@ -17,7 +17,8 @@ export const productsSettings = {
   number_of_replicas: 0,
   // A change is searched for at most a second later.
   refresh_interval: '1s',
-  // A position may lie in another shard than what it covers, so neither may be lost after its acknowledgement.
+  // A position may be in another shard than the documents that it covers, so neither may be lost after its
+  // acknowledgement.
   translog: { durability: 'request' },
   analysis: {
     filter: {

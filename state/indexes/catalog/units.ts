@@ -38,7 +38,7 @@ const UNITS: ReadonlyMap<string, string> = new Map(
   Object.entries(SPELLINGS).flatMap(([unit, spellings]) => spellings.map((spelling) => [spelling, unit] as const)),
 )
 
-/** Returns the spelling of a unit that the index knows; undefined for a word that is no unit. */
+/** Returns the spelling of a unit that the index knows; undefined for a word that is not a unit. */
 export function unitOf(word: string): string | undefined {
   return UNITS.get(word)
 }

@@ -44,7 +44,7 @@ const HASHES = 2n ** 64n
  * shares that contains enough is used.
  */
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
-/** With so many transactions, the estimate is right to about 3 %. */
+/** With this many transactions, the estimate is right to about 3 %. */
 const ENOUGH_COUNTED = 10_000
 /** Part of the limit that a sample aims at, so that an estimate that is too low does not exceed the limit. */
 const AIMED_SHARE = 0.95

@@ -12,7 +12,7 @@ const SHADOW_VIEW = 'fraud_shadow'
 
 /**
  * Every scored transaction, for 90 days; docs/services/fraud.md#tables-for-analysts describes the columns. Fed by
- * `txn.scored`, which may repeat transactions, also with another answer: the first one counts. Read it with FINAL.
+ * `txn.scored`, which may repeat transactions, even with another answer: the first one counts. Read it with FINAL.
  * Features are in `fraud_features`, verdicts in `fraud_feedback`.
  */
 export const fraudTransactionsTable: Table<string, TxnScored> = {

@@ -27,7 +27,7 @@ export const interactionsTable: Table<bigint, Interaction> = {
     'watch_pct Nullable(Float64)',
     'earliest UInt64 MATERIALIZED toUInt64(9223372036854775807) - kafka_offset',
   ],
-  // A caller that repeats an event without a timestamp gets another one, so the time is no part of what identifies it.
+  // A caller that repeats an event without a timestamp gets another one, so the time is not part of what identifies it.
   orderBy: '(user_id, event_id)',
   version: 'earliest',
   partitionBy: 'toDate(timestamp)',

@@ -25,8 +25,8 @@ export const fraudRuleSetsView: View<string, FraudSetting> = {
 }
 
 /**
- * Returns all rules of a version, also those that are disabled; undefined if the version is not kept. The version of
- * the seeded rules is kept only after the first change.
+ * Returns all rules of a version, including those that are disabled; undefined if the version is not kept. The version
+ * of the seeded rules is kept only after the first change.
  */
 export async function readRuleSetVersion(
   reader: Pick<ViewReader, 'get'>,

@@ -40,8 +40,8 @@ const META = 'meta'
 /**
  * Stores a stack without those whom the user has swiped or severed since the search began.
  *
- * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search goes on. ARGV: 1
- * the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
+ * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues. ARGV:
+ * 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
  * then ids and values of candidates. Returns 0 and changes nothing if the lock has another owner: another search is
  * newer, or a rewind has made this one useless.
  */

@@ -23,7 +23,7 @@ import { swipeField, swipeVersion } from './recent.ts'
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
  * | `{match-profiles:<p>}:building:<user>` | token of the search that runs: see build.ts |
  * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
- * | `{match-profiles:<p>}:resume:<user>` | JSON of the place where the next search goes on: see build.ts |
+ * | `{match-profiles:<p>}:resume:<user>` | JSON of the place where the next search continues: see build.ts |
  * | `{match-profiles:<p>}:jumps:<user>` | sorted set: times of moves over more than a kilometre: see jumps.ts |
  */
 export const MATCH_USERS_VIEW = 'match-profiles'

@@ -78,7 +78,7 @@ test('without the profile of the user, amounts from 1,000 USD are reviewed, and 
   expect((await world.score(pay({ amount: 1_000 }))).scored).toMatchObject({ decision: 'APPROVE', degraded: [] })
 })
 
-test('scores that are no probabilities count as none', async () => {
+test('scores that are not probabilities count as none', async () => {
   const world = worldWithModels()
   world.state.outcome = { ...LOW_RISK, scores: { ...LOW_RISK.scores, payment_fraud: Number.NaN } }
   const { scored } = await world.score(pay())
@@ -116,7 +116,7 @@ test('a repeated request gets the first answer, and its event is logged again', 
   expect(world.activities).toMatchObject([{ verdict: { decision: first.scored.decision } }])
 })
 
-test('another request with the same transaction_id is a conflict, also while the first one is being scored', async () => {
+test('another request with the same transaction_id is a conflict, even while the first one is being scored', async () => {
   const world = worldWithModels()
   const first = world.score(pay({ id: 't1', amount: 1 }))
   const second = world.score(pay({ id: 't1', amount: 2 }))

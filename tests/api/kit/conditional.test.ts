@@ -33,7 +33,7 @@ test('compresses a large body for clients that accept it, and gives it a separat
   expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
 })
 
-test('compresses a large answer in advance while other requests go on, to the same bytes', async () => {
+test('compresses a large answer in advance while other requests continue, to the same bytes', async () => {
   let turns = 0
   const count = () => {
     turns++

@@ -262,7 +262,7 @@ describe('the session itself', () => {
     const { cookie, session } = await signedIn(api)
     const answer = await api.app.request(PATH, { headers: { cookie, ...OWN_PAGE } })
     expect([answer.status, answer.headers.get('cache-control'), await answer.json()]).toEqual([200, 'private, no-store', session])
-    // A token is no session.
+    // A token is not a session.
     expect((await api.app.request(PATH, { headers: await api.bearer({ sub: '1' }) })).status).toBe(204)
   })
 

@@ -155,7 +155,7 @@ describe('pushes that the webhook does not take', () => {
     return id
   }
 
-  test('are dropped when one user blocks the other meanwhile', async () => {
+  test('are dropped when one user blocks the other in the meantime', async () => {
     const { ann, bob } = await couple()
     const before = await system.droppedPushes('severed')
     const id = await matchWithoutPush({ ann, bob })
@@ -165,7 +165,7 @@ describe('pushes that the webhook does not take', () => {
     expect(system.pushes.keysOf(id)).toEqual([])
   })
 
-  test('arrive later, under the same key, also after kill -9 of the worker', async () => {
+  test('arrive later, under the same key, even after kill -9 of the worker', async () => {
     const { ann, bob } = await couple()
     const id = await matchWithoutPush({ ann, bob })
     await system.worker.kill()

@@ -100,7 +100,7 @@ test('an unknown item has no similar ones', async () => {
   expect((await api.send('GET', '/api/v1/items/1/similar?limit=0')).status).toBe(400)
 })
 
-test('without Kafka events are 503 with Retry-After, and lists go on', async () => {
+test('without Kafka events are 503 with Retry-After, and lists continue', async () => {
   api.state.isKafkaAway = true
   const { status, headers } = await api.send('POST', '/api/v1/events', { user: '42', body: VIEW })
   expect([status, headers.get('retry-after')]).toEqual([503, '1'])

@@ -90,7 +90,7 @@ test.each([
   expect(html).toContain(message)
 })
 
-test('an empty form is no error, and an unknown user gets a list, too', async () => {
+test('an empty form is not an error, and an unknown user gets a list, too', async () => {
   expect((await open('explain?user_id=&item_id=')).status).toBe(200)
   const { html } = await open('explain?user_id=99')
   expect(html).toContain('Nothing is known of what this user watched.')

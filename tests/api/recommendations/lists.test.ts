@@ -102,7 +102,7 @@ test('without Redis a known user gets the last list, a new one what trends, and 
   expect((await list()).degraded).toEqual([])
 })
 
-test('while the view is built anew, a user is not taken for a new one who has watched nothing', async () => {
+test('while the view is rebuilt, a user is not taken for a new one who has watched nothing', async () => {
   api.state.isRedisEmptied = true
   expect((await list()).degraded).toEqual(['features'])
   expect((await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })).status).toBe(503)

@@ -79,13 +79,13 @@ export interface PlannedFeedback {
   /** The payment. */
   readonly id: string
   readonly verdict: FraudVerdict
-  /** Tells the reports of a round apart. */
+  /** Distinguishes the reports of a round. */
   readonly reporter: string
 }
 
 export interface PlannedRule {
   readonly atMs: number
-  /** Tells the changes apart. */
+  /** Distinguishes the changes. */
   readonly name: string
   readonly api: number
   readonly condition: string

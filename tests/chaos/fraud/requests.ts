@@ -12,7 +12,7 @@ interface Call extends CameBack {
 /** A scoring request and what came back. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
-  /** The amount, which tells the two bodies of a payment apart. */
+  /** The amount, which distinguishes the two bodies of a payment. */
   readonly amount: number
 }
 

@@ -167,7 +167,7 @@ test('finds nothing in a round in which everything is right', () => {
   expect(evidence.calls.scores.map(({ body }) => body?.decision)).toEqual(['APPROVE', 'APPROVE', undefined, 'REVIEW', 'BLOCK'])
 })
 
-test('detects a call without an answer, unless the API was killed meanwhile', () => {
+test('detects a call without an answer, unless the API was killed in the meantime', () => {
   const failed = call(FIRST, NOON, undefined, { status: 0, body: 'fetch failed' })
   const evidence = withScores(goodEvidence(), failed)
   expect(faults(evidence)).toHaveLength(1)

@@ -18,7 +18,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Units that came in, and units that went out for good. */
+  /** Units that came in, and units that went out permanently. */
   received: number
   sold: number
 }

@@ -23,7 +23,7 @@ function seen(all: readonly Call[], { logs }: Evidence): string[] {
   })
 }
 
-/** There is always something that the user has not seen. A later page may have lost everything meanwhile. */
+/** There is always something that the user has not seen. A later page may have lost everything in the meantime. */
 function empty(all: readonly Call[]): string[] {
   return all
     .filter(({ kind, body }) => kind === 'list' && body.recommendations.length === 0)

@@ -304,7 +304,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
 })
 
 test.each(['none', 'zstd'] as const)(
-  'with compression %s every record arrives once and in order for any poll limit, also after aborted records, a pause and a seek',
+  'with compression %s every record arrives once and in order for any poll limit, even after aborted records, a pause and a seek',
   async (compression) => {
     const transport = await connected(brokers)
     const topic = await newTopic(transport, 2)

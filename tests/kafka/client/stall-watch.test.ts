@@ -78,7 +78,7 @@ test('in a stall the thread sends a heartbeat per interval until the tolerance e
   expect(closed()).toBe(1)
 })
 
-test('when the loop turns again the thread stops, and a later stall starts anew', async () => {
+test('when the loop turns again the thread stops, and a later stall starts again', async () => {
   const { pass, epochs, opened, closed } = watched()
   await pass(6_000)
   const before = epochs.length

@@ -102,7 +102,7 @@ interface Changed {
   readonly now: number
 }
 
-test('variants keep their ids and skus for ever, and revisions grow by one', () => {
+test('variants keep their ids and skus forever, and revisions grow by one', () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ before, after }) => {
@@ -155,7 +155,7 @@ test('periods never overlap, a running one shows its price, and the next timer i
   )
 })
 
-test('once all periods are over, the price is the last one that was set for good', () => {
+test('once all periods are over, the price is the last one that was set permanently', () => {
   fc.assert(
     fc.property(
       offers,

@@ -51,7 +51,7 @@ test('a new product has version and revision 1, variants with numbers, and tells
   expect(driver.read(sellerProducts)).toMatchObject([{ key: '7:42', value: { price_cents: 1_000, variants: 2, revision: 1 } }])
 })
 
-test('a product_id is used once, also after its product was deleted', () => {
+test('a product_id is used once, even after its product was deleted', () => {
   const { ask, create } = opened()
   create()
   expect(create()).toEqual({ outcome: 'taken' })
@@ -251,7 +251,7 @@ test('a period that begins at once, and a price at once that ends it', () => {
   prices()
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
   expect(prices()).toMatchObject([{ reason: 'PERIOD_BEGAN' }])
-  // The seller repeats the regular price and the shown one with another title: the period goes on.
+  // The seller repeats the regular price and the shown one with another title: the period continues.
   ask(replacement([offer('a', 1_000)]))
   ask(replacement([offer('a', 700)]))
   expect(prices()).toEqual([])

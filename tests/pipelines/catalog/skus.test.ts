@@ -76,7 +76,7 @@ test('of two requests for one product, neither ends the claim that the other rel
   }
 })
 
-test('a claim that is made anew lasts ten minutes from then', () => {
+test('a claim that is renewed lasts ten minutes from then', () => {
   const { claim, driver } = opened()
   claim(1, ['a'])
   driver.advanceWallClock(6 * MINUTE_MS)

@@ -11,7 +11,7 @@ const numberCodec: Codec<number> = {
   encode: (value, out) => utf8.encode(String(value), out),
   decode(buffer, start, end) {
     const text = utf8.decode(buffer, start, end)
-    if (!/^-?\d+$/.test(text)) throw new CodecError(`${text} is no number`)
+    if (!/^-?\d+$/.test(text)) throw new CodecError(`${text} is not a number`)
     return Number(text)
   },
 }

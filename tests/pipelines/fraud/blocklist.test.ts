@@ -66,7 +66,7 @@ test('an equal entry exists, one with another attribute is a conflict, and neith
   expect([published(), audited()]).toEqual([[], []])
 })
 
-test('a change replaces the attributes, begins the lifetime anew, and is audited', () => {
+test('a change replaces the attributes, restarts the lifetime, and is audited', () => {
   const { ask, view, driver, published, audited } = world()
   const { id, block } = entry('USER', 'u1', { ttl_hours: 2 })
   const change = (attributes: Attributes): FraudBlocklistCommand => ({
@@ -119,7 +119,7 @@ test('an entry that has expired is like none, even before the timer has removed 
   expect(decideBlocklist(state!, UNBLOCK, due)).toEqual({ answer: { outcome: 'not_found' } })
 })
 
-test('a new entry outlives the timer of the one before', () => {
+test('a new entry outlives the timer of the previous one', () => {
   const { ask, view, driver } = world()
   const { id, block } = entry('CARD_HASH', 'c1', { ttl_hours: 1 })
   ask(id, block)

@@ -118,7 +118,7 @@ test.each([
   [{ status: 'FALSE_POSITIVE' }, 'FALSE_POSITIVE', 'FALSE_POSITIVE'],
   [{ verdict: 'FALSE_POSITIVE' }, 'FALSE_POSITIVE', 'FALSE_POSITIVE'],
   [{ verdict: 'SUSPICIOUS' }, 'SUSPICIOUS', 'ESCALATED'],
-] as const)('a verdict is corrected by %o, with a note only, and names the one before', (asked, verdict, status) => {
+] as const)('a verdict is corrected by %o, with a note only, and names the previous one', (asked, verdict, status) => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })
@@ -219,7 +219,7 @@ test('a case that was closed for 30 days leaves the state, and a request brings 
   expect(feedback()).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: 'CONFIRMED_FRAUD', previous_at: closed.verdict_at }])
 })
 
-test('a reopened case stays, and its time begins anew with the next verdict', () => {
+test('a reopened case stays, and its time starts again with the next verdict', () => {
   const { driver, open, change, daysPass } = casesDriver()
   open()
   change({ verdict: 'FALSE_POSITIVE' })

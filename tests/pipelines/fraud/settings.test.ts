@@ -73,7 +73,7 @@ describe('rules', () => {
     ])
   })
 
-  test('an id is taken for ever, and an unknown rule can be neither replaced nor disabled', () => {
+  test('an id is taken forever, and an unknown rule can be neither replaced nor disabled', () => {
     const { rule, revision } = settingsDriver()
     expect(rule('replace_rule', 'v')).toEqual({ outcome: 'rule_not_found' })
     expect(rule('disable_rule', 'v')).toEqual({ outcome: 'rule_not_found' })

@@ -49,7 +49,7 @@ function hasWatched(item: number): boolean {
   return reader.open((page) => pages.get(page), driver.now).has(BigInt(item))
 }
 
-test('a repeated event counts once within a day, also after a restart', () => {
+test('a repeated event counts once within a day, even after a restart', () => {
   send(1, { event_id: 'a' })
   send(1, { event_id: 'a' })
   driver.restart({ wipeState: true })

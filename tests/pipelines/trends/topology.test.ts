@@ -370,7 +370,7 @@ test.each([
   expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
 })
 
-test('a term that becomes frequent keeps all counts, in its lists and in the history, also with lost state', () => {
+test('a term that becomes frequent keeps all counts, in its lists and in the history, even with lost state', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (const count of [5, 20, 30]) {
     for (let i = 0; i < count; i++) send(driver, { hashtags: ['grows'], woeid: i % 2 === 0 ? NEW_YORK : 44418 })

@@ -19,7 +19,7 @@ test('ids grow, whatever the clock does, and name their partition', () => {
   )
 })
 
-test('ids of a full millisecond go on in the next one', () => {
+test('ids of a full millisecond continue in the next one', () => {
   const ids = new Set<string>()
   let last: string | undefined
   for (let made = 0; made < 10_000; made++) {
@@ -38,6 +38,6 @@ test('ids of different partitions differ, exceed 2^53 and have the order of time
   expect(() => nextCaseId(undefined, NOON, 1_024)).toThrow(RangeError)
 })
 
-test.each(['', '0', '-1', '01', '1.5', 'x', '9223372036854775808', '1e3'])('%j is no id of a case', (text) => {
+test.each(['', '0', '-1', '01', '1.5', 'x', '9223372036854775808', '1e3'])('%j is not an id of a case', (text) => {
   expect(partitionOfCase(text)).toBeUndefined()
 })

@@ -141,7 +141,7 @@ export class PartitionLog {
   }
 
   /**
-   * Writes the end of a transaction. All replicas have it at once. A producer that was fenced meanwhile ends nothing.
+   * Writes the end of a transaction. All replicas have it at once. A producer that was fenced before that ends nothing.
    */
   mark(producer: Identity, marker: Marker): void {
     const { producerId, epoch: producerEpoch } = producer

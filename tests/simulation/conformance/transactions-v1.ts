@@ -63,7 +63,7 @@ export const transactionsV1: readonly Case[] = [
     answers: ['INVALID_TXN_STATE', 'INVALID_TXN_STATE', 'NONE', 'NONE', 'INVALID_TXN_STATE', 'NONE', 'NONE', 'INVALID_TXN_STATE'],
   },
   {
-    name: 'version 1: sequence numbers go on in the next transaction, which a late batch of the one before spoils',
+    name: 'version 1: sequence numbers continue in the next transaction, which a late batch of the previous one spoils',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const answers: unknown[] = []

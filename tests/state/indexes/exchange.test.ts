@@ -56,7 +56,7 @@ test.each(answers)('fails if the answer %s', async (_what, listener, message) =>
   await expect(send('/')).rejects.toThrow(message)
 })
 
-test('gives up when its signal aborts, also while the answer arrives', async () => {
+test('gives up when its signal aborts, even while the answer arrives', async () => {
   const giveUp = new AbortController()
   const send = await opened((_request, response) => {
     response.write('half', () => giveUp.abort(new Error('no longer wanted')))

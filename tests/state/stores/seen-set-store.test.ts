@@ -262,7 +262,7 @@ test.each([1, 2, 63, 65, 300])('a set with capacity %i remembers at least that m
 })
 
 describe('a lifetime', () => {
-  test('begins anew when an item is added again', () => {
+  test('starts again when an item is added again', () => {
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), memoryBackend())
     expect(store.add('ann', 'x', START)).toBe(true)
     expect(store.add('ann', 'x', START + 20 * DAY_MS)).toBe(false)

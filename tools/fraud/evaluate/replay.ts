@@ -46,7 +46,7 @@ export async function replayPayments(payments: AsyncIterable<LabelledPayment>, p
     if (part === PART.none) continue
     matrix.add(input)
     parts.push(part)
-    // A file may not tell kinds of frauds apart.
+    // A file may not distinguish kinds of fraud.
     scenarios.push(isFraud ? Math.max(1, scenario) : 0)
   }
   return { parts: Uint8Array.from(parts), scenarios: Uint8Array.from(scenarios) }

@@ -14,7 +14,7 @@ const LEARNED_BY_HEART = ['time.hour_utc', 'time.weekday_utc', 'merchant.txn_cou
 /**
  * Returns whether the default models read an input. Generated traffic says nothing about hours and about
  * the size of merchants, and in it, nearly every
- * entity with a confirmed fraud goes on to commit frauds. Rules and merchants' rates cover that.
+ * entity with a confirmed fraud continues to commit frauds. Rules and merchants' rates cover that.
  */
 export function isUsed(input: string): boolean {
   return !LEARNED_BY_HEART.includes(input) && !HISTORY_OF_VERDICTS.some((part) => input.includes(part))

@@ -48,14 +48,14 @@ export type TrainingOutcome =
 
 type Metrics = Readonly<Record<string, number>>
 
-/** The files of a trained version lie in this folder of the training. */
+/** The files of a trained version are in this folder of the training. */
 export const BUNDLE_FOLDER = 'bundle'
 /** With fewer interactions or users nobody resembles anybody. */
 const LEAST_INTERACTIONS = 100
 const LEAST_USERS = 2
 /** With fewer lists the trees would know no more than the rules. */
 const LEAST_LISTS = 10
-/** From so many served lists on, the ranker learns from them instead of replayed ones. */
+/** From this many served lists on, the ranker learns from them instead of replayed ones. */
 const ENOUGH_SERVED = 10_000
 /** The share of the history that is asked about while no model is in force. */
 const NEWEST_SHARE = 0.1

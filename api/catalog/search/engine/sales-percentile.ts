@@ -29,7 +29,7 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
         known = renewed
       },
       () => {
-        // The next search tries again; until then it goes on with what was known.
+        // The next search tries again; until then it continues with what was known.
         renewedAt = Number.NEGATIVE_INFINITY
         known = before
       },

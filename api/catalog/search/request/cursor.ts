@@ -6,7 +6,7 @@ import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Breadth } from '../text/plan.ts'
 import type { SearchRequest } from './search-request.ts'
 
-/** Everything that the next page must have in common with the page before, beside the parameters. */
+/** Everything that the next page must have in common with the previous one, apart from the parameters. */
 export interface Cursor {
   readonly after: After
   readonly moment: RelevanceMoment
@@ -35,7 +35,7 @@ export function cursorText(cursor: Cursor, request: SearchRequest): string {
   return Buffer.from(JSON.stringify(form)).toString('base64url')
 }
 
-/** Throws ApiError `invalid_request` for a text that is no cursor of this search. */
+/** Throws ApiError `invalid_request` for a text that is not a cursor of this search. */
 export function readCursor(text: string, request: SearchRequest): Cursor {
   const { success, data } = cursorForm.safeParse(jsonOf(text))
   if (!success || data.f !== fingerprint(request)) throw invalidRequest('query.cursor', 'is not a cursor of this search')

@@ -15,7 +15,7 @@ const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
 const MOST_CURSOR_CHARACTERS = 4_000
-/** The search server sorts so many products for a page. Cursors go on from there. */
+/** The search server sorts this many products for a page. Cursors continue from there. */
 const MOST_PAGED = 10_000
 const CENTS = 100
 

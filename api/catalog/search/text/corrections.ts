@@ -8,7 +8,7 @@ const LEAST_CHARACTERS = 3
 const TWO_EDITS_CHARACTERS = 6
 /** Candidates per word that the search server returns, by similarity and then by frequency. */
 const CANDIDATES = 12
-/** A word that is found may still be a mistake if a word one letter away is so many times as frequent. */
+/** A word that is found may still be a mistake if a word that differs by one letter is this many times as frequent. */
 const TIMES_AS_FREQUENT = 100
 /** One letter of difference outweighs a frequency e^4 (55) times as high. The best value on the judgments. */
 const EDIT_COST = 4

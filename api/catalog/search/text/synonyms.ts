@@ -23,7 +23,7 @@ export interface Synonyms {
 
 export const NO_SYNONYMS: Synonyms = { at: () => undefined }
 
-/** A term has at most so many words. */
+/** A term has at most this many words. */
 export const MOST_TERM_WORDS = 4
 
 /** Builds the index of all groups. */

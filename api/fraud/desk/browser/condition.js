@@ -18,7 +18,7 @@ const MOST_FIELDS = 30
  */
 
 /**
- * The text field of a condition. Faulty parts are underlined where they stand.
+ * The text field of a condition. Faulty parts are underlined in place.
  * @param {(error: unknown) => void} onFailure
  */
 export function conditionField(onFailure) {

@@ -55,7 +55,7 @@ function explainedFrom({ manifest }: LoadedModel): number {
   return Math.min(EXPLAINED_FROM, manifest.alone.medium ?? EXPLAINED_FROM)
 }
 
-/** Explains the models whose scores are high, and takes each input where it counts most. */
+/** Explains the models whose scores are high, and reports each input for the model in which it counts most. */
 async function factorsOf(
   models: ReadonlyMap<number, LoadedModel>,
   champion: ModelNumbers,

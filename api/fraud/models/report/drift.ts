@@ -1,4 +1,4 @@
-/** A share that stands for none, because the index takes logarithms. */
+/** A share that represents none, because the index takes logarithms. */
 const LEAST_SHARE = 1e-4
 
 /**

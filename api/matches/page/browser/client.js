@@ -20,7 +20,7 @@ export const session = {
 /**
  * Reads who a token is for. The page only decides what to show by it; the server checks every request.
  * @param {string} token
- * @returns {{ userId: string, isAdmin: boolean } | undefined} undefined if the text is no token
+ * @returns {{ userId: string, isAdmin: boolean } | undefined} undefined if the text is not a token
  */
 export function claimsOf(token) {
   try {

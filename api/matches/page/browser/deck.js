@@ -165,7 +165,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     refreshButtons()
     setTimeout(() => {
       if (Date.now() < pausedUntil) return
-      if (isRunning) news.textContent = 'You can go on.'
+      if (isRunning) news.textContent = 'You can continue.'
       settle()
       refreshButtons()
     }, retryAfterS * 1_000)

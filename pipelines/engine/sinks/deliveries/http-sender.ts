@@ -56,7 +56,7 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message)
-    // The receiver closed an idle connection while the request was on its way: that is no failure of the receiver.
+    // The receiver closed an idle connection while the request was on its way: that is not a failure of the receiver.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 

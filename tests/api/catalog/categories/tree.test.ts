@@ -90,7 +90,7 @@ test.each([
   expect(categoryFault(categoryTree(TOOLS), change)).toBe(fault)
 })
 
-test('a path has at most 16 levels, also when a whole branch moves', () => {
+test('a path has at most 16 levels, even when a whole branch moves', () => {
   const chain = Array.from({ length: MOST_LEVELS }, (_, index) => category(index + 1, index === 0 ? null : index))
   const tree = categoryTree([...chain, category(50, null), category(51, 50), category(52, 51)])
   expect(categoryFault(tree, category(60, MOST_LEVELS))).toBe('too_deep')

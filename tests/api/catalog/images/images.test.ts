@@ -95,7 +95,7 @@ test('smaller forms have the four widths and are never enlarged', async () => {
   ])
 })
 
-test('a form is made once, also if many ask for it at once, and again if it is damaged', async () => {
+test('a form is made once, even if many ask for it at once, and again if it is damaged', async () => {
   let opened = 0
   function open(hash: string) {
     opened++
@@ -132,7 +132,7 @@ test('the sweep of another service, which knows no images, leaves them alone', a
   expect(await service.smaller(content_hash, 150)).toEqual(form)
 })
 
-test('an address serves the image for ever, and an unknown one is 404', async () => {
+test('an address serves the image forever, and an unknown one is 404', async () => {
   const service = images(store)
   const { app } = await testApp({
     services: [{ name: 'catalog', description: '', isUserId: () => true, errors: [], probes: [], routes: imagesPart(service).routes }],

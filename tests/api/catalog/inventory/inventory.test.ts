@@ -73,7 +73,7 @@ test('If-Match names a version as the body does', async () => {
   expect((await change('RESERVE', 1, {}, { ifMatch: '"1"' })).status).toBe(200)
 })
 
-test('what is not for sale cannot be reserved, but its stock goes on', async () => {
+test('what is not for sale cannot be reserved, but its stock continues', async () => {
   const { change, send, offers } = await stockApi()
   await change('RECEIVE', 3)
   const { reservation_id } = (await change('RESERVE', 1, {}, { key: 'before' })).body

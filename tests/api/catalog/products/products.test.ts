@@ -338,7 +338,7 @@ test.each<[string, object]>([
   ['a huge compare price', { compare_price_cents: 10 ** 11 + 1 }],
   ['a begin without an end', { starts_at: NOON }],
   ['an end without an offset', { ends_at: '2026-01-15T12:00:00' }],
-  ['an end that is no day', { ends_at: '2026-02-30T12:00:00Z' }],
+  ['an end that is not a day', { ends_at: '2026-02-30T12:00:00Z' }],
   ['an end before the begin', { starts_at: '2027-01-15T12:00:00Z', ends_at: '2027-01-14T12:00:00Z' }],
   ['an unknown field', { price: 10 }],
 ])('a new price with %s is refused, and changes nothing', async (_what, more) => {
@@ -396,7 +396,7 @@ test('refuses 51 variants, an unknown category and a NUL', async () => {
   expect(await replace(product_id, { variants: many(51) })).toMatchObject({ status: 400, body: { error: 'too_many_variants' } })
 })
 
-test.each(['0', '-1', '042', '1e3', 'abc', '99999999999999999999'])('%s is no product and no variant', async (id) => {
+test.each(['0', '-1', '042', '1e3', 'abc', '99999999999999999999'])('%s is neither a product nor a variant', async (id) => {
   const { send } = await productsApi()
   expect(await send('GET', `products/${id}`)).toMatchObject({ status: 404, body: { error: 'product_not_found' } })
   expect(await send('PATCH', `variants/${id}/price`, { body: { price_cents: 100 } })).toMatchObject({

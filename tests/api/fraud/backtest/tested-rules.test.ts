@@ -60,7 +60,7 @@ test('drafts of all rules replace all, and may be none', async () => {
   expect(await ask({ rules: [] })).toMatchObject({ version: null, ids: [] })
 })
 
-test('a version that is kept is tested, also with rules that are no longer accepted', async () => {
+test('a version that is kept is tested, even with rules that are no longer accepted', async () => {
   expect(await ask({ ruleset_version: 3 })).toMatchObject({ version: 3, ids: ['old', 'broken'], lists: ['old'] })
   expect((await refusal({ ruleset_version: 4 })).definition).toBe(fraudErrors.ruleset_version_not_found)
 })

@@ -76,7 +76,7 @@ test("the challenger scores its share, and its scores are the transactions' own"
   expect((await calls[0])?.challenger).toEqual(scores)
 })
 
-test('a call gets nothing after 30 ms, also if the answer arrives later', async () => {
+test('a call gets nothing after 30 ms, even if the answer arrives later', async () => {
   const { runtime, child, counted, score, turn } = world()
   const call = score(inputOf())
   await turn()

@@ -10,7 +10,7 @@ function bytesOf(number: number): Uint8Array {
   return bytes
 }
 
-/** All hashes lie in one segment, and few first words make long chains that wrap around. */
+/** All hashes are in one segment, and few first words make long chains that wrap around. */
 const hash = fc
   .tuple(fc.constantFrom(0, 1, 2, 0x7fff_ffff, -1, -2, -3), fc.integer({ min: 0, max: 12 }))
   .map(([first, second]) => Int32Array.of(first, second, 7, -1))
@@ -22,7 +22,7 @@ const change = fc.oneof(
 )
 type Change = { do: string; hash?: Int32Array; value?: number; lifetime?: number; seconds?: number }
 
-test('holds what a Map holds, in any order of changes, also after a copy', () => {
+test('holds what a Map holds, in any order of changes, even after a copy', () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 400 }), (changes: readonly Change[]) => {
       const map = new PackedMap({ valueBytes: 4, canExpire: true })

@@ -88,7 +88,7 @@ test('tells that it is stale while Kafka is silent, and continues afterwards', a
   expect(await reports(table)).toEqual({})
 })
 
-test('after a gap in which Kafka may have removed deletions, it reads the topic again and serves the old contents meanwhile', async () => {
+test('after a gap in which Kafka may have removed deletions, it reads the topic again and serves the old contents in the meantime', async () => {
   const world = await tableWorld({})
   world.put('a', '1')
   const { table } = await world.open()

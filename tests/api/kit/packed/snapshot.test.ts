@@ -119,7 +119,7 @@ test.each(['write', 'datasync', 'rename'] as const)('if %s fails, the older snap
   expect(three.table.get('a')).toBe(1)
 })
 
-test('a damaged snapshot is ignored with a line in the log, and the topic is read anew', async () => {
+test('a damaged snapshot is ignored with a line in the log, and the topic is read again', async () => {
   const first = await tableWorld({})
   first.put('a', '1')
   const one = await first.open()

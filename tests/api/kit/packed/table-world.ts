@@ -22,7 +22,7 @@ export const packing: Packing<string, number> = {
   bytes: 4,
   pack(value, view, at) {
     const number = Number(value.split('@')[0])
-    if (!Number.isInteger(number)) throw new CodecError(`${value} is no number`)
+    if (!Number.isInteger(number)) throw new CodecError(`${value} is not a number`)
     view.setUint32(at, number, true)
   },
   unpack: (view, at) => view.getUint32(at, true),

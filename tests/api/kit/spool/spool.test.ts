@@ -203,7 +203,7 @@ test('several spools that open at once adopt each folder once', async () => {
   await expect.poll(() => [a, b, c].flatMap(({ logged }) => logged().a ?? []).toSorted(), SOON).toEqual(['0', '1', '2', '3', '4'])
 })
 
-test('files are deleted when everything in them was sent, although the process goes on', async () => {
+test('files are deleted when everything in them was sent, although the process continues', async () => {
   const { facts, stop, spool, folder } = await spoolWorld({ maxBytes: 20_000_000 })
   const goOn = stop()
   const value = 'x'.repeat(4_000)

@@ -18,7 +18,7 @@ test.each([
   expect(out[0]).toBe(value)
 })
 
-test('infinities and NaN are no numbers', () => {
+test('infinities and NaN are not numbers', () => {
   expect([0x7c00, 0xfc00, 0x7e00].every(isNoNumber)).toBe(true)
   expect([0x0000, 0x8000, 0x7bff, 0x03ff].some(isNoNumber)).toBe(false)
 })

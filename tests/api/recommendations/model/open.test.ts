@@ -67,7 +67,7 @@ test('an opened model folds users in, finds items by product, and prefers high p
   model.close()
 })
 
-test('other work goes on between the pieces of a long file of factors', async () => {
+test('other work continues between the pieces of a long file of factors', async () => {
   const pieces = 8
   const path = join(folder, 'factors')
   const dimensions = 64

@@ -67,7 +67,7 @@ const history = (
 })
 const inForce = () => models.current(7n)?.sequence
 
-test('the version of the record answers, switches between two requests, and is rolled back to the one before and to rules', async () => {
+test('the version of the record answers, switches between two requests, and is rolled back to the previous one and to rules', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   expect(inForce()).toBeUndefined()
   await send(history(one, [one]))
@@ -116,11 +116,11 @@ test('the challenger answers its share of the users, always the same ones, and n
 
 const NAN_HALF = 0x7e00
 test.each<[string, Partial<TestBundle>, string]>([
-  ['factors that are no numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are no numbers'],
+  ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not numbers'],
   ['too short factors', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
   ['another dimension', { dimensions: 128 }, 'vectors of 128 numbers'],
   ['a wrong checksum', { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } }, 'gram.f64 does not have its checksum'],
-  ['a sum that is no number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
+  ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees of other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
 ])('%s are refused, and the old version stays', async (_, damage, message) => {

@@ -17,8 +17,12 @@ test("the scores are LightGBM's own", () => {
 
 test.each([
   ['other columns', (whole: string) => whole.replace('column_0 ', 'column_9 '), 'the trees know the columns'],
-  ['a leaf that is no number', (whole: string) => whole.replace(/leaf_value=\S+/, 'leaf_value=nan'), 'a leaf is no number'],
-  ['a threshold that is no number', (whole: string) => whole.replace(/threshold=\S+/, 'threshold=nan'), 'no number of a known column'],
+  ['a leaf that is not a number', (whole: string) => whole.replace(/leaf_value=\S+/, 'leaf_value=nan'), 'a leaf is not a number'],
+  [
+    'a threshold that is not a number',
+    (whole: string) => whole.replace(/threshold=\S+/, 'threshold=nan'),
+    'not a number of a known column',
+  ],
   ['a child before its parent', (whole: string) => whole.replace(/left_child=\S+/, 'left_child=0'), 'a node has the child 0'],
   ['no trees', (whole: string) => whole.split('Tree=0')[0], '0 trees'],
 ])('trees with %s are refused', (_, damage, message) => {

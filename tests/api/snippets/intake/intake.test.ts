@@ -118,7 +118,7 @@ describe('a JSON body', () => {
     ['nothing', '', 'the body is empty'],
     ['no object', '[{"content":"x"}]', 'must be an object'],
     ['no content', '{"title":"x"}', 'must be a string'],
-    ['content that is no string', '{"content":5}', 'must be a string'],
+    ['content that is not a string', '{"content":5}', 'must be a string'],
     ['content that is a list', '{"content":["x"]}', 'must be a string'],
     ['content elsewhere', '{"a":{"content":"x"}}', 'must be a string'],
     ['content twice', '{"content":"x","content":"y"}', 'the body is not valid JSON: content is given twice'],

@@ -84,7 +84,7 @@ test.each([
   ['a type twice in a union', ['string', 'null', 'string'], /"string" twice/],
   ['a name defined twice', [order, order], /"shop.Order" is defined twice/],
   ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, /contains a symbol twice/],
-  ['an enum default that is no symbol', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, /default "B"/],
+  ['an enum default that is not a symbol', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, /default "B"/],
   ['a fixed without size', { type: 'fixed', name: 'F' }, /size of fixed "F"/],
   ['an array without items', { type: 'array' }, /an array without "items"/],
   ['a number', '3', /3 is not a schema/],

@@ -104,7 +104,7 @@ test('while the store of images is away the same image is tried again, and those
   expect(await widths(hashes[1])).toEqual([150, 210, 210, 210])
 })
 
-test('reading goes on at the position of the group, unless the topic was created anew', async () => {
+test('reading continues at the position of the group, unless the topic was recreated', async () => {
   const { store } = await opened()
   const target = smallerImagesTarget(store, { log: {} } as unknown as Parameters<typeof smallerImagesTarget>[1])
   const committed = (offset: number) => ({ ...FACTS, committed: { offset, metadata: '' } })

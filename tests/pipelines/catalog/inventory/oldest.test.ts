@@ -34,7 +34,7 @@ function countedStock() {
   }
 }
 
-test('a call without a reservation_id reads only what it ends, and begins where the one before has ended', () => {
+test('a call without a reservation_id reads only what it ends, and begins where the previous one has ended', () => {
   const { ask, counted } = countedStock()
   ask('RECEIVE', 2_000)
   for (let index = 0; index < 1_500; index++) ask('RESERVE', 1)

@@ -177,7 +177,7 @@ test('a restore that ends half way does not make old state fresh, because it has
   await again.count()
 })
 
-test('a changelog that loses its beginning during a restore is read anew into an empty store', async () => {
+test('a changelog that loses its beginning during a restore is read again into an empty store', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await at.worker(wordCount(), { backend })
@@ -265,7 +265,7 @@ test('a changelog that was deleted and filled again is another log, even if it i
   expect(['d', 'e', 'f'].map((word) => counts.get(word))).toEqual([1, 1, 1])
 })
 
-test('a restoring worker is not ready, reports its progress, and processes other tasks meanwhile', async () => {
+test('a restoring worker is not ready, reports its progress, and processes other tasks in the meantime', async () => {
   const at = bench()
   const first = await counting(at, memoryBackend())
   at.send(lines, 'ann', 'words for every partition of the second stage')

@@ -54,7 +54,7 @@ test('a value that cannot be decoded goes to the dead letters with its bytes, an
     offset: '1',
     timestamp: '2000',
     code: 'undecodable_value',
-    message: 'no number is no number',
+    message: 'no number is not a number',
     topology: 'doubling',
     processor: '',
     cut: undefined,

@@ -23,7 +23,7 @@ test('with -1 a task never waits, and neither does one with a single source', ()
   expect(taskIdling([unknown], 100).until(NOW)).toBeLessThan(NOW)
 })
 
-test('with a positive limit a task also waits at the end of a source, anew after each record', () => {
+test('with a positive limit a task also waits at the end of a source, again after each record', () => {
   const source = { ...read }
   const idling = taskIdling([filled, source], 100)
   expect(idling.until(NOW)).toBe(NOW + 100)

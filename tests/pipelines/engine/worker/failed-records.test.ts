@@ -146,6 +146,6 @@ test('failing records do not prevent a long time handler of another task from fi
   })
   const worker = await b.worker(timed)
   for (let i = 0; i < 100; i++) b.send(orders, `k${i}`, BUG)
-  await until(() => b.all(totals).length >= 3 && skippedOf(worker)[0]?.count >= 100, 'both go on')
+  await until(() => b.all(totals).length >= 3 && skippedOf(worker)[0]?.count >= 100, 'both continue')
   expect(worker.status().state).toBe('running')
 })

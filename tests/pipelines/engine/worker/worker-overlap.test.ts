@@ -105,7 +105,7 @@ test('a commit writes only the state that belongs to it', async () => {
   expect([stored('a'), stored('b')]).toEqual(['1', undefined])
 })
 
-test('a commit that fails also discards what was processed meanwhile, and all of it is processed again', async () => {
+test('a commit that fails also discards what was processed in the meantime, and all of it is processed again', async () => {
   const tools = bench()
   const { process, fail, counted } = await overlapped(tools)
   await process('a')

@@ -25,7 +25,7 @@ export interface WorkerArguments {
   readonly standby?: 0 | 1
   readonly guarantee?: 'exactly-once' | 'at-least-once'
   readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
-  /** Blocks the event loop for so many milliseconds at the first line with this word. */
+  /** Blocks the event loop for this many milliseconds at the first line with this word. */
   readonly block?: { readonly word: string; readonly ms: number }
   readonly stallToleranceMs?: number
   readonly logLevel?: string

@@ -169,7 +169,7 @@ describe('as_of', () => {
 describe('a deleted link', () => {
   const DELETED = { deleted_at: START }
 
-  test('is forgotten an hour later, with clicks that arrived meanwhile, and other links stay', () => {
+  test('is forgotten an hour later, with clicks that arrived in the meantime, and other links stay', () => {
     const driver = drive()
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code })
     driver.pipe(linkDeletions, 'abc1234', DELETED)

@@ -44,7 +44,7 @@ test.each<[object, string]>([
   expect(() => parseManifest(JSON.stringify({ ...MANIFEST, ...change }))).toThrow(fault)
 })
 
-test.each(['', '5', 'null', '{'])('%j is no manifest', (text) => {
+test.each(['', '5', 'null', '{'])('%j is not a manifest', (text) => {
   expect(() => parseManifest(text)).toThrow('The manifest is not')
 })
 

@@ -21,7 +21,7 @@ test.each(PUBLISHED_NAMES)('%s is a field', (name) => {
 })
 
 test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'txn.__proto__', 'features.__proto__', ''])(
-  '%j is no field',
+  '%j is not a field',
   (name) => {
     expect(fieldOf(name)).toBeUndefined()
   },

@@ -45,7 +45,7 @@ async function world() {
   return { client, swiped, matched, profile, swipes, matches, eraser: userEraser(client, ONE_SERVER) }
 }
 
-test('rows of a deleted user vanish, also those that arrive late; those of a new profile and of others stay', async () => {
+test('rows of a deleted user vanish, including those that arrive late; those of a new profile and of others stay', async () => {
   const { swiped, matched, profile, swipes, matches, eraser } = await world()
   const now = Date.now()
   const deletedAt = now - HOUR_MS

@@ -76,7 +76,7 @@ async function world(count: number, everyth = 1) {
     swipe.direction === 'REWIND'
       ? runScript(redis, TAKE_REWIND, takeRewindKeys(keys), noteSwipeArguments(swipe))
       : runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'queued')).then(takenSwipe)
-  // The API gives each swipe of a user a later time than the one before.
+  // The API gives each swipe of a user a later time than the previous one.
   let at = now
   const swipe = (targetId: string, direction = 'LEFT') => note({ swipeId: randomUUID(), targetId, direction, at: at++ })
   async function build(): Promise<Stack> {
@@ -105,7 +105,7 @@ test('searches of a user who deals with all candidates come to everybody in a de
   expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(3_600_000)
 })
 
-test('a search does not go on while most candidates of the last one are left, and keeps the few that are', async () => {
+test('a search does not continue while most candidates of the last one are left, and keeps the few that are', async () => {
   const { build, swipe } = await world(12_000, 300)
   const first = idsOf(await build())
   expect(first.length).toBeGreaterThan(10)

@@ -102,7 +102,7 @@ test('a stack is the best 50 of the narrowest neighbourhood in which 50 pass', a
   expect(compared).toBeGreaterThan(VIEWERS_PER_PLACE / 4)
 })
 
-test('searches that stop at their limits and go on find everybody', async () => {
+test('searches that stop at their limits and continue find everybody', async () => {
   const world = worldOf(placePeople(generatedProfiles(PEOPLE_PER_PLACE, 3), LARGEST_TOWNS, NOW), NOW)
   const bounds = { ...NO_BOUNDS, examinedPerStep: 40, examinedInAll: 100 }
   for (const viewer of world.viewers.slice(0, VIEWERS_THAT_GO_ON)) {

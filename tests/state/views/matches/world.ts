@@ -23,7 +23,7 @@ export const NO_BOUNDS: SearchBounds = { stackSize: 1e9, examinedPerStep: 1e9, e
 /** Users in an index of the same form as in Redis, and the same users in a plain list. */
 export interface World {
   readonly viewers: readonly Viewer[]
-  /** Ids of all who pass in one search after the other, each of which goes on where the one before stopped. */
+  /** Ids of all who pass in one search after the other, each of which continues where the previous one stopped. */
   searchOn(viewer: Viewer, bounds: SearchBounds, most: number): Promise<Set<string>>
   search(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds): Promise<Ranked[]>
   /** Everybody in the list who passes the filters, best first. `among` limits the list. */

@@ -127,7 +127,7 @@ test('a receiver that is not there, closes the connection or answers nonsense is
   expect(await senderTo(await listening(nonsense)).send(MESSAGE)).toMatchObject({ outcome: 'failed' })
 })
 
-test('a connection that the receiver closed while it was idle is no failure', async () => {
+test('a connection that the receiver closed while it was idle is not a failure', async () => {
   let requests = 0
   const { sender } = await receiver((request, response) => {
     requests++
