@@ -36,6 +36,11 @@ const RULES: readonly Rule[] = [
   },
   pattern('"told": say what happens, in the active voice', /\btold\b/i),
   pattern('"whoever": name the caller, the reader or the process', /\bwhoever\b/i),
+  pattern('"anew": say "again", "rebuild" or "restart"', /\banew\b/i),
+  pattern('"for ever": write "forever"', /\bfor ever\b/i),
+  pattern('"the one before": write "the previous one"', /\bthe one before(?=[.,;:)]|$)/),
+  pattern('", also if": write ", even if"', /, also (?:if|when|while)\b/),
+  pattern('"at most so many": write "at most this many"', /\b(?:at most|at least|about|after) so many\b/i),
   pattern('cites a specification that no reader has: give the reason', /\bspec(?:ification)? [A-H]\b|\bdecisions?, [A-H]\b/),
   pattern('"he" or "him": a program is "it"', /(?<![\w'])(?:he|him)(?![\w'-])/i, ['comment', 'prose', 'table']),
 ]
