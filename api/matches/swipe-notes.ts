@@ -21,9 +21,7 @@ import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
  * swipe is answered, or be emptied afterwards, so notes are repeated.
  */
 export interface SwipeNotes {
-  /**
-   * Notes a swipe that was accepted. Never throws: if Redis does not take the note, it follows.
-   */
+  /** Notes a swipe that was accepted. Never throws: if Redis does not take the note, it is repeated later. */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Notes a rewind that was accepted. Never throws. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>

@@ -37,7 +37,7 @@ const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
 
 /**
- * Loads a model and lets it repeat its vectors.
+ * Loads a model and checks that it reproduces its test vectors.
  * @param sha256 expected hash of the ONNX file; default: the manifest's
  * @throws ModelRefused; Error for an unusable manifest
  */
