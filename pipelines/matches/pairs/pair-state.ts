@@ -1,5 +1,5 @@
 import { isPositive } from '../../../schemas/matches/directions.ts'
-import { matchIdOf, pairOf } from '../../../schemas/matches/pair.ts'
+import { matchIdOf } from '../../../schemas/matches/pair.ts'
 import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/types.ts'
 
 const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, was_notified: false }
@@ -11,7 +11,7 @@ type SideName = 'a' | 'b'
 
 /** Returns the side of a user in the pair. */
 export function sideOf(userId: string, otherId: string): SideName {
-  return pairOf(userId, otherId).a === userId ? 'a' : 'b'
+  return userId < otherId ? 'a' : 'b'
 }
 
 export function otherSide(side: SideName): SideName {
@@ -32,17 +32,27 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Applies a swipe. The newest one of each side counts, in any order of arrival. The first moment in which both sides
- * like each other makes the match; nothing unmakes it but `end`.
- * @returns the same row if nothing changed
+ * Returns whether a swipe changes the row. The newest one of each side counts. A pass or rewind changes nothing unless
+ * it takes back a like: match-users sends a side's swipes in the order of their times, so no like can follow that is
+ * older.
  */
-export function withSwipe(row: PairRow, swipe: PairSwipe): PairRow {
-  const { swipe_id, swiper_id, target_id, direction, ts } = swipe
+export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
+  const own = row[sideOf(swiper_id, target_id)]
+  if (ts < own.swiped_at || (ts === own.swiped_at && swipe_id <= own.swipe_id)) return false
+  if (ts < row.counts_from || isBlocked(row) || row.match_id !== null) return false
+  return isPositive(direction) || likes(own)
+}
+
+/**
+ * Applies a swipe that can take effect. The first moment in which both sides like each other makes the match; nothing
+ * unmakes it but `ended`.
+ */
+export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): PairRow {
   const side = sideOf(swiper_id, target_id)
-  const own = row[side]
-  if (ts < own.swiped_at || (ts === own.swiped_at && swipe_id <= own.swipe_id)) return row
-  if (ts < row.counts_from || isBlocked(row) || row.match_id !== null) return row
-  const after: PairRow = { ...row, [side]: { ...own, direction, swipe_id, swiped_at: ts } }
+  const { a, b, counts_from, matched_at, ended_at } = row
+  const { blocks, was_notified } = row[side]
+  const own: PairSide = { direction, swipe_id, swiped_at: ts, blocks, was_notified }
+  const after: PairRow = { a: side === 'a' ? own : a, b: side === 'a' ? b : own, counts_from, match_id: null, matched_at, ended_at }
   if (!likes(after.a) || !likes(after.b)) return after
   return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
 }

@@ -27,3 +27,9 @@ export function relationOf(row: PairRow, userId: string, otherId: string, now: n
     changed_at: now,
   }
 }
+
+/** Returns whether two relations of a user say the same, apart from the time of the change. */
+export function isSameRelation(one: MatchRelation | null, other: MatchRelation | null): boolean {
+  if (one === null || other === null) return one === other
+  return (Object.keys(one) as (keyof MatchRelation)[]).every((field) => field === 'changed_at' || one[field] === other[field])
+}

@@ -1,3 +1,4 @@
+import { isPositive } from '../../../schemas/matches/directions.ts'
 import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
 import { relationKey } from '../../../schemas/matches/keys.ts'
 import { conversationIdOf, matchIdOf, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
@@ -6,7 +7,7 @@ import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../sc
 import {
   avro,
   type Context,
-  DECIDING,
+  DECIDING_BESIDE_BULK,
   decideCommands,
   drop,
   keyedStore,
@@ -17,8 +18,9 @@ import {
   utf8,
 } from '../../engine/index.ts'
 import { decidePair } from './decide.ts'
-import { EMPTY_PAIR, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
-import { relationOf } from './relation.ts'
+import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
+import { canTakeEffect, EMPTY_PAIR, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
+import { isSameRelation, relationOf } from './relation.ts'
 
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
 const LEAVE_EVERY_MS = 1_000
@@ -34,6 +36,7 @@ export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
     const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
+    /** Pairs by the user with the greater id. Those of the other one are found by their keys. */
     const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
     const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
     const leaving = timerStore('leaving', { key: utf8 })
@@ -43,17 +46,15 @@ export const matchPairs = topology(
     /** Emits what a changed pair means to its users and, once per user and match, the push. */
     function follow(key: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
       const { a, b } = parsePairKey(key)
-      if (before === EMPTY_PAIR) {
-        partners.put(relationKey(a, b), '')
-        partners.put(relationKey(b, a), '')
-      }
-      relate(after, a, b, ctx)
-      relate(after, b, a, ctx)
+      if (before === EMPTY_PAIR) partners.put(relationKey(b, a), '')
+      relate(before, after, a, b, ctx)
+      relate(before, after, b, a, ctx)
       return isMatched(after) ? notify(a, b, before, after, ctx) : after
     }
 
-    function relate(row: PairRow, userId: string, otherId: string, ctx: Context): void {
-      const relation = relationOf(row, userId, otherId, ctx.now)
+    function relate(before: PairRow, after: PairRow, userId: string, otherId: string, ctx: Context): void {
+      const relation = relationOf(after, userId, otherId, ctx.now)
+      if (isSameRelation(relation, relationOf(before, userId, otherId, ctx.now))) return
       ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
     }
 
@@ -85,11 +86,10 @@ export const matchPairs = topology(
 
     function takeSwipe(swipe: PairSwipe, ctx: RecordContext<string>) {
       const { swiper_id, target_id, ts } = swipe
-      if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return drop('before_deletion')
       const before = pairs.get(ctx.key) ?? EMPTY_PAIR
-      const after = withSwipe(before, swipe)
-      if (after === before) return drop('swipe_without_effect')
-      pairs.put(ctx.key, follow(ctx.key, before, after, ctx))
+      if (!canTakeEffect(before, swipe)) return drop('swipe_without_effect')
+      if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return drop('before_deletion')
+      pairs.put(ctx.key, follow(ctx.key, before, withSwipe(before, swipe), ctx))
     }
 
     function isVoid(userId: string, ts: number): boolean {
@@ -99,8 +99,9 @@ export const matchPairs = topology(
     t.source(pairSwipes).process(
       'take-swipe',
       {
-        reads({ swiper_id, target_id }, key) {
+        reads({ swiper_id, target_id, direction }, key) {
           pairs.prefetch(key)
+          if (!isPositive(direction)) return
           deleted.prefetch(swiper_id)
           deleted.prefetch(target_id)
         },
@@ -120,26 +121,41 @@ export const matchPairs = topology(
     function leave(now: number, ctx: Context): void {
       const [first] = leaving.due(now, 1)
       if (first === undefined) return
-      const userId = first.key
-      const deletedAt = deleted.get(userId)?.deleted_at ?? now
-      const prefix = relationKey(userId, '')
-      const found = [...partners.scan({ prefix: Buffer.from(prefix), limit: PAIRS_PER_TICK })]
-      for (const [key] of found) clear(userId, key.slice(prefix.length), deletedAt, ctx)
-      if (found.length < PAIRS_PER_TICK) leaving.cancel(userId)
+      const left = parseLeavingKey(first.key)
+      const deletedAt = deleted.get(left.userId)?.deleted_at ?? now
+      const next = clearSome(left, deletedAt, ctx)
+      leaving.cancel(first.key)
+      if (next !== undefined) leaving.schedule(leavingKey(next), first.due)
     }
 
+    /** @returns where the next step goes on; undefined after the last one */
+    function clearSome(left: Leaving, deletedAt: number, ctx: Context): Leaving | undefined {
+      const { userId, among, after } = left
+      const prefix = relationKey(userId, '')
+      const range = { prefix: Buffer.from(prefix), gte: after, limit: PAIRS_PER_TICK }
+      const found = Array.from<[string, unknown]>(among === 'pairs' ? pairs.scan(range) : partners.scan(range))
+      for (const [key] of found) clear(userId, key.slice(prefix.length), deletedAt, ctx)
+      const last = found.at(-1)
+      if (found.length === PAIRS_PER_TICK && last !== undefined) return { userId, among, after: last[0] }
+      return among === 'pairs' ? { userId, among: 'partners', after: prefix } : undefined
+    }
+
+    /** The entry stays with the row, so that a further deletion finds the pair again. */
     function clear(userId: string, otherId: string, deletedAt: number, ctx: Context): void {
-      const key = pairKey(userId, otherId)
-      const before = pairs.get(key)
-      partners.delete(relationKey(userId, otherId))
-      partners.delete(relationKey(otherId, userId))
-      if (before === undefined) return
-      const after = withoutUser(before, sideOf(userId, otherId), deletedAt)
       const { a, b } = pairOf(userId, otherId)
-      if (after.a.blocks || after.b.blocks) pairs.put(key, after)
-      else pairs.delete(key)
-      relate(after, a, b, ctx)
-      relate(after, b, a, ctx)
+      const key = pairKey(a, b)
+      const before = pairs.get(key)
+      const after = before && withoutUser(before, sideOf(userId, otherId), deletedAt)
+      if (after?.a.blocks || after?.b.blocks) pairs.put(key, after)
+      else {
+        pairs.delete(key)
+        partners.delete(relationKey(b, a))
+      }
+      // Earlier versions had entries for both users.
+      partners.delete(relationKey(a, b))
+      if (before === undefined || after === undefined) return
+      relate(before, after, a, b, ctx)
+      relate(before, after, b, a, ctx)
     }
 
     function forget(now: number): void {
@@ -152,5 +168,5 @@ export const matchPairs = topology(
       .tick('leave', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores, emits }, leave)
       .tick('forget-deletions', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores }, forget)
   },
-  DECIDING,
+  DECIDING_BESIDE_BULK,
 )
