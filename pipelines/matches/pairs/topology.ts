@@ -1,7 +1,7 @@
 import { isPositive } from '../../../schemas/matches/directions.ts'
 import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
 import { relationKey } from '../../../schemas/matches/keys.ts'
-import { conversationIdOf, matchIdOf, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
+import { conversationIdOf, matchIdOf, type Pair, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
 import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
 import {
@@ -47,19 +47,28 @@ export const matchPairs = topology(
     function follow(key: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
       const { a, b } = parsePairKey(key)
       if (before === EMPTY_PAIR) partners.put(relationKey(b, a), '')
-      relate(before, after, a, b, ctx)
-      relate(before, after, b, a, ctx)
+      relateBoth({ a, b }, before, after, ctx)
       return isMatched(after) ? notify(a, b, before, after, ctx) : after
     }
 
-    function relate(before: PairRow, after: PairRow, userId: string, otherId: string, ctx: Context): void {
-      const relation = relationOf(after, userId, otherId, ctx.now)
-      if (isSameRelation(relation, relationOf(before, userId, otherId, ctx.now))) return
-      ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
+    /** Emits what a changed pair means to its users, if that has changed. */
+    function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, ctx: Context): void {
+      const conversationId = (after.match_id ?? before.match_id) === null ? null : conversationIdOf(a, b)
+      for (const userId of [a, b]) {
+        const people = { userId, otherId: userId === a ? b : a }
+        const relation = relationOf(after, people, conversationId, ctx.now)
+        if (isSameRelation(relation, relationOf(before, people, conversationId, ctx.now))) continue
+        const { otherId } = people
+        ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
+      }
     }
 
     function notify(a: string, b: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
-      const match = { match_id: matchIdOf(a, b), conversation_id: conversationIdOf(a, b), matched_at: after.matched_at ?? ctx.now }
+      const match = {
+        match_id: after.match_id ?? matchIdOf(a, b),
+        conversation_id: conversationIdOf(a, b),
+        matched_at: after.matched_at ?? ctx.now,
+      }
       if (!isMatched(before)) ctx.emit(matchEvents, match.match_id, { ...match, user_a: a, user_b: b }, { timestamp: ctx.now })
       let row = after
       for (const [side, userId, otherId] of [['a', a, b] as const, ['b', b, a] as const]) {
@@ -154,8 +163,7 @@ export const matchPairs = topology(
       // Earlier versions had entries for both users.
       partners.delete(relationKey(a, b))
       if (before === undefined || after === undefined) return
-      relate(before, after, a, b, ctx)
-      relate(before, after, b, a, ctx)
+      relateBoth({ a, b }, before, after, ctx)
     }
 
     function forget(now: number): void {
