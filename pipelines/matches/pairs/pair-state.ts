@@ -76,12 +76,31 @@ export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow
 }
 
 /**
- * Removes a deleted user. Only a block by the other user remains: a new profile with the same id starts afresh, but not
- * for them.
+ * Removes what a deleted user and others at them did up to the deletion, blocks by the other user excepted. What a new
+ * profile with the same id has done since stays, so the removal may come late and again.
+ * @returns the same row if it has nothing to remove
  */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
+  const own = row[side]
   const other = row[otherSide(side)]
-  return { ...EMPTY_PAIR, counts_from: deletedAt, [otherSide(side)]: { ...NOTHING, blocks: other.blocks } }
+  const isOld = ({ swiped_at }: PairSide) => swiped_at > 0 && swiped_at <= deletedAt
+  const hasOldBlock = own.blocks && row.counts_from <= deletedAt
+  const hasOldMatch = row.match_id !== null && (isOld(own) || isOld(other))
+  if (!isOld(own) && !isOld(other) && !hasOldBlock && !hasOldMatch) return row
+  const kept = (one: PairSide, blocks: boolean): PairSide => {
+    const { was_notified, ...swipe } = isOld(one) ? NOTHING : one
+    return { ...swipe, blocks, was_notified: was_notified && !hasOldMatch }
+  }
+  const sides = { [side]: kept(own, own.blocks && !hasOldBlock), [otherSide(side)]: kept(other, other.blocks) }
+  const match = hasOldMatch ? NO_MATCH : { match_id: row.match_id, matched_at: row.matched_at, ended_at: row.ended_at }
+  return { ...row, ...sides, ...match, counts_from: Math.max(row.counts_from, deletedAt) }
+}
+
+const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
+
+/** Returns whether a row says nothing that the time of the user's deletion does not say. */
+export function isBlank({ a, b, match_id, counts_from }: PairRow, deletedAt: number): boolean {
+  return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= deletedAt
 }
 
 function withoutLikes(row: PairRow, now: number): PairRow {

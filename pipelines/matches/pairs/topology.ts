@@ -19,7 +19,7 @@ import {
 } from '../../engine/index.ts'
 import { decidePair } from './decide.ts'
 import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
-import { canTakeEffect, EMPTY_PAIR, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
+import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
 import { isSameRelation, relationOf } from './relation.ts'
 
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
@@ -43,12 +43,23 @@ export const matchPairs = topology(
     const forgetting = timerStore('forgetting', { key: utf8 })
     const emits = [matchEvents, matchNotifications, matchRelations]
 
-    /** Emits what a changed pair means to its users and, once per user and match, the push. */
-    function follow(key: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
+    /**
+     * Emits what a changed pair means to its users and, once per user and match, the push.
+     * @param stored the row before the change; undefined if there was none
+     * @param before the same without what deleted users did
+     */
+    function follow(key: string, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
       const { a, b } = parsePairKey(key)
-      if (before === EMPTY_PAIR) partners.put(relationKey(b, a), '')
-      relateBoth({ a, b }, before, after, ctx)
+      if (stored === undefined) partners.put(relationKey(b, a), '')
+      relateBoth({ a, b }, stored ?? EMPTY_PAIR, after, ctx)
       return isMatched(after) ? notify(a, b, before, after, ctx) : after
+    }
+
+    /** Removes what deleted users did. The row itself is cleared in steps, perhaps after the next swipe. */
+    function withoutDeleted(row: PairRow, a: string, b: string): PairRow {
+      const [ofA, ofB] = [deleted.get(a), deleted.get(b)]
+      const left = ofA === undefined ? row : withoutUser(row, 'a', ofA.deleted_at)
+      return ofB === undefined ? left : withoutUser(left, 'b', ofB.deleted_at)
     }
 
     /** Emits what a changed pair means to its users, if that has changed. */
@@ -82,11 +93,14 @@ export const matchPairs = topology(
     const deciding = decideCommands<PairCommand, PairRow, PairRow, PairAnswer>(t, {
       flow: pairFlow,
       store: pairs,
-      decide: decidePair,
+      decide(known, command, facts) {
+        const { a, b } = pairOf(command.actor_id, command.other_id)
+        return decidePair(known && withoutDeleted(known, a, b), command, facts)
+      },
       view: () => null,
       changed({ key, before, after }, ctx) {
         if (after === undefined) return
-        const followed = follow(key, before ?? EMPTY_PAIR, after, ctx)
+        const followed = follow(key, before, before ?? EMPTY_PAIR, after, ctx)
         if (followed !== after) pairs.put(key, followed)
       },
       emits,
@@ -94,11 +108,15 @@ export const matchPairs = topology(
     })
 
     function takeSwipe(swipe: PairSwipe, ctx: RecordContext<string>) {
-      const { swiper_id, target_id, ts } = swipe
-      const before = pairs.get(ctx.key) ?? EMPTY_PAIR
-      if (!canTakeEffect(before, swipe)) return drop('swipe_without_effect')
+      const { swiper_id, target_id, direction, ts } = swipe
+      const stored = pairs.get(ctx.key)
+      const known = stored ?? EMPTY_PAIR
+      if (!isPositive(direction) && !canTakeEffect(known, swipe)) return drop('swipe_without_effect')
       if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return drop('before_deletion')
-      pairs.put(ctx.key, follow(ctx.key, before, withSwipe(before, swipe), ctx))
+      const { a, b } = pairOf(swiper_id, target_id)
+      const before = stored === undefined ? known : withoutDeleted(stored, a, b)
+      if (!canTakeEffect(before, swipe)) return drop('swipe_without_effect')
+      pairs.put(ctx.key, follow(ctx.key, stored, before, withSwipe(before, swipe), ctx))
     }
 
     function isVoid(userId: string, ts: number): boolean {
@@ -155,15 +173,15 @@ export const matchPairs = topology(
       const key = pairKey(a, b)
       const before = pairs.get(key)
       const after = before && withoutUser(before, sideOf(userId, otherId), deletedAt)
-      if (after?.a.blocks || after?.b.blocks) pairs.put(key, after)
-      else {
+      if (after !== undefined && !isBlank(after, deletedAt)) {
+        if (after !== before) pairs.put(key, after)
+      } else {
         pairs.delete(key)
         partners.delete(relationKey(b, a))
       }
       // Earlier versions had entries for both users.
       partners.delete(relationKey(a, b))
-      if (before === undefined || after === undefined) return
-      relateBoth({ a, b }, before, after, ctx)
+      if (before !== undefined && after !== undefined) relateBoth({ a, b }, before, after, ctx)
     }
 
     function forget(now: number): void {

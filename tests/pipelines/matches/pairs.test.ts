@@ -162,6 +162,24 @@ test.each([
   expect(relation(other, gone)).toBeNull()
 })
 
+test('what a new profile does before the pairs of the deleted one are cleared stays', () => {
+  const { pipe, events, pushes, relation, command, driver } = pairsDriver()
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000), pairSwipe(CAT, ANN, 'RIGHT', 2_500))
+  expect([events().length, pushes().length]).toEqual([1, 2])
+  const deletedAt = driver.now
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
+  pipe(pairSwipe(ANN, BOB, 'RIGHT', deletedAt + 1), pairSwipe(ANN, CAT, 'RIGHT', deletedAt + 1))
+  // Nothing of the deleted profile counts any more: neither the match nor the likes at it.
+  expect([events(), pushes()]).toEqual([[], []])
+  command('block', ANN, CAT)
+  driver.advanceWallClock(10_000)
+  expect([relation(BOB, ANN), relation(CAT, ANN)]).toMatchObject([{ liked_at: deletedAt + 1 }, { is_blocked: true }])
+  expect(relation(ANN, BOB)).toBeNull()
+  pipe(pairSwipe(BOB, ANN, 'RIGHT', driver.now))
+  expect(relation(ANN, BOB)).toMatchObject({ match_id: matchIdOf(ANN, BOB), matched_at: driver.now })
+  expect([events().length, pushes().length]).toEqual([1, 2])
+})
+
 test('a deleted user with many pairs is removed from all of them, in steps', () => {
   const { pipe, relation, driver } = pairsDriver()
   const others = Array.from({ length: 1_100 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
