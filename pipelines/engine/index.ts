@@ -64,6 +64,7 @@ export {
   type Change,
   type CommandFacts,
   DECIDING,
+  DECIDING_BESIDE_BULK,
   type Decide,
   type Decided,
   type DecidedRows,

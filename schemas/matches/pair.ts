@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** Two users in the order of their ids as text. */
 export interface Pair {
@@ -50,7 +50,7 @@ export function rewindIdOf(userId: string, idempotencyKey: string): string {
 
 /** Returns a UUID of version 5 (RFC 9562, 5.5) in Millrace's namespace. */
 function uuidV5(name: string): string {
-  const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, UUID_BYTES)
+  const bytes = hash('sha1', Buffer.concat([NAMESPACE, Buffer.from(name)]), 'buffer').subarray(0, UUID_BYTES)
   bytes[6] = (bytes[6] & 0x0f) | VERSION_5
   bytes[8] = (bytes[8] & 0x3f) | VARIANT
   const hex = bytes.toString('hex')

@@ -13,14 +13,17 @@ const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
 const USERS = 10
+/** Further users, who delete their profiles. */
+const LEAVERS = 2
+const WORKERS = 2
 const FAULTS: readonly MatchFaultKind[] = ['outage', 'redis-emptied', 'worker-killed', 'api-stopped']
 /** Short, so that some swipes wait for Kafka and others go to the spool, and so that some are accepted unchecked. */
-const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100' }
+const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100', ERASE_WITHIN_SECONDS: '20' }
 
 let system: MatchesSystem
 
 beforeAll(async () => {
-  system = await matchesSystem({ apiCount: APIS, env: ENV })
+  system = await matchesSystem({ apiCount: APIS, workerCount: WORKERS, isPartitioned: true, env: ENV })
 }, SETUP_TIMEOUT_MS)
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
@@ -31,10 +34,13 @@ test('with an outage, an emptied Redis, a killed API and worker, every accepted 
 }, async () => {
   const folder = join(chaosHome(), `matches-short-${SEED}`)
   onTestFailed(async () => {
-    const processes = { worker: system.worker, ...Object.fromEntries(system.apis.map((api, index) => [`api${index}`, api])) }
+    const processes = {
+      ...Object.fromEntries(system.workers.map((worker, index) => [`worker${index}`, worker])),
+      ...Object.fromEntries(system.apis.map((api, index) => [`api${index}`, api])),
+    }
     process.stderr.write(`chaos: logs: ${await keepLines(system.folder.path, processes, join(folder, 'logs'))}\n`)
   })
-  const plan = drawPlan(SEED, { users: USERS, faults: FAULTS })
+  const plan = drawPlan(SEED, { users: USERS, leavers: LEAVERS, faults: FAULTS })
   const result = await playRound(system, plan, 0, (text) => process.stderr.write(`chaos: ${text}\n`))
   if (result.faults.length > 0) keepEvidence(join(folder, 'evidence.json'), result, plan)
   expect(result.faults).toEqual([])

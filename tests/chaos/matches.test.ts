@@ -11,8 +11,11 @@ const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 420_000
 const USERS = 20
+/** Further users, who delete their profiles. */
+const LEAVERS = 4
+const WORKERS = 2
 /** Short, so that some swipes wait for Kafka and others go to the spool, and so that some are accepted unchecked. */
-const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100' }
+const ENV = { SWIPE_WAIT_MS: '60', SWIPE_CHECK_MS: '100', ERASE_WITHIN_SECONDS: '20' }
 
 const unknown = (parts ?? []).filter((part) => !MATCH_FAULTS.includes(part as MatchFaultKind))
 if (unknown.length > 0) throw new Error(`CHAOS_PARTS has ${unknown.join(', ')}; choose from ${MATCH_FAULTS.join(', ')}`)
@@ -22,7 +25,7 @@ let system: MatchesSystem
 
 beforeAll(async () => {
   process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
-  system = await matchesSystem({ apiCount: APIS, env: ENV })
+  system = await matchesSystem({ apiCount: APIS, workerCount: WORKERS, isPartitioned: true, env: ENV })
 }, SETUP_TIMEOUT_MS)
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
@@ -34,7 +37,7 @@ test(
   async () => {
     const failed: Record<string, readonly string[]> = {}
     for (let round = 0; round < rounds; round++) {
-      const plan = drawPlan(seed + round, { users: USERS, faults })
+      const plan = drawPlan(seed + round, { users: USERS, leavers: LEAVERS, faults })
       say(`seed ${plan.seed}: ${plan.faults.map(({ kind, overlaps }) => (overlaps ? `+${kind}` : kind)).join(', ')}`)
       const result = await playRound(system, plan, round, say).catch(async (error: Error) => {
         await keep(plan.seed)
@@ -51,8 +54,11 @@ test(
 )
 
 async function keep(failed: number): Promise<string> {
-  const { worker, apis, folder } = system
-  const processes = { worker, ...Object.fromEntries(apis.map((api, index) => [`api${index}`, api])) }
+  const { workers, apis, folder } = system
+  const processes = {
+    ...Object.fromEntries(workers.map((worker, index) => [`worker${index}`, worker])),
+    ...Object.fromEntries(apis.map((api, index) => [`api${index}`, api])),
+  }
   const kept = await keepLines(folder.path, processes, join(chaosHome(), `matches-${failed}`))
   say(`logs: ${kept}`)
   return kept

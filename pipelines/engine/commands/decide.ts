@@ -99,6 +99,14 @@ const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
 
 /**
+ * Nobody waits for records that are no commands: longer intervals cost the broker less, and several records of a key
+ * share a commit.
+ */
+const BULK_COMMIT_MS = 100
+/** For topologies that also take many records that are no commands. */
+export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
+
+/**
  * One command must not stop the decisions about all others. Its sender gets a time-out, and may repeat the command once
  * it can be decided.
  */
@@ -148,6 +156,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
   }
 
   function reply(command: Command<C>, outcome: CommandOutcome, first: DecidedCommand, ctx: Context): void {
+    ctx.commitSoon()
     const { command_id, reply_to } = command
     const answer = outcome === 'decided' ? first.answer : ''
     const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }

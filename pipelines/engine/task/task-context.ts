@@ -27,6 +27,8 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
   emitTimestamp = 0
   /** Records emitted since the last commit. */
   emitted = 0
+  /** True when a caller waits for the next commit. */
+  soon = false
   /** The chunk of the current record, for its headers. */
   chunk: RecordChunk | undefined
   row = 0
@@ -59,6 +61,10 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
 
   count(metric: string, by = 1): void {
     increase(this.#metrics.counts, metric, by)
+  }
+
+  commitSoon(): void {
+    this.soon = true
   }
 
   headers(): readonly RecordHeader[] {

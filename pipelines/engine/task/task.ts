@@ -77,6 +77,8 @@ export interface StreamTask extends TaskPlace {
   readonly closingDue: boolean
   /** True when the task processes nothing more before the next commit, because it has skipped a failed record. */
   readonly commitDue: boolean
+  /** True when a caller waits for the next commit. */
+  readonly commitSoon: boolean
   /** Continues only the time handlers, until they finish or `expired` returns true. */
   runHandlers(expired: () => boolean): void
   /** True when there is something to commit: state, output or processed records. */
@@ -272,6 +274,10 @@ export function streamTask(deps: TaskDeps): StreamTask {
       return loop.commitDue
     },
 
+    get commitSoon() {
+      return context.soon
+    },
+
     runHandlers(expired) {
       state.expect('RUNNING', 'running time handlers')
       context.now = runtime.now()
@@ -327,6 +333,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       flushStores()
       committedPositions = sources.positions()
       context.emitted = 0
+      context.soon = false
       loop.processed = 0
       loop.commitDue = false
       return progress()

@@ -182,6 +182,8 @@ export interface Context {
   /** Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`. */
   partitionBy(topic: AnyTopic, text: string): number
   count(metric: string, by?: number): void
+  /** Shortens the time to the next commit to the topology's `commitSoonMs`, because a caller waits for the output. */
+  commitSoon(): void
 }
 
 export interface RecordContext<K> extends Context {

@@ -7,6 +7,7 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  * Requirements of a topology for its worker.
  * - `commitIntervalMs`: longest time between a record and its commit; overrides the worker's value. 0 commits after
  *   every poll.
+ * - `commitSoonMs`: the same for records whose processor has called `commitSoon`. Default: no shorter.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
  * - `collectMs`: how long records collect before the next fetch, if the last one brought few; see `FetcherOptions`.
@@ -19,6 +20,7 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number
+  readonly commitSoonMs?: number
   readonly commitWhenIdle?: boolean
   readonly collectMs?: number
   readonly maxIdleMs?: number

@@ -150,6 +150,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     producer,
     group,
     commitIntervalMs,
+    commitSoonMs: Math.min(commitIntervalMs, topology.options.commitSoonMs ?? commitIntervalMs),
     commitWhenIdle,
     runtime,
     fault: deps.fault,

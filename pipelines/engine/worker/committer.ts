@@ -74,6 +74,8 @@ export interface CommitterDeps {
   readonly producer: WorkerProducer
   readonly group: GroupMember
   readonly commitIntervalMs: number
+  /** The interval for work that a caller waits for. */
+  readonly commitSoonMs: number
   readonly commitWhenIdle: boolean
   readonly runtime: Runtime
   readonly fault: CommitFault | undefined
@@ -94,7 +96,7 @@ interface UnderWay {
 }
 
 export function committer(deps: CommitterDeps): Committer {
-  const { tasks, session, producer, runtime, commitIntervalMs, fault } = deps
+  const { tasks, session, producer, runtime, commitIntervalMs, commitSoonMs, fault } = deps
   let lastCommitAt = runtime.now()
   let lastAgeRefresh = runtime.now()
   let commits = 0
@@ -124,7 +126,8 @@ export function committer(deps: CommitterDeps): Committer {
    * sooner with fewer and larger commits than with commits back to back.
    */
   function spacingMs(): number {
-    return Math.max(commitIntervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))
+    const intervalMs = tasks.running().some((task) => task.commitSoon) ? commitSoonMs : commitIntervalMs
+    return Math.max(intervalMs, Math.min(lastTookMs * SPACING_PER_COMMIT, LONGEST_SPACING_MS))
   }
 
   /** Runs step 1; steps 2 to 4 continue in the background. Without anything for the brokers, step 5 follows at once. */

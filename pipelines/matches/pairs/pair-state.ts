@@ -1,5 +1,5 @@
 import { isPositive } from '../../../schemas/matches/directions.ts'
-import { matchIdOf, pairOf } from '../../../schemas/matches/pair.ts'
+import { matchIdOf } from '../../../schemas/matches/pair.ts'
 import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/types.ts'
 
 const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, was_notified: false }
@@ -11,7 +11,7 @@ type SideName = 'a' | 'b'
 
 /** Returns the side of a user in the pair. */
 export function sideOf(userId: string, otherId: string): SideName {
-  return pairOf(userId, otherId).a === userId ? 'a' : 'b'
+  return userId < otherId ? 'a' : 'b'
 }
 
 export function otherSide(side: SideName): SideName {
@@ -32,17 +32,27 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Applies a swipe. The newest one of each side counts, in any order of arrival. The first moment in which both sides
- * like each other makes the match; nothing unmakes it but `end`.
- * @returns the same row if nothing changed
+ * Returns whether a swipe changes the row. The newest one of each side counts. A pass or rewind changes nothing unless
+ * it takes back a like: match-users sends a side's swipes in the order of their times, so no like can follow that is
+ * older.
  */
-export function withSwipe(row: PairRow, swipe: PairSwipe): PairRow {
-  const { swipe_id, swiper_id, target_id, direction, ts } = swipe
+export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
+  const own = row[sideOf(swiper_id, target_id)]
+  if (ts < own.swiped_at || (ts === own.swiped_at && swipe_id <= own.swipe_id)) return false
+  if (ts < row.counts_from || isBlocked(row) || row.match_id !== null) return false
+  return isPositive(direction) || likes(own)
+}
+
+/**
+ * Applies a swipe that can take effect. The first moment in which both sides like each other makes the match; nothing
+ * unmakes it but `ended`.
+ */
+export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): PairRow {
   const side = sideOf(swiper_id, target_id)
-  const own = row[side]
-  if (ts < own.swiped_at || (ts === own.swiped_at && swipe_id <= own.swipe_id)) return row
-  if (ts < row.counts_from || isBlocked(row) || row.match_id !== null) return row
-  const after: PairRow = { ...row, [side]: { ...own, direction, swipe_id, swiped_at: ts } }
+  const { a, b, counts_from, matched_at, ended_at } = row
+  const { blocks, was_notified } = row[side]
+  const own: PairSide = { direction, swipe_id, swiped_at: ts, blocks, was_notified }
+  const after: PairRow = { a: side === 'a' ? own : a, b: side === 'a' ? b : own, counts_from, match_id: null, matched_at, ended_at }
   if (!likes(after.a) || !likes(after.b)) return after
   return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
 }
@@ -66,12 +76,31 @@ export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow
 }
 
 /**
- * Removes a deleted user. Only a block by the other user remains: a new profile with the same id starts afresh, but not
- * for them.
+ * Removes what a deleted user and others at them did up to the deletion, blocks by the other user excepted. What a new
+ * profile with the same id has done since stays, so the removal may come late and again.
+ * @returns the same row if it has nothing to remove
  */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
+  const own = row[side]
   const other = row[otherSide(side)]
-  return { ...EMPTY_PAIR, counts_from: deletedAt, [otherSide(side)]: { ...NOTHING, blocks: other.blocks } }
+  const isOld = ({ swiped_at }: PairSide) => swiped_at > 0 && swiped_at <= deletedAt
+  const hasOldBlock = own.blocks && row.counts_from <= deletedAt
+  const hasOldMatch = row.match_id !== null && (isOld(own) || isOld(other))
+  if (!isOld(own) && !isOld(other) && !hasOldBlock && !hasOldMatch) return row
+  const kept = (one: PairSide, blocks: boolean): PairSide => {
+    const { was_notified, ...swipe } = isOld(one) ? NOTHING : one
+    return { ...swipe, blocks, was_notified: was_notified && !hasOldMatch }
+  }
+  const sides = { [side]: kept(own, own.blocks && !hasOldBlock), [otherSide(side)]: kept(other, other.blocks) }
+  const match = hasOldMatch ? NO_MATCH : { match_id: row.match_id, matched_at: row.matched_at, ended_at: row.ended_at }
+  return { ...row, ...sides, ...match, counts_from: Math.max(row.counts_from, deletedAt) }
+}
+
+const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
+
+/** Returns whether a row says nothing that the time of the user's deletion does not say. */
+export function isBlank({ a, b, match_id, counts_from }: PairRow, deletedAt: number): boolean {
+  return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= deletedAt
 }
 
 function withoutLikes(row: PairRow, now: number): PairRow {

@@ -1,12 +1,19 @@
-import { conversationIdOf } from '../../../schemas/matches/pair.ts'
 import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
 import { isMatched, likes, otherSide, sideOf } from './pair-state.ts'
+
+/** The user whose relation it is, and the other one. */
+export interface Related {
+  readonly userId: string
+  readonly otherId: string
+}
 
 /**
  * Returns what a pair means to one of its users; null if it means nothing. It never reveals to a user that the other
  * one passed.
+ * @param conversationId that of the pair if it has a match
  */
-export function relationOf(row: PairRow, userId: string, otherId: string, now: number): MatchRelation | null {
+export function relationOf(row: PairRow, people: Related, conversationId: string | null, now: number): MatchRelation | null {
+  const { userId, otherId } = people
   const side = sideOf(userId, otherId)
   const own = row[side]
   const other = row[otherSide(side)]
@@ -18,7 +25,7 @@ export function relationOf(row: PairRow, userId: string, otherId: string, now: n
     liked_at: isLiked ? other.swiped_at : null,
     is_super_like: isLiked && other.direction === 'SUPER_LIKE',
     match_id: row.match_id,
-    conversation_id: row.match_id === null ? null : conversationIdOf(userId, otherId),
+    conversation_id: row.match_id === null ? null : conversationId,
     matched_at: row.matched_at,
     has_ended: row.match_id !== null && !isMatched(row),
     blocks: own.blocks,
@@ -26,4 +33,10 @@ export function relationOf(row: PairRow, userId: string, otherId: string, now: n
     blocked_at: own.blocks ? row.counts_from : null,
     changed_at: now,
   }
+}
+
+/** Returns whether two relations of a user say the same, apart from the time of the change. */
+export function isSameRelation(one: MatchRelation | null, other: MatchRelation | null): boolean {
+  if (one === null || other === null) return one === other
+  return (Object.keys(one) as (keyof MatchRelation)[]).every((field) => field === 'changed_at' || one[field] === other[field])
 }

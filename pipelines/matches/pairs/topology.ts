@@ -1,12 +1,13 @@
+import { isPositive } from '../../../schemas/matches/directions.ts'
 import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
 import { relationKey } from '../../../schemas/matches/keys.ts'
-import { conversationIdOf, matchIdOf, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
+import { conversationIdOf, matchIdOf, type Pair, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
 import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
 import {
   avro,
   type Context,
-  DECIDING,
+  DECIDING_BESIDE_BULK,
   decideCommands,
   drop,
   keyedStore,
@@ -17,8 +18,9 @@ import {
   utf8,
 } from '../../engine/index.ts'
 import { decidePair } from './decide.ts'
-import { EMPTY_PAIR, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
-import { relationOf } from './relation.ts'
+import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
+import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
+import { isSameRelation, relationOf } from './relation.ts'
 
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
 const LEAVE_EVERY_MS = 1_000
@@ -34,31 +36,50 @@ export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
     const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
+    /** Pairs by the user with the greater id. Those of the other one are found by their keys. */
     const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
     const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
     const leaving = timerStore('leaving', { key: utf8 })
     const forgetting = timerStore('forgetting', { key: utf8 })
     const emits = [matchEvents, matchNotifications, matchRelations]
 
-    /** Emits what a changed pair means to its users and, once per user and match, the push. */
-    function follow(key: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
+    /**
+     * Emits what a changed pair means to its users and, once per user and match, the push.
+     * @param stored the row before the change; undefined if there was none
+     * @param before the same without what deleted users did
+     */
+    function follow(key: string, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
       const { a, b } = parsePairKey(key)
-      if (before === EMPTY_PAIR) {
-        partners.put(relationKey(a, b), '')
-        partners.put(relationKey(b, a), '')
-      }
-      relate(after, a, b, ctx)
-      relate(after, b, a, ctx)
+      if (stored === undefined) partners.put(relationKey(b, a), '')
+      relateBoth({ a, b }, stored ?? EMPTY_PAIR, after, ctx)
       return isMatched(after) ? notify(a, b, before, after, ctx) : after
     }
 
-    function relate(row: PairRow, userId: string, otherId: string, ctx: Context): void {
-      const relation = relationOf(row, userId, otherId, ctx.now)
-      ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
+    /** Removes what deleted users did. The row itself is cleared in steps, perhaps after the next swipe. */
+    function withoutDeleted(row: PairRow, a: string, b: string): PairRow {
+      const [ofA, ofB] = [deleted.get(a), deleted.get(b)]
+      const left = ofA === undefined ? row : withoutUser(row, 'a', ofA.deleted_at)
+      return ofB === undefined ? left : withoutUser(left, 'b', ofB.deleted_at)
+    }
+
+    /** Emits what a changed pair means to its users, if that has changed. */
+    function relateBoth({ a, b }: Pair, before: PairRow, after: PairRow, ctx: Context): void {
+      const conversationId = (after.match_id ?? before.match_id) === null ? null : conversationIdOf(a, b)
+      for (const userId of [a, b]) {
+        const people = { userId, otherId: userId === a ? b : a }
+        const relation = relationOf(after, people, conversationId, ctx.now)
+        if (isSameRelation(relation, relationOf(before, people, conversationId, ctx.now))) continue
+        const { otherId } = people
+        ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
+      }
     }
 
     function notify(a: string, b: string, before: PairRow, after: PairRow, ctx: Context): PairRow {
-      const match = { match_id: matchIdOf(a, b), conversation_id: conversationIdOf(a, b), matched_at: after.matched_at ?? ctx.now }
+      const match = {
+        match_id: after.match_id ?? matchIdOf(a, b),
+        conversation_id: conversationIdOf(a, b),
+        matched_at: after.matched_at ?? ctx.now,
+      }
       if (!isMatched(before)) ctx.emit(matchEvents, match.match_id, { ...match, user_a: a, user_b: b }, { timestamp: ctx.now })
       let row = after
       for (const [side, userId, otherId] of [['a', a, b] as const, ['b', b, a] as const]) {
@@ -72,11 +93,14 @@ export const matchPairs = topology(
     const deciding = decideCommands<PairCommand, PairRow, PairRow, PairAnswer>(t, {
       flow: pairFlow,
       store: pairs,
-      decide: decidePair,
+      decide(known, command, facts) {
+        const { a, b } = pairOf(command.actor_id, command.other_id)
+        return decidePair(known && withoutDeleted(known, a, b), command, facts)
+      },
       view: () => null,
       changed({ key, before, after }, ctx) {
         if (after === undefined) return
-        const followed = follow(key, before ?? EMPTY_PAIR, after, ctx)
+        const followed = follow(key, before, before ?? EMPTY_PAIR, after, ctx)
         if (followed !== after) pairs.put(key, followed)
       },
       emits,
@@ -84,12 +108,15 @@ export const matchPairs = topology(
     })
 
     function takeSwipe(swipe: PairSwipe, ctx: RecordContext<string>) {
-      const { swiper_id, target_id, ts } = swipe
+      const { swiper_id, target_id, direction, ts } = swipe
+      const stored = pairs.get(ctx.key)
+      const known = stored ?? EMPTY_PAIR
+      if (!isPositive(direction) && !canTakeEffect(known, swipe)) return drop('swipe_without_effect')
       if (isVoid(swiper_id, ts) || isVoid(target_id, ts)) return drop('before_deletion')
-      const before = pairs.get(ctx.key) ?? EMPTY_PAIR
-      const after = withSwipe(before, swipe)
-      if (after === before) return drop('swipe_without_effect')
-      pairs.put(ctx.key, follow(ctx.key, before, after, ctx))
+      const { a, b } = pairOf(swiper_id, target_id)
+      const before = stored === undefined ? known : withoutDeleted(stored, a, b)
+      if (!canTakeEffect(before, swipe)) return drop('swipe_without_effect')
+      pairs.put(ctx.key, follow(ctx.key, stored, before, withSwipe(before, swipe), ctx))
     }
 
     function isVoid(userId: string, ts: number): boolean {
@@ -99,8 +126,9 @@ export const matchPairs = topology(
     t.source(pairSwipes).process(
       'take-swipe',
       {
-        reads({ swiper_id, target_id }, key) {
+        reads({ swiper_id, target_id, direction }, key) {
           pairs.prefetch(key)
+          if (!isPositive(direction)) return
           deleted.prefetch(swiper_id)
           deleted.prefetch(target_id)
         },
@@ -120,26 +148,40 @@ export const matchPairs = topology(
     function leave(now: number, ctx: Context): void {
       const [first] = leaving.due(now, 1)
       if (first === undefined) return
-      const userId = first.key
-      const deletedAt = deleted.get(userId)?.deleted_at ?? now
-      const prefix = relationKey(userId, '')
-      const found = [...partners.scan({ prefix: Buffer.from(prefix), limit: PAIRS_PER_TICK })]
-      for (const [key] of found) clear(userId, key.slice(prefix.length), deletedAt, ctx)
-      if (found.length < PAIRS_PER_TICK) leaving.cancel(userId)
+      const left = parseLeavingKey(first.key)
+      const deletedAt = deleted.get(left.userId)?.deleted_at ?? now
+      const next = clearSome(left, deletedAt, ctx)
+      leaving.cancel(first.key)
+      if (next !== undefined) leaving.schedule(leavingKey(next), first.due)
     }
 
+    /** @returns where the next step goes on; undefined after the last one */
+    function clearSome(left: Leaving, deletedAt: number, ctx: Context): Leaving | undefined {
+      const { userId, among, after } = left
+      const prefix = relationKey(userId, '')
+      const range = { prefix: Buffer.from(prefix), gte: after, limit: PAIRS_PER_TICK }
+      const found = Array.from<[string, unknown]>(among === 'pairs' ? pairs.scan(range) : partners.scan(range))
+      for (const [key] of found) clear(userId, key.slice(prefix.length), deletedAt, ctx)
+      const last = found.at(-1)
+      if (found.length === PAIRS_PER_TICK && last !== undefined) return { userId, among, after: last[0] }
+      return among === 'pairs' ? { userId, among: 'partners', after: prefix } : undefined
+    }
+
+    /** The entry stays with the row, so that a further deletion finds the pair again. */
     function clear(userId: string, otherId: string, deletedAt: number, ctx: Context): void {
-      const key = pairKey(userId, otherId)
-      const before = pairs.get(key)
-      partners.delete(relationKey(userId, otherId))
-      partners.delete(relationKey(otherId, userId))
-      if (before === undefined) return
-      const after = withoutUser(before, sideOf(userId, otherId), deletedAt)
       const { a, b } = pairOf(userId, otherId)
-      if (after.a.blocks || after.b.blocks) pairs.put(key, after)
-      else pairs.delete(key)
-      relate(after, a, b, ctx)
-      relate(after, b, a, ctx)
+      const key = pairKey(a, b)
+      const before = pairs.get(key)
+      const after = before && withoutUser(before, sideOf(userId, otherId), deletedAt)
+      if (after !== undefined && !isBlank(after, deletedAt)) {
+        if (after !== before) pairs.put(key, after)
+      } else {
+        pairs.delete(key)
+        partners.delete(relationKey(b, a))
+      }
+      // Earlier versions had entries for both users.
+      partners.delete(relationKey(a, b))
+      if (before !== undefined && after !== undefined) relateBoth({ a, b }, before, after, ctx)
     }
 
     function forget(now: number): void {
@@ -152,5 +194,5 @@ export const matchPairs = topology(
       .tick('leave', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores, emits }, leave)
       .tick('forget-deletions', { everyMs: LEAVE_EVERY_MS, clock: 'wall', stores }, forget)
   },
-  DECIDING,
+  DECIDING_BESIDE_BULK,
 )

@@ -36,7 +36,7 @@ import {
 } from '../../engine/index.ts'
 import { indexEntry } from './index-entry.ts'
 import { applySwipe } from './swipes.ts'
-import { isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
+import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 
 /** A swipe or place that a processor cannot take must not stop those of all other users. */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
@@ -133,9 +133,15 @@ export const matchUsers = topology(
       const { swiper_id, target_id, direction, ts } = event
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
-      if (isVoid(swiper, ts)) return drop('before_deletion')
+      if (isVoid(swiper, ts)) {
+        // The API may have noted it beside the view of a new profile.
+        show(swiper_id, event)
+        return drop('before_deletion')
+      }
       const key = relationKey(swiper_id, target_id)
-      const effect = applySwipe(swipes.get(key), event)
+      const known = swipes.get(key)
+      // Rows of a deleted profile are removed in steps.
+      const effect = applySwipe(known !== undefined && isVoid(swiper, known.ts) ? undefined : known, event)
       if (effect === undefined) {
         // The API may still wait for the view to include it.
         show(swiper_id, event)
@@ -197,7 +203,7 @@ export const matchUsers = topology(
       }
       for (const [userId, swipes] of shown) {
         const user = userOf(userId)
-        const value = user.deleted_at === null ? { page: null, swipes, self: selfOf(user) } : null
+        const value = isShown(user) ? { page: null, swipes, self: selfOf(user) } : null
         ctx.emit(matchSeen, selfKey(userId), value, { partitionBy: userId, timestamp: ctx.now })
       }
       shown.clear()

@@ -39,6 +39,11 @@ export function isVoid({ deleted_at }: MatchUser, ts: number): boolean {
   return deleted_at !== null && ts <= deleted_at
 }
 
+/** Returns false for a deleted user without a new profile, of whom nothing may remain in the view. */
+export function isShown({ has_profile, deleted_at }: MatchUser): boolean {
+  return has_profile || deleted_at === null
+}
+
 /** Returns the part of a user that the API reads. */
 export function selfOf({ elo_score, lat, lon, location_updated_at, last_active_at, exceptions, last_swipe }: MatchUser): MatchSelf {
   const targets = exceptions.map(({ target_id }) => target_id)

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { matchesServices } from '../../../pipelines/matches/service.ts'
 import { matchesSchemas } from '../../../schemas/matches/topics.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { provisionService } from '../../stack/provision.ts'
@@ -36,21 +38,34 @@ export interface TestUser {
 export interface MatchesSystemOptions {
   /** Number of API processes. Default 2. */
   readonly apiCount?: number
+  /** Number of worker processes. Default 1. */
+  readonly workerCount?: number
+  /** Whether topics that have many partitions in production have some here. Default false: one. */
+  readonly isPartitioned?: boolean
   /** Further settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
 
-/** Starts real servers, a worker that runs all of the match feed, API processes, and a receiver of pushes. */
-export async function matchesSystem({ apiCount = 2, env: more = {} }: MatchesSystemOptions = {}) {
+/** Fewer than in production, but in different numbers as there. */
+const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
+  [200, 3],
+  [64, 2],
+  [50, 2],
+])
+
+/** Starts real servers, workers that run all of the match feed, API processes, and a receiver of pushes. */
+export async function matchesSystem({ apiCount = 2, workerCount = 1, isPartitioned = false, env: more = {} }: MatchesSystemOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
   const redis: Component = await newRedis(folder.path)
   const registry: Component = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis.start()])
   await registry.start()
-  await provisionService(kafka.address, registry.address, [matchesSchemas], matchesServices)
+  const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) =>
+    isPartitioned ? (PARTITIONS.get(productionPartitions) ?? partitions) : partitions
+  await provisionService(kafka.address, registry.address, [matchesSchemas], matchesServices, partitionsOf)
   const clickhouse = await testStack().clickhouse()
   const database = uniqueName('matches').replaceAll('-', '_')
   const rowsOf = async (query: string) => {
@@ -75,9 +90,14 @@ export async function matchesSystem({ apiCount = 2, env: more = {} }: MatchesSys
     PIPELINES: 'matches,match-users',
     ...more,
   }
-  const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
+  const workers = await Promise.all(
+    Array.from({ length: workerCount }, (_, index) =>
+      supervisedWorker(folder, () => startWorkerProcess(folder.path, { ...env, STATE_DIR: join(folder.path, `state-${index}`) })),
+    ),
+  )
+  const [worker] = workers
   const apis = await Promise.all(Array.from({ length: apiCount }, () => startApiProcess(folder.path, env)))
-  await waitUntil(() => worker.isReady(), { what: 'the worker', ...READY })
+  for (const each of workers) await waitUntil(() => each.isReady(), { what: 'the worker', ...READY })
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
   const key = await ensureDevelopmentKey(folder.path)
 
@@ -123,5 +143,5 @@ export async function matchesSystem({ apiCount = 2, env: more = {} }: MatchesSys
     return Number(line?.[1] ?? 0)
   }
 
-  return { folder, kafka, redis, env, worker, apis, pushes, user, rowsOf, restartApi, droppedPushes }
+  return { folder, kafka, redis, env, worker, workers, partitionsOf, apis, pushes, user, rowsOf, restartApi, droppedPushes }
 }

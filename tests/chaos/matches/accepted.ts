@@ -28,7 +28,8 @@ function wrongAnswer(one: Asked, { asked }: Evidence): string[] {
       from <= one.to &&
       ((user === one.user && other === one.other) || (user === one.other && other === one.user)),
   )
-  return mayBeHidden || one.kind === 'notify' ? [] : [described(one)]
+  const mayBeAway = asked.some(({ kind, user, from }) => kind === 'leave' && from <= one.to && (user === one.user || user === one.other))
+  return mayBeHidden || mayBeAway || one.kind === 'notify' ? [] : [described(one)]
 }
 
 function swipesInLog({ asked, logs }: Evidence): string[] {

@@ -2,6 +2,7 @@ import type { Command, Decision } from '../../../schemas/commands/topics.ts'
 import type {
   AcceptedSwipe,
   DesirabilitySwipe,
+  MatchDeletion,
   MatchEvent,
   MatchNotification,
   MatchSeen,
@@ -23,7 +24,9 @@ export interface Logs {
   readonly pairDecisions: readonly Logged<Decision<PairRow>>[]
   readonly matchEvents: readonly Logged<MatchEvent>[]
   readonly matchNotifications: readonly Logged<MatchNotification>[]
-  readonly matchSeen: readonly Logged<MatchSeen>[]
+  readonly matchDeletions: readonly Logged<MatchDeletion>[]
+  /** By partition. */
+  readonly matchSeen: readonly (readonly Logged<MatchSeen>[])[]
   readonly scored: readonly Logged<DesirabilitySwipe>[]
 }
 
@@ -48,9 +51,10 @@ export interface Delivered {
   readonly isGenuine: boolean
 }
 
-/** When the view of users had which position of `match-seen`. Epoch ms. */
+/** When the view of users had which position of a partition of `match-seen`. Epoch ms. */
 export interface ViewSample {
   readonly at: number
+  readonly partition: number
   readonly next: number
 }
 
@@ -65,4 +69,6 @@ export interface Evidence {
   readonly delivered: readonly Delivered[]
   readonly lists: ReadonlyMap<string, Lists>
   readonly view: readonly ViewSample[]
+  /** Keys in Redis that name users without a profile. */
+  readonly remains: readonly string[]
 }

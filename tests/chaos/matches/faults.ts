@@ -21,16 +21,18 @@ export interface Inflicted {
   readonly apiStarts: readonly { readonly api: number; readonly at: number }[]
 }
 
-function partsOf({ kind, api }: MatchFault): string[] {
+/** @param workers the number of worker processes */
+function partsOf({ kind, api }: MatchFault, workers: number): string[] {
   if (kind === 'outage') return ['kafka', `api ${api}`]
   if (kind === 'outage-emptied') return ['kafka', 'redis']
   const [part] = kind.split('-')
+  if (part === 'worker') return [`worker ${api % workers}`]
   return [part === 'api' ? `api ${api}` : part]
 }
 
 /** Applies the faults of a round. Each ends with the part running again, but not ready yet. */
 export async function inflict(system: MatchesSystem, faults: readonly MatchFault[], say: (text: string) => void): Promise<Inflicted> {
-  const { kafka, redis, worker, apis } = system
+  const { kafka, redis, workers, apis } = system
   const troubles: RedisTrouble[] = []
   const apiStarts: { api: number; at: number }[] = []
   let apisKilled = 0
@@ -54,6 +56,7 @@ export async function inflict(system: MatchesSystem, faults: readonly MatchFault
 
   async function suffer({ kind, api, holdMs }: MatchFault): Promise<void> {
     const hold = () => delay(holdMs)
+    const worker = workers[api % workers.length]
     switch (kind) {
       case 'api-killed':
         return killApi(api, holdMs)
@@ -97,6 +100,6 @@ export async function inflict(system: MatchesSystem, faults: readonly MatchFault
     }
   }
 
-  await inflictInTurn(faults, { partsOf, suffer, say })
+  await inflictInTurn(faults, { partsOf: (fault) => partsOf(fault, workers.length), suffer, say })
   return { redis: troubles, apisKilled, apiStarts }
 }

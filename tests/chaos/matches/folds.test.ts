@@ -6,11 +6,11 @@ import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import { pairFlow } from '../../../schemas/matches/flow.ts'
 import { matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
-import { matchEvents, matchProfiles, matchSwipes, pairSwipes, swipeEvents } from '../../../schemas/matches/topics.ts'
+import { matchDeletions, matchEvents, matchProfiles, matchSwipes, pairSwipes, swipeEvents } from '../../../schemas/matches/topics.ts'
 import type { MatchProfile, MatchUser, PairCommand, PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { ANN, BOB, CAT, pairSwipe, profileCommand, swipe } from '../../pipelines/matches/swipes.ts'
-import { type DecidedPairCommand, foldPair } from './pair-fold.ts'
+import { type DecidedPairCommand, foldPair, type PairDeletion } from './pair-fold.ts'
 import { foldScores, foldSwipes } from './swipe-fold.ts'
 
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed)
@@ -56,16 +56,22 @@ test.each(SEEDS)('seed %i: swipes have the effect that the offline computation e
   for (const user of USERS) expect(score(user)).toBeCloseTo(scores.get(user)!.at(-1)!, SCORE_DIGITS)
 })
 
-test.each(SEEDS)('seed %i: swipes and commands of a pair end as the offline computation allows', (seed) => {
+test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair end as the offline computation allows', (seed) => {
   const random = seededRandom(seed)
   const { ask, driver } = decisionDriver(matchPairs, pairFlow)
   const swipes: PairSwipe[] = []
   const commands: DecidedPairCommand[] = []
+  const deletions: PairDeletion[] = []
   const matchId = matchIdOf(ANN, BOB)
   for (let index = 0; index < EVENTS; index++) {
     const [one, other] = random() < 0.5 ? [ANN, BOB] : [BOB, ANN]
     driver.advanceWallClock(10)
-    if (random() < 0.7) {
+    if (deletions.length < 2 && random() < 0.08) {
+      deletions.push({ side: one === ANN ? 'a' : 'b', deletedAt: driver.now })
+      driver.pipe(matchDeletions, one, { user_id: one, deleted_at: driver.now })
+      // Sometimes the row is cleared before the next swipe or command.
+      if (random() < 0.5) driver.advanceWallClock(3_000)
+    } else if (random() < 0.7) {
       const made = pairSwipe(one, other, pick(random, DIRECTIONS), driver.now - integer(random, 15))
       swipes.push(made)
       driver.pipe(pairSwipes, pairKey(ANN, BOB), made)
@@ -77,9 +83,9 @@ test.each(SEEDS)('seed %i: swipes and commands of a pair end as the offline comp
     }
   }
   const events = driver.read(matchEvents)
-  const ends = foldPair(swipes, commands)
-  expect(ends.map(({ matchedAt }) => matchedAt)).toContain(events[0]?.value?.matched_at)
-  expect(events.length).toBeLessThanOrEqual(1)
+  const ends = foldPair(swipes, commands, deletions)
+  expect(ends.map(({ matches }) => matches.join())).toContain(events.map(({ value }) => value?.matched_at).join())
+  expect(events.length).toBeLessThanOrEqual(1 + deletions.length)
 })
 
 test('a pair without commands can end in one way only', () => {

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import {
+  matchDeletions,
   matchEvents,
   matchNotifications,
   matchPairCommands,
@@ -29,13 +30,15 @@ const MOST_CANDIDATES = 50
 export interface Observer {
   logs(): Promise<Logs>
   tables(): Promise<TableRows>
+  /** Returns the keys in Redis of users who have left. */
+  remainsOf(users: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
 
-export async function observer({ env, rowsOf }: MatchesSystem, users: readonly string[]): Promise<Observer> {
+export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSystem, users: readonly string[]): Promise<Observer> {
   const scored = matchUsers.declare().repartitions.get('scored') as unknown as Topic<string, DesirabilitySwipe>
-  const public_ = [swipeEvents, matchSwipes, pairSwipes, matchPairCommands, matchPairDecisions, matchEvents, matchNotifications, matchSeen]
-  const topics = [...public_, scored]
+  const public_ = [swipeEvents, matchSwipes, pairSwipes, matchPairCommands, matchPairDecisions, matchEvents, matchNotifications]
+  const topics = [...public_, matchDeletions, matchSeen, scored].map((topic) => ({ ...topic, partitions: partitionsOf(topic) }))
   const reader = await openLogs(env, topics)
   const mine = new Set(users)
   const concerns = (key: string) => key.split(':').some((part) => mine.has(part))
@@ -54,7 +57,8 @@ export async function observer({ env, rowsOf }: MatchesSystem, users: readonly s
         pairDecisions: all(matchPairDecisions).filter(({ value }) => value !== null),
         matchEvents: all(matchEvents).filter(({ value }) => mine.has(value.user_a)),
         matchNotifications: byKey(matchNotifications),
-        matchSeen: byKey(matchSeen),
+        matchDeletions: byKey(matchDeletions),
+        matchSeen: reader.of(matchSeen).map((log) => log.filter(({ key }) => concerns(key))),
         scored: byKey(scored),
       }
     },
@@ -73,6 +77,15 @@ export async function observer({ env, rowsOf }: MatchesSystem, users: readonly s
           conversation_id,
           matched_at: Number(at),
         })) as TableRows['matches'],
+      }
+    },
+    async remainsOf(left) {
+      const client = new Redis(redis.address)
+      try {
+        const keys = await client.keys('*')
+        return keys.filter((key) => left.some((id) => key.endsWith(`:${id}`)))
+      } finally {
+        client.disconnect()
       }
     },
     close: () => reader.close(),
@@ -97,7 +110,7 @@ export async function listsOf(user: Client, api: number, place: string): Promise
 }
 
 /** Notes again and again how much of `match-seen` the view includes. Ends with `stop`. */
-export function watchView(address: string): { readonly samples: readonly ViewSample[]; stop(): void } {
+export function watchView(address: string, partitions: number): { readonly samples: readonly ViewSample[]; stop(): void } {
   const samples: ViewSample[] = []
   const redis = new Redis(address, { maxRetriesPerRequest: 0, retryStrategy: () => SAMPLE_EVERY_MS })
   redis.on('error', () => undefined)
@@ -105,9 +118,11 @@ export function watchView(address: string): { readonly samples: readonly ViewSam
   const timer = setInterval(async () => {
     if (isReading) return
     isReading = true
-    const next = await redis.hget(positionsKey(MATCH_USERS_VIEW, 0), matchSeen.name).catch(() => null)
+    for (let partition = 0; partition < partitions; partition++) {
+      const next = await redis.hget(positionsKey(MATCH_USERS_VIEW, partition), matchSeen.name).catch(() => null)
+      if (next !== null) samples.push({ at: Date.now(), partition, next: Number(next) })
+    }
     isReading = false
-    if (next !== null) samples.push({ at: Date.now(), next: Number(next) })
   }, SAMPLE_EVERY_MS)
   return {
     samples,

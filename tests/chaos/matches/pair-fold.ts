@@ -12,6 +12,15 @@ export interface DecidedPairCommand {
 interface Side {
   readonly newest: PairSwipe | undefined
   readonly blocks: boolean
+  /** When the block was decided. */
+  readonly blockedAt: number
+}
+
+/** The deletion of the profile of one of the two. */
+export interface PairDeletion {
+  readonly side: 'a' | 'b'
+  /** Epoch ms. */
+  readonly deletedAt: number
 }
 
 /** What two users are to each other. */
@@ -23,28 +32,61 @@ export interface PairState {
   readonly countsFrom: number
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
+  /** The times of all matches so far. A new profile can match again. */
+  readonly matches: readonly number[]
+  /** Swipes up to this time are from before a deletion. */
+  readonly voidUntil: number
 }
 
-const NOTHING: Side = { newest: undefined, blocks: false }
-const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt: undefined, hasEnded: false }
+const NOTHING: Side = { newest: undefined, blocks: false, blockedAt: 0 }
+const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt: undefined, hasEnded: false, matches: [], voidUntil: 0 }
 
 /**
- * Computes offline how the swipes and the commands of a pair can end. Both come in their own order, but by two topics,
- * so every interleaving that gives the answers of the commands is possible. It shares no code with the pipeline.
+ * Computes offline how the swipes, the commands and the deletions of a pair can end. Each have their own order, but
+ * come by three topics, so every interleaving that gives the answers of the commands is possible. It shares no code
+ * with the pipeline.
  */
-export function foldPair(swipes: readonly PairSwipe[], commands: readonly DecidedPairCommand[]): PairState[] {
-  /** Possible states after a number of swipes and commands. */
-  const states = new Map<string, PairState[]>([['0 0', [STRANGERS]]])
+export function foldPair(
+  swipes: readonly PairSwipe[],
+  commands: readonly DecidedPairCommand[],
+  deletions: readonly PairDeletion[] = [],
+): PairState[] {
+  /** Possible states after a number of swipes, commands and deletions. */
+  const states = new Map<string, PairState[]>([['0 0 0', [STRANGERS]]])
+  const after = (...taken: number[]) => states.get(taken.join(' ')) ?? []
   for (let taken = 0; taken <= swipes.length; taken++) {
     for (let decided = 0; decided <= commands.length; decided++) {
-      if (taken === 0 && decided === 0) continue
-      const afterSwipe = taken === 0 ? [] : states.get(`${taken - 1} ${decided}`)!.map((state) => swiped(state, swipes[taken - 1]))
-      const before = decided === 0 ? [] : states.get(`${taken} ${decided - 1}`)!
-      const afterCommand = before.flatMap((state) => commanded(state, commands[decided - 1]))
-      states.set(`${taken} ${decided}`, distinct([...afterSwipe, ...afterCommand]))
+      for (let deleted = 0; deleted <= deletions.length; deleted++) {
+        if (taken + decided + deleted === 0) continue
+        const afterSwipe = after(taken - 1, decided, deleted).map((state) => swiped(state, swipes[taken - 1]))
+        const afterCommand = after(taken, decided - 1, deleted).flatMap((state) => commanded(state, commands[decided - 1]))
+        const afterDeletion = after(taken, decided, deleted - 1).map((state) => departed(state, deletions[deleted - 1]))
+        states.set(`${taken} ${decided} ${deleted}`, distinct([...afterSwipe, ...afterCommand, ...afterDeletion]))
+      }
     }
   }
-  return states.get(`${swipes.length} ${commands.length}`)!
+  return after(swipes.length, commands.length, deletions.length)
+}
+
+/** Only what is newer, and blocks by the other one, survive. */
+function departed(state: PairState, { side, deletedAt }: PairDeletion): PairState {
+  const isOld = (swipe: PairSwipe | undefined) => swipe !== undefined && swipe.ts <= deletedAt
+  const [own, other] = side === 'a' ? [state.a, state.b] : [state.b, state.a]
+  const isOver = state.matchedAt !== undefined && (state.matchedAt <= deletedAt || isOld(own.newest) || isOld(other.newest))
+  const swipeOf = ({ newest }: Side) => (isOld(newest) ? undefined : newest)
+  const hasOldBlock = own.blocks && own.blockedAt <= deletedAt
+  const sides = {
+    [side]: { ...own, newest: swipeOf(own), blocks: own.blocks && !hasOldBlock },
+    [side === 'a' ? 'b' : 'a']: { ...other, newest: swipeOf(other) },
+  }
+  const match = isOver ? { matchedAt: undefined, hasEnded: false } : {}
+  return {
+    ...state,
+    ...sides,
+    ...match,
+    countsFrom: Math.max(state.countsFrom, deletedAt),
+    voidUntil: Math.max(state.voidUntil, deletedAt),
+  }
 }
 
 function distinct(states: readonly PairState[]): PairState[] {
@@ -54,12 +96,13 @@ function distinct(states: readonly PairState[]): PairState[] {
 function swiped(state: PairState, swipe: PairSwipe): PairState {
   const side = swipe.swiper_id < swipe.target_id ? 'a' : 'b'
   const { newest } = state[side]
-  const isOver = state.matchedAt !== undefined || isBlocked(state) || swipe.ts < state.countsFrom
+  const isOver = state.matchedAt !== undefined || isBlocked(state) || swipe.ts < state.countsFrom || swipe.ts <= state.voidUntil
   if (isOver || (newest !== undefined && !isNewer(swipe, newest))) return state
   const after = { ...state, [side]: { ...state[side], newest: swipe } }
   const [a, b] = [after.a.newest, after.b.newest]
   if (a === undefined || b === undefined || !isLike(a.direction) || !isLike(b.direction)) return after
-  return { ...after, matchedAt: Math.max(a.ts, b.ts) }
+  const matchedAt = Math.max(a.ts, b.ts)
+  return { ...after, matchedAt, matches: [...after.matches, matchedAt] }
 }
 
 /** @returns no state if the command would have got another answer */
@@ -71,7 +114,7 @@ function commanded(state: PairState, { command, decidedAt, outcome }: DecidedPai
       if (outcome !== 'done') return []
       if (own.blocks) return [state]
       const apart = { ...state, a: { ...state.a, newest: undefined }, b: { ...state.b, newest: undefined }, countsFrom: decidedAt }
-      return [{ ...apart, [side]: { newest: undefined, blocks: true }, hasEnded: state.matchedAt !== undefined }]
+      return [{ ...apart, [side]: { newest: undefined, blocks: true, blockedAt: decidedAt }, hasEnded: state.matchedAt !== undefined }]
     }
     case 'unblock': {
       if (outcome !== 'done') return []

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { APIS, drawPlan, MATCH_FAULTS } from './plan.ts'
 
 const USERS = 12
-const options = { users: USERS, faults: MATCH_FAULTS }
+const options = { users: USERS, leavers: 2, faults: MATCH_FAULTS }
 
 test('a seed always gives the same plan, and another seed a different one', () => {
   expect(drawPlan(7, options)).toEqual(drawPlan(7, options))

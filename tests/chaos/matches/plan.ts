@@ -45,6 +45,23 @@ export interface Episode {
   readonly isLong: boolean
 }
 
+/** What a user and another one did before the user left. */
+export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
+
+/** Somebody who deletes their profile. They have no episodes. */
+export interface Departure {
+  /** Time after the start of the round. */
+  readonly atMs: number
+  /** Index of the user, after those of the episodes. */
+  readonly user: number
+  readonly partners: readonly { readonly other: number; readonly deed: Deed }[]
+  /** The APIs of successive requests. */
+  readonly apis: readonly number[]
+  readonly pausesMs: readonly number[]
+  /** Whether they make a new profile, and like the same users with it. */
+  readonly returns: boolean
+}
+
 export type MatchFaultKind =
   | 'api-killed'
   | 'api-stopped'
@@ -78,13 +95,17 @@ export type MatchFault = PlannedFault<MatchFaultKind>
 
 export interface Plan {
   readonly seed: number
+  /** Number of users, those who leave included. */
   readonly users: number
   readonly episodes: readonly Episode[]
+  readonly departures: readonly Departure[]
   readonly faults: readonly MatchFault[]
 }
 
 export interface PlanOptions {
   readonly users: number
+  /** Number of further users who delete their profiles. */
+  readonly leavers: number
   /** The faults, one of each. Their order comes from the seed. */
   readonly faults: readonly MatchFaultKind[]
 }
@@ -104,11 +125,12 @@ const SHARES: readonly (readonly [EpisodeKind, number])[] = [
 ]
 const LONGEST_PAUSE_MS = 1_000
 const STEPS = 8
+const DEEDS: readonly Deed[] = ['likes', 'liked', 'mutual', 'blocks', 'blocked']
 const LIKES: readonly SwipeDirection[] = ['RIGHT', 'SUPER_LIKE']
 const DIRECTIONS: readonly SwipeDirection[] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE']
 
 /** Draws a round. The same seed and options give the same one. */
-export function drawPlan(seed: number, { users, faults: kinds }: PlanOptions): Plan {
+export function drawPlan(seed: number, { users, leavers, faults: kinds }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')
   // Episodes are spread over all faults.
@@ -129,7 +151,18 @@ export function drawPlan(seed: number, { users, faults: kinds }: PlanOptions): P
       isLong: random() < 0.5,
     }
   })
-  return { seed, users, episodes: episodes.toSorted((a, b) => a.atMs - b.atMs), faults }
+  const departures = Array.from({ length: leavers }, (_, index): Departure => {
+    const first = integer(random, users)
+    return {
+      atMs: integer(random, lastsMs),
+      user: users + index,
+      partners: DEEDS.map((deed, place) => ({ other: (first + place) % users, deed })),
+      apis: Array.from({ length: STEPS }, () => integer(random, APIS)),
+      pausesMs: Array.from({ length: STEPS }, () => integer(random, LONGEST_PAUSE_MS)),
+      returns: index % 2 === 0,
+    }
+  })
+  return { seed, users: users + leavers, departures, episodes: episodes.toSorted((a, b) => a.atMs - b.atMs), faults }
 }
 
 function drawKind(random: Random): EpisodeKind {

@@ -13,6 +13,8 @@ export type RequestKind =
   | 'matches'
   | 'blocks'
   | 'location'
+  | 'leave'
+  | 'return'
 
 /** A request, and what came back. Times are in epoch ms; all processes of a round share one clock. */
 export interface Asked extends CameBack {
@@ -90,4 +92,15 @@ export const unmatchOf = (api: number, other: string, matchId: string): Request 
   method: 'DELETE',
   path: `matches/${matchId}`,
   other,
+})
+
+export const leaveOf = (api: number, key: string): Request => ({ kind: 'leave', api, method: 'DELETE', path: 'me', key })
+
+export const returnOf = (api: number, key: string): Request => ({
+  kind: 'return',
+  api,
+  method: 'PUT',
+  path: 'me',
+  body: { display_name: 'Back', birth_date: '1990-05-01' },
+  key,
 })

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { matchSeen } from '../../../schemas/matches/topics.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
 import { RECOVERED, recover } from '../recover.ts'
+import { deletionsOf } from './deletions.ts'
+import { depart } from './departures.ts'
 import { perform } from './episodes.ts'
 import type { Evidence } from './evidence.ts'
 import { inflict } from './faults.ts'
@@ -49,32 +52,39 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   await settle(clients, here)
   asked.length = 0
 
-  const view = watchView(system.redis.address)
+  const view = watchView(system.redis.address, system.partitionsOf(matchSeen))
   const reading = { isOver: false }
   const readers = clients.map((who, index) => readFeeds(who, index, plan.seed, here, reading))
   const episodes = plan.episodes.map(async (episode) => {
     await delay(episode.atMs)
     await perform(episode, { clients, detector })
   })
+  const departures = plan.departures.map(async (departure) => {
+    await delay(departure.atMs)
+    await depart(departure, { clients }, here)
+  })
   const inflicted = await inflict(system, plan.faults, say)
-  await Promise.all(episodes)
+  await Promise.all([...episodes, ...departures])
   reading.isOver = true
   await Promise.all(readers)
-  await recover(apis, [system.worker])
+  await recover(apis, system.workers)
   const during = [...asked]
   // A place makes the pipeline show each user's score.
-  await Promise.all(clients.map((who, index) => locate(who, index, here)))
+  const gone = new Set(plan.departures.filter(({ returns }) => !returns).map(({ user }) => clients[user].id))
+  const present = clients.filter(({ id }) => !gone.has(id))
+  await Promise.all(present.map((who, index) => locate(who, index, here)))
 
   const observed = await observer(system, users)
   try {
     const evidence = async (): Promise<Evidence> => {
-      const [logs, tables, lists] = await Promise.all([
+      const [logs, tables, remains, lists] = await Promise.all([
         observed.logs(),
         observed.tables(),
-        Promise.all(clients.map(async (who, index) => [who.id, await listsOf(who, index % APIS, aside(here, -1))] as const)),
+        observed.remainsOf([...gone]),
+        Promise.all(present.map(async (who, index) => [who.id, await listsOf(who, index % APIS, aside(here, -1))] as const)),
       ])
       const delivered = system.pushes.received.filter(({ body }) => users.includes(body.data.user_id))
-      return { users, asked: during, inflicted, logs, tables, delivered, lists: new Map(lists), view: view.samples }
+      return { users, asked: during, inflicted, logs, tables, delivered, lists: new Map(lists), view: view.samples, remains }
     }
     const judged = await judgeUntilRight(evidence, faultsOf, view.stop)
     return { ...judged, summary: summaryOf(judged.evidence) }
@@ -133,5 +143,5 @@ function summaryOf(evidence: Evidence): string {
   const { asked, logs } = evidence
   const answers = Map.groupBy(asked, ({ kind, status }) => `${kind} ${status}`)
   const counts = [...answers].map(([what, { length }]) => `${what}: ${length}`).toSorted()
-  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused`
+  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} left`
 }

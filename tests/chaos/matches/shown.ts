@@ -30,14 +30,17 @@ export function shown(evidence: Evidence): Shown {
     ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`,
   )
   const separations = separationsOf(evidence)
+  const departures = departuresOf(evidence)
   const included = inclusions(evidence)
   for (const list of evidence.asked) {
     for (const other of shownIn(list)) {
       const cause = separations.find(({ one, from, to, isOf }) => isOf(list.user, other) && from <= list.from && list.to < to && one)
       if (cause) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, although: ${JSON.stringify(cause.one)}`)
+      const gone = departures.find(({ to, isOf, back }) => isOf(other) && to <= list.from && list.to < back)
+      if (gone) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, who has left at ${gone.to}`)
       if (list.kind !== 'feed') continue
       for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
-        if (swipe.to >= list.from) continue
+        if (swipe.to >= list.from || departures.some((one) => one.isOf(list.user) && swipe.from <= one.to && one.from <= list.to)) continue
         const events = eventsOf.get(`${list.user} ${other}`) ?? []
         // A repeated request has the same id and a later time. It is no new swipe, even after a rewind.
         const at = Math.min(...events.flatMap(({ swipe_id, ts }) => (swipe_id === swipe.body.swipe_id ? [ts] : [])))
@@ -88,12 +91,32 @@ function separationsOf({ asked }: Evidence): Separation[] {
   ]
 }
 
+interface Away {
+  /** When the deletion was sent first and answered. */
+  readonly from: number
+  readonly to: number
+  /** When a new profile was requested. */
+  readonly back: number
+  isOf(user: string): boolean
+}
+
+function departuresOf({ asked }: Evidence): Away[] {
+  return asked
+    .filter((one) => one.kind === 'leave' && isAccepted(one))
+    .map(({ user, to }) => {
+      const requests = (kind: 'leave' | 'return') => asked.filter((one) => one.kind === kind && one.user === user).map(({ from }) => from)
+      return { from: Math.min(...requests('leave')), to, back: Math.min(Infinity, ...requests('return')), isOf: (id) => id === user }
+    })
+}
+
 /** Returns when the view included each swipe, by its id. */
 function inclusions({ logs, view }: Evidence): Map<string, number> {
   const times = new Map<string, number>()
-  for (const { offset, value } of logs.matchSeen) {
-    const at = view.find(({ next }) => next > offset)?.at ?? Infinity
-    for (const { swipe_id } of value?.swipes ?? []) if (!times.has(swipe_id)) times.set(swipe_id, at)
+  for (const [partition, log] of logs.matchSeen.entries()) {
+    for (const { offset, value } of log) {
+      const at = view.find((sample) => sample.partition === partition && sample.next > offset)?.at ?? Infinity
+      for (const { swipe_id } of value?.swipes ?? []) if (!times.has(swipe_id)) times.set(swipe_id, at)
+    }
   }
   return times
 }

@@ -72,7 +72,8 @@ function goodEvidence(): Evidence {
     pairDecisions: [logged('result', { view: null, result })],
     matchEvents: [logged(MATCH.match_id, { ...match, user_a: ANN, user_b: BOB })],
     matchNotifications: [logged(ANN, { ...match, user_id: ANN, other_id: BOB }), logged(BOB, { ...match, user_id: BOB, other_id: ANN })],
-    matchSeen: seen,
+    matchDeletions: [],
+    matchSeen: [seen],
     scored,
   }
   return {
@@ -87,7 +88,8 @@ function goodEvidence(): Evidence {
       [BOB, { ...NOBODY, matches: [{ ...MATCH, user_id: ANN }] }],
       [CAT, { ...NOBODY, likes: [ANN], blocks: [BOB], feed: [ANN] }],
     ]),
-    view: [{ at: 6_000, next: Infinity }],
+    view: [{ at: 6_000, partition: 0, next: Infinity }],
+    remains: [],
   }
 }
 
@@ -153,9 +155,10 @@ test('detects a wrong entry in each list of a user', () => {
 
 test('detects a score that does not follow from the swipes', () => {
   const evidence = goodEvidence()
-  const last = evidence.logs.matchSeen.at(-1)!
+  const [seen] = evidence.logs.matchSeen
+  const last = seen.at(-1)!
   const wrong = { ...last, value: { ...last.value, self: { ...last.value.self!, elo_score: 1_501 } } }
-  expect(faultsOf(withLog(evidence, { matchSeen: [...evidence.logs.matchSeen, wrong] }))).not.toEqual([])
+  expect(faultsOf(withLog(evidence, { matchSeen: [[...seen, wrong]] }))).not.toEqual([])
 })
 
 test('detects answers that no fault explains', () => {
@@ -188,6 +191,56 @@ test('detects a profile that comes again after a swipe, unless Redis was emptied
   expect(
     faultsOf({ ...late, inflicted: { redis: [{ from: 6_500, to: 6_501, isEmptied: true }], apisKilled: 0, apiStarts: [] } }),
   ).toHaveLength(1)
+})
+
+/** The good round, after which Bob deletes his profile. */
+function withoutBob(): Evidence {
+  const evidence = withAsked(goodEvidence(), asked('leave', BOB, 10_000, { status: 204 }))
+  const { tables, lists } = evidence
+  const bySwipes = new Map(evidence.logs.swipeEvents.map(({ value }) => [value.swipe_id, value]))
+  return {
+    ...withLog(evidence, { matchDeletions: [logged(BOB, { user_id: BOB, deleted_at: 10_002 })] }),
+    tables: {
+      swipes: tables.swipes.filter(({ swipe_id }) => ![bySwipes.get(swipe_id)?.swiper_id, bySwipes.get(swipe_id)?.target_id].includes(BOB)),
+      matches: [],
+    },
+    lists: new Map([
+      [ANN, { ...NOBODY }],
+      [CAT, { ...lists.get(CAT)!, blocks: [BOB] }],
+    ]),
+  }
+}
+
+test('a deleted user vanishes from lists, tables and Redis, and others keep their blocks', () => {
+  const evidence = withoutBob()
+  expect(faultsOf(evidence)).toEqual([])
+  expect(faultsOf(withAsked(evidence, asked('feed', BOB, 11_000, { status: 404 })))).toEqual([])
+  expect(faultsOf({ ...evidence, remains: [`{match-profiles:0}:self:${BOB}`] })).toHaveLength(1)
+  expect(faultsOf({ ...evidence, tables: goodEvidence().tables })).not.toEqual([])
+  for (const list of ['matches', 'likes', 'feed'] as const) {
+    const entries = list === 'matches' ? [{ ...MATCH, user_id: BOB }] : [BOB]
+    const lists = new Map(evidence.lists).set(ANN, { ...NOBODY, [list]: entries })
+    expect([list, faultsOf({ ...evidence, lists }).length]).toEqual([list, 1])
+  }
+})
+
+test('swipes of a user who left count or not, but none is made up, and those of others count', () => {
+  const evidence = withoutBob()
+  const { matchSwipes } = evidence.logs
+  const of = (user: string) => matchSwipes.findIndex(({ value }) => value.swiper_id === user)
+  expect(faultsOf(withLog(evidence, { matchSwipes: matchSwipes.toSpliced(of(BOB), 1) }))).toEqual([])
+  expect(faultsOf(withLog(evidence, { matchSwipes: matchSwipes.toSpliced(of(ANN), 1) }))).not.toEqual([])
+  expect(faultsOf(withLog(evidence, { matchSwipes: [...matchSwipes, matchSwipes[of(BOB)]] }))).not.toEqual([])
+  const invented = { ...matchSwipes[of(BOB)], value: { ...matchSwipes[of(BOB)].value, swipe_id: 'invented' } }
+  expect(faultsOf(withLog(evidence, { matchSwipes: [...matchSwipes, invented] }))).not.toEqual([])
+})
+
+test('detects that a deleted user is shown', () => {
+  const look = (at: number) => asked('likes', CAT, at, { body: { likes: [{ user_id: ANN }] } })
+  const evidence = withAsked(goodEvidence(), asked('leave', ANN, 20_000, { status: 204 }))
+  expect(shown(withAsked(evidence, look(20_001))).faults).toEqual([])
+  expect(shown(withAsked(evidence, look(20_010))).faults).toHaveLength(1)
+  expect(shown(withAsked(evidence, asked('return', ANN, 20_008), look(20_010))).faults).toEqual([])
 })
 
 test('a rewound profile may come again', () => {

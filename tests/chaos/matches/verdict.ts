@@ -1,10 +1,12 @@
 import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/pair.ts'
-import type { PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
+import type { PairSwipe } from '../../../schemas/matches/types.ts'
 import { differences } from '../judge.ts'
 import { accepted } from './accepted.ts'
 import { decidedCommands } from './decided-commands.ts'
+import { deletionsOf } from './deletions.ts'
 import type { Evidence, Lists } from './evidence.ts'
 import { foldPair, isBlocked, type PairState } from './pair-fold.ts'
+import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
@@ -13,8 +15,10 @@ const SCORE_TOLERANCE = 1e-6
 
 /** Returns everything in which the outputs of a round differ from what its logs and answers require. */
 export function faultsOf(evidence: Evidence): string[] {
-  const fold = foldSwipes(evidence.logs.swipeEvents.map(({ value }) => value))
+  const deletions = deletionsOf(evidence)
+  const fold = foldSwipes(evidence.logs.swipeEvents.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, deletions)))
   return [
+    ...evidence.remains.map((key) => `Redis has ${key}, of a user who has left`),
     ...accepted(evidence),
     ...swipes(evidence, fold),
     ...matches(evidence, fold),
@@ -23,26 +27,49 @@ export function faultsOf(evidence: Evidence): string[] {
   ]
 }
 
+/** A swipe from before its user left counts if it comes before the deletion, which is in another topic. */
+function mayBeVoid(
+  { swiper_id, ts }: { readonly swiper_id: string; readonly ts: number },
+  deletions: ReadonlyMap<string, number>,
+): boolean {
+  return ts <= (deletions.get(swiper_id) ?? -Infinity)
+}
+
+/** Returns whether the tables forget a row, because it names a user who has left since. */
+function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<string, number>): boolean {
+  return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
+}
+
 /** The pipeline's swipes, those of the pairs, and the table are what follows from the log. */
-function swipes({ logs, tables }: Evidence, fold: SwipeFold): string[] {
+function swipes(evidence: Evidence, fold: SwipeFold): string[] {
+  const { logs, tables } = evidence
+  const deletions = deletionsOf(evidence)
   const found: string[] = []
   const text = ({ swipe_id, direction, ts }: { swipe_id: string; direction: string; ts: number }) => `${swipe_id} ${direction} ${ts}`
-  const expected = fold.counted.map(text)
-  found.push(
-    ...differences(
-      'match-swipes',
-      expected,
-      logs.matchSwipes.map(({ value }) => text(value)),
-    ),
-  )
-  found.push(...differences('the table of swipes', expected.toSorted(), tables.swipes.map(text).toSorted()))
-  const ofPairs = (list: readonly PairSwipe[]) => list.map((swipe) => `${swipe.swiper_id} ${swipe.target_id} ${text(swipe)}`)
-  found.push(...differences('pair-swipes', ofPairs(fold.ofPairs), ofPairs(logs.pairSwipes.map(({ value }) => value))))
+  const counted = logs.matchSwipes.map(({ value }) => value)
+  const certain = counted.filter((swipe) => !mayBeVoid(swipe, deletions))
+  found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
+  // Of the others, none is made up or counts twice.
+  const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
+  const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
+  if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
+  found.push(...counted.filter((swipe) => !sent.has(text(swipe))).map((swipe) => `match-swipes has ${text(swipe)}, which nobody sent`))
+  const inTable = counted.filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts, deletions))
+  found.push(...differences('the table of swipes', inTable.map(text).toSorted(), tables.swipes.map(text).toSorted()))
+  // Two users of a pair may be in different partitions, so that only the order of one user's swipes is certain.
+  const byUser = (list: readonly PairSwipe[]) => {
+    const ofUsers = Map.groupBy(list, ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`)
+    return [...ofUsers].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([who, each]) => each.map((swipe) => `${who} ${text(swipe)}`))
+  }
+  const ofPairs = logs.pairSwipes.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, deletions))
+  found.push(...differences('pair-swipes', byUser(fold.ofPairs), byUser(ofPairs)))
   return found
 }
 
 /** Matches, pushes, webhook and lists are those that follow from the pairs' swipes and commands. */
-function matches({ users, logs, tables, lists, delivered }: Evidence, fold: SwipeFold): string[] {
+function matches(evidence: Evidence, fold: SwipeFold): string[] {
+  const { users, logs, tables, lists, delivered } = evidence
+  const deletions = deletionsOf(evidence)
   const found: string[] = []
   const deliveredTo = Map.groupBy(delivered, ({ key }) => key)
   const swipesOf = Map.groupBy(
@@ -53,43 +80,52 @@ function matches({ users, logs, tables, lists, delivered }: Evidence, fold: Swip
   const eventsOf = Map.groupBy(logs.matchEvents, ({ value }) => pairKey(value.user_a, value.user_b))
   const pushesOf = Map.groupBy(logs.matchNotifications, ({ value }) => pairKey(value.user_id, value.other_id))
   const rowsOf = Map.groupBy(tables.matches, (row) => row.match_id)
+  const back = new Set(evidence.asked.flatMap((one) => (one.kind === 'return' && isAccepted(one) ? [one.user] : [])))
+  const gone = new Set([...deletions.keys()].filter((user) => !back.has(user)))
   for (const [index, one] of users.entries())
     for (const other of users.slice(index + 1)) {
       const key = pairKey(one, other)
       const [a, b] = key.split(':')
       const events = eventsOf.get(key) ?? []
-      const ends = foldPair(swipesOf.get(key) ?? [], commandsOf.get(key) ?? [])
-      const possible = ends.filter((state) => (state.matchedAt !== undefined ? 1 : 0) === events.length)
+      const ofPair = (['a', 'b'] as const).flatMap((side) => {
+        const deletedAt = deletions.get(side === 'a' ? a : b)
+        return deletedAt === undefined ? [] : [{ side, deletedAt }]
+      })
+      const ends = foldPair(
+        swipesOf.get(key) ?? [],
+        commandsOf.get(key) ?? [],
+        ofPair.toSorted((x, y) => x.deletedAt - y.deletedAt),
+      )
+      const matchedAt = events.map(({ value }) => value.matched_at).join()
+      const possible = ends.filter((state) => state.matches.join() === matchedAt)
       if (possible.length === 0) {
-        found.push(`pair ${key}: ${events.length} match events; possible ends: ${JSON.stringify(ends)}`)
+        found.push(`pair ${key}: match events at ${matchedAt}; possible ends: ${JSON.stringify(ends)}`)
         continue
       }
       const ids = { match_id: matchIdOf(a, b), conversation_id: conversationIdOf(a, b) }
       for (const { key: eventKey, value } of events) {
-        const isRight =
-          eventKey === ids.match_id &&
-          value.match_id === ids.match_id &&
-          value.conversation_id === ids.conversation_id &&
-          possible.some(({ matchedAt }) => matchedAt === value.matched_at)
+        const isRight = eventKey === ids.match_id && value.match_id === ids.match_id && value.conversation_id === ids.conversation_id
         if (!isRight) found.push(`pair ${key}: match event ${JSON.stringify(value)}; expected ${JSON.stringify({ ids, possible })}`)
       }
       const pushes = (pushesOf.get(key) ?? []).map(({ value }) => `${value.match_id}:${value.user_id}`).toSorted()
-      const due = events.length === 0 ? [] : [`${ids.match_id}:${a}`, `${ids.match_id}:${b}`]
-      found.push(...differences(`pushes of ${key}`, due, pushes))
+      const due = events.flatMap(() => [`${ids.match_id}:${a}`, `${ids.match_id}:${b}`])
+      found.push(...differences(`pushes of ${key}`, due.toSorted(), pushes))
       // A push is dropped if its match has ended before it was sent.
-      const isOver = possible.some(({ hasEnded }) => hasEnded)
-      for (const push of due) {
+      const isOver = possible.some(({ hasEnded, matchedAt }) => hasEnded || matchedAt === undefined)
+      for (const push of new Set(due)) {
         const reached = deliveredTo.get(push) ?? []
         if (reached.length === 0 && !isOver) found.push(`push ${push} has not reached the webhook`)
         if (reached.some(({ isGenuine }) => !isGenuine)) found.push(`push ${push} reached the webhook with a wrong signature`)
         deliveredTo.delete(push)
       }
       const rows = (rowsOf.get(ids.match_id) ?? []).map((row) => `${row.conversation_id} ${row.matched_at}`)
-      const expectedRows = events.map(({ value }) => `${value.conversation_id} ${value.matched_at}`)
+      const expectedRows = events
+        .filter(({ value }) => !isErased([a, b], value.matched_at, deletions))
+        .map(({ value }) => `${value.conversation_id} ${value.matched_at}`)
       found.push(...differences(`the table of matches, ${key}`, expectedRows, rows))
       const wrong = possible.map((state) => [
-        ...wrongLists(a, b, state.a.blocks, state, lists, fold),
-        ...wrongLists(b, a, state.b.blocks, state, lists, fold),
+        ...(gone.has(a) ? [] : wrongLists(a, b, state.a.blocks, state, { lists, isGone: gone.has(b) }, fold)),
+        ...(gone.has(b) ? [] : wrongLists(b, a, state.b.blocks, state, { lists, isGone: gone.has(a) }, fold)),
       ])
       if (wrong.every((each) => each.length > 0)) found.push(...wrong[0].map((text) => `${text}; pair ${JSON.stringify(possible)}`))
     }
@@ -102,7 +138,7 @@ function wrongLists(
   other: string,
   blocks: boolean,
   state: PairState,
-  lists: ReadonlyMap<string, Lists>,
+  { lists, isGone }: { readonly lists: ReadonlyMap<string, Lists>; readonly isGone: boolean },
   { newest }: SwipeFold,
 ): string[] {
   const seen = lists.get(user)
@@ -112,10 +148,10 @@ function wrongLists(
   const liking = other < user ? state.a.newest : state.b.newest
   const isFree = state.matchedAt === undefined && !isBlocked(state) && !hasSwiped
   const expected = {
-    matches: state.matchedAt !== undefined && !state.hasEnded,
-    likes: isFree && isLike(liking?.direction ?? null),
+    matches: !isGone && state.matchedAt !== undefined && !state.hasEnded,
+    likes: !isGone && isFree && isLike(liking?.direction ?? null),
     blocks,
-    feed: isFree,
+    feed: !isGone && isFree,
   }
   const is = {
     matches: seen.matches.filter(({ user_id }) => user_id === other).length,
@@ -137,31 +173,35 @@ function count(list: readonly string[], id: string): number {
   return list.filter((each) => each === id).length
 }
 
-/** `scored` has what follows from the log, and the users' scores are the fold of `scored`. */
-function scores({ users, logs }: Evidence, fold: SwipeFold): string[] {
+/**
+ * `scored` has what follows from the log, and the users' scores are the fold of `scored`. The scores of those who leave
+ * begin again at a moment that the log does not tell.
+ */
+function scores(evidence: Evidence, fold: SwipeFold): string[] {
+  const { users, logs } = evidence
+  const deletions = deletionsOf(evidence)
   const found: string[] = []
+  const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
   const scoringOf = Map.groupBy(fold.scoring, ({ target_id }) => target_id)
+  const mayScore = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, deletions))
   const scoresOf = new Map(users.map((user) => [user, foldScores((scoredOf.get(user) ?? []).map(({ value }) => value))]))
-  const selves = new Map(logs.matchSeen.flatMap(({ key, value }) => (value?.self ? [[key.split(':')[0], value.self]] : [])))
+  const selves = new Map(logs.matchSeen.flat().flatMap(({ key, value }) => (value?.self ? [[key.split(':')[0], value.self]] : [])))
   for (const user of users) {
-    const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
-    const scored = scoredOf.get(user) ?? []
-    found.push(
-      ...differences(
-        `scored of ${user}`,
-        (scoringOf.get(user) ?? []).map(text),
-        scored.map(({ value }) => text(value)),
-      ),
-    )
-    for (const [index, { value }] of scored.entries()) {
-      const swiper = (scoringOf.get(user) as SwipeEvent[] | undefined)?.[index]?.swiper_id ?? ''
-      const isRight = scoresOf.get(swiper)?.some((score) => isClose(score, value.swiper_elo))
-      if (!isRight) found.push(`scored of ${user}: ${swiper} never had the score ${value.swiper_elo}`)
+    const scoring = scoringOf.get(user) ?? []
+    const uncertain = new Set(mayScore.filter(({ target_id }) => target_id === user).map(text))
+    const scored = (scoredOf.get(user) ?? []).map(({ value }) => value)
+    // Swipers in different partitions have no order.
+    const certain = scored.filter((one) => !uncertain.has(text(one)) || scoring.some((swipe) => text(swipe) === text(one)))
+    found.push(...differences(`scored of ${user}`, scoring.map(text).toSorted(), certain.map(text).toSorted()))
+    for (const value of certain) {
+      const swipers = scoring.filter((swipe) => text(swipe) === text(value)).map(({ swiper_id }) => swiper_id)
+      const hadScore = (swiper: string) => deletions.has(swiper) || scoresOf.get(swiper)?.some((score) => isClose(score, value.swiper_elo))
+      if (!swipers.some(hadScore)) found.push(`scored of ${user}: ${swipers.join()} never had the score ${value.swiper_elo}`)
     }
     const score = scoresOf.get(user)!.at(-1)!
     const shownScore = selves.get(user)?.elo_score ?? Number.NaN
-    if (!isClose(score, shownScore)) found.push(`the score of ${user} is ${shownScore} instead of ${score}`)
+    if (!deletions.has(user) && !isClose(score, shownScore)) found.push(`the score of ${user} is ${shownScore} instead of ${score}`)
   }
   return found
 }

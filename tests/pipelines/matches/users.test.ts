@@ -4,7 +4,15 @@ import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.t
 import { decideProfile } from '../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import { pairKey } from '../../../schemas/matches/pair.ts'
-import { locationUpdates, matchIndex, matchProfiles, matchSwipes, pairSwipes, swipeEvents } from '../../../schemas/matches/topics.ts'
+import {
+  locationUpdates,
+  matchIndex,
+  matchProfiles,
+  matchSeen,
+  matchSwipes,
+  pairSwipes,
+  swipeEvents,
+} from '../../../schemas/matches/topics.ts'
 import type { MatchProfile, MatchProfileCommand, MatchUser, SwipeEvent } from '../../../schemas/matches/types.ts'
 import { eloAfter } from '../../../state/views/matches/candidates/desirability.ts'
 import { parseMember } from '../../../state/views/matches/candidates/index-member.ts'
@@ -206,6 +214,33 @@ test('events from before a deletion are dropped, and a new profile starts afresh
   locate(BOB, TOWN.lat, TOWN.lon)
   expect(user(BOB)).toMatchObject({ elo_score: 1_500, has_profile: true })
   expect(index()).toHaveLength(1)
+})
+
+test('the view shows a new profile, without swipes of the deleted one that arrive late', () => {
+  const { profile, locate, swiped, driver } = usersDriver()
+  const selves = () => driver.read(matchSeen).filter(({ key }) => key === `${ANN}:self`)
+  profile(ANN)
+  const late = swipe(ANN, BOB, 'RIGHT', driver.now)
+  driver.advanceWallClock(1_000)
+  profile(ANN, {}, 'delete')
+  expect(selves().at(-1)?.value).toBeNull()
+  profile(ANN)
+  locate(ANN, TOWN.lat, TOWN.lon, driver.now + 1)
+  expect(selves().at(-1)?.value?.self).toMatchObject({ ...TOWN, elo_score: 1_500 })
+  swiped(late)
+  expect(selves().at(-1)?.value?.swipes).toMatchObject([{ swipe_id: late.swipe_id }])
+  expect(driver.read(pairSwipes)).toEqual([])
+})
+
+test('a new profile scores whom the deleted one had swiped, before the old swipes are removed', () => {
+  const { profile, swiped, user, driver } = usersDriver()
+  profile(ANN)
+  profile(BOB)
+  swiped(swipe(ANN, BOB, 'RIGHT', driver.now))
+  profile(ANN, {}, 'delete')
+  profile(ANN)
+  swiped(swipe(ANN, BOB, 'RIGHT', driver.now + 1))
+  expect(user(BOB)?.elo_score).toBe(eloAfter(1_516, 1_500, 'RIGHT'))
 })
 
 test('swipes are forgotten after 90 days', () => {

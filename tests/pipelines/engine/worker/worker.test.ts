@@ -192,3 +192,39 @@ test('under the commit policy for decisions, a single record is committed at onc
   await until(() => decider.status().commits > commits, 'the commit that they share')
   expect(decider.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBe(0)
 })
+
+test('a record that a caller waits for is committed sooner than others', async () => {
+  const { worker, send, broker } = bench()
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  let now = 1_000_000
+  const counting = topology(
+    'counting',
+    (t) => {
+      const seen = keyedStore('seen', { key: utf8, value: numberFormat })
+      t.source(lines).process('remember', { stores: [seen] }, (line, ctx) => {
+        seen.put(line, 1)
+        if (line === 'urgent') ctx.commitSoon()
+      })
+    },
+    { commitIntervalMs: 60_000, commitSoonMs: 10, commitWhenIdle: false },
+  )
+  const words = await worker(counting, { runtime: { ...systemRuntime(), now: () => now } })
+  await until(() => words.status().ready, 'it runs')
+  now += 60_000
+  send(lines, 'ann', 'first')
+  await until(() => words.status().commits > 0, 'its commit')
+  const { commits } = words.status()
+  const process = async (line: string, count: number) => {
+    send(lines, 'ann', line)
+    await until(() => words.status().metrics.processed === count, `${line} is processed`)
+  }
+  await process('bulk', 2)
+  now += 1_000
+  await process('more', 3)
+  expect(words.status().commits).toBe(commits)
+  await process('urgent', 4)
+  await until(() => words.status().commits === commits + 1, 'the commit of all')
+  now += 1_000
+  await process('bulk again', 5)
+  expect(words.status().commits).toBe(commits + 1)
+})

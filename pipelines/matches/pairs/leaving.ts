@@ -1,0 +1,19 @@
+/** How far the pairs of a deleted user are cleared. It is the key of a timer, so that a step goes on after a crash. */
+export interface Leaving {
+  readonly userId: string
+  readonly among: 'pairs' | 'partners'
+  /** The last key of the step before, or what all keys begin with. */
+  readonly after: string
+}
+
+const SEPARATOR = ' '
+
+export function leavingKey({ userId, among, after }: Leaving): string {
+  return [userId, among, after].join(SEPARATOR)
+}
+
+/** Also reads the key of a user whose deletion has just begun, which is only the user id. */
+export function parseLeavingKey(key: string): Leaving {
+  const [userId, among, after] = key.split(SEPARATOR)
+  return { userId, among: among === 'partners' ? 'partners' : 'pairs', after: after ?? '' }
+}
