@@ -80,7 +80,9 @@ export function topicSpecs(
     ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
-  return specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
+  // A public topic may be a changelog, whose partitions follow those of its store.
+  const byName = new Map(specs.map((spec) => [spec.name, spec]))
+  return Array.from(byName.values(), (spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
 }
 
 function publicTopics({ schemas }: ProvisionedServices): readonly AnyTopic[] {

@@ -144,6 +144,11 @@ export function readInt64(buffer: Buffer, at: number, end: number): bigint {
   return int64[0]
 }
 
+/** Moves past a 64-bit zigzag varint. */
+export function skipLong(buffer: Buffer, at: number, end: number): void {
+  readBits(buffer, at, end)
+}
+
 /** Reads a 64-bit zigzag varint as the nearest double, to promote a long to float or double. */
 export function readLongAsDouble(buffer: Buffer, at: number, end: number): number {
   if (!readBits(buffer, at, end)) return 0

@@ -22,7 +22,8 @@ export function skipGenerator(
       case 'long':
       case 'int64':
       case 'enum':
-        line(`readInt64(b, p, e); if (cursor.at < 0) throw misfit(${path}); p = cursor.at`)
+        line('if (p < e && b[p] < 128) p++')
+        line(`else { skipLong(b, p, e); if (cursor.at < 0) throw misfit(${path}); p = cursor.at }`)
         return
       case 'boolean':
       case 'float':

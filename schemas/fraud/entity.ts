@@ -7,9 +7,11 @@ export function entityKey(kind: EntityKind, id: string): string {
   return `${kind}:${id}`
 }
 
+const KINDS: ReadonlyMap<string, EntityKind> = new Map(ENTITY_KINDS.map((kind) => [kind, kind]))
+
 export function parseEntityKey(key: string): { readonly kind: EntityKind; readonly id: string } {
   const colon = key.indexOf(':')
-  const kind = ENTITY_KINDS.find((candidate) => candidate === key.slice(0, colon))
+  const kind = KINDS.get(key.slice(0, colon))
   if (kind === undefined) throw new Error(`${JSON.stringify(key)} is not the key of a profile`)
   return { kind, id: key.slice(colon + 1) }
 }

@@ -14,7 +14,15 @@ export interface EntityEvent {
   readonly event: FraudEvent
 }
 
-export function entitiesOf({ payer, payee, payment_instrument, device }: FraudRequest): EntityIds {
+/** What profiles need of a request. */
+export interface CountedRequest extends Pick<FraudRequest, 'transaction_id' | 'timestamp' | 'amount' | 'currency'> {
+  readonly payer: Pick<FraudRequest['payer'], 'user_id'>
+  readonly payee: Pick<FraudRequest['payee'], 'merchant_id'>
+  readonly payment_instrument: Pick<FraudRequest['payment_instrument'], 'card_hash'>
+  readonly device: Pick<FraudRequest['device'], 'fingerprint_id' | 'ip_address' | 'lat' | 'lng'>
+}
+
+export function entitiesOf({ payer, payee, payment_instrument, device }: CountedRequest): EntityIds {
   return {
     user: payer.user_id,
     device: device.fingerprint_id,
@@ -32,32 +40,37 @@ export function judgedEntities({ user_id, device, ip, card, merchant }: FraudFee
  * Returns what each entity's profile learns from a transaction. The API adds the same events to the transactions in
  * flight that the pipeline adds to the profiles.
  */
-export function eventsOf(request: FraudRequest): EntityEvent[] {
+export function eventsOf(request: CountedRequest): EntityEvent[] {
   const ids = entitiesOf(request)
   const { lat, lng } = request.device
   const id = hash48(request.transaction_id)
   const units = unitsOf(request.amount, request.currency)
   const place = isOnEarth(lat, 90) && isOnEarth(lng, 180) ? { lat, lng } : null
-  const hashes = {} as Record<EntityKind, number | null>
-  for (const kind of ENTITY_KINDS) hashes[kind] = hashOf(ids[kind])
-  return ENTITY_KINDS.flatMap((kind): EntityEvent[] => {
+  const user = hashOf(ids.user)
+  const device = hashOf(ids.device)
+  const ip = hashOf(ids.ip)
+  const card = hashOf(ids.card)
+  const merchant = hashOf(ids.merchant)
+  const events: EntityEvent[] = []
+  for (const kind of ENTITY_KINDS) {
     const entityId = ids[kind]
-    if (entityId === null) return []
+    if (entityId === null) continue
     const { seen, userIds, places } = PROFILE_SHAPES[kind]
     const event: FraudEvent = {
       id,
       at: request.timestamp,
       units,
       place: places > 0 ? place : null,
-      user: seen.user === undefined ? null : hashes.user,
-      device: seen.device === undefined ? null : hashes.device,
-      ip: seen.ip === undefined ? null : hashes.ip,
-      card: seen.card === undefined ? null : hashes.card,
-      merchant: seen.merchant === undefined ? null : hashes.merchant,
+      user: seen.user === undefined ? null : user,
+      device: seen.device === undefined ? null : device,
+      ip: seen.ip === undefined ? null : ip,
+      card: seen.card === undefined ? null : card,
+      merchant: seen.merchant === undefined ? null : merchant,
       user_id: userIds > 0 ? request.payer.user_id : null,
     }
-    return [{ kind, entityId, event }]
-  })
+    events.push({ kind, entityId, event })
+  }
+  return events
 }
 
 /** The API accepts no other places, but they must not spoil a profile. */

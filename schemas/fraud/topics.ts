@@ -33,9 +33,12 @@ export const fraudFeedback: Topic<string, FraudFeedback> = {
   config: eventsKept,
 }
 
-/** Profiles; key: <kind>:<id>. */
+/**
+ * Profiles; key: <kind>:<id>. It is the changelog of the store that holds them: the view follows it, so that no second
+ * topic needs the same bytes.
+ */
 export const fraudProfiles: Topic<string, FraudProfile> = {
-  name: 'fraud-profiles',
+  name: 'fraud-profiles-profiles-changelog',
   key: utf8,
   value: avro('fraud/FraudProfile'),
   partitions: 1,

@@ -150,12 +150,17 @@ export interface FraudNewText {
   text: null | string
 }
 
-/** Transactions and verdicts of one entity, folded per commit. Repartition topic by-entity of fraud-profiles, key: <kind>:<id>. */
-export interface FraudEntityChanges {
-  events: FraudEvent[]
+/** What happened to the entities of a partition until a commit; entities are <kind>:<id>. Repartition topic changed-entities of fraud-profiles. */
+export interface FraudChangedEntities {
+  counted: FraudEntityEvents[]
   /** transactions that were counted before */
-  repeats: FraudEvent[]
-  verdicts: FraudEntityVerdict[]
+  repeated: FraudEntityEvents[]
+  judged: FraudEntityVerdict[]
+}
+
+export interface FraudEntityEvents {
+  entity: string
+  events: FraudEvent[]
 }
 
 /** What a profile learns from a transaction. Hashes: schemas/fraud/hash.ts. */
@@ -182,6 +187,7 @@ export interface FraudPlace {
 }
 
 export interface FraudEntityVerdict {
+  entity: string
   verdict: FraudEntityVerdictKind
   previous: null | FraudEntityVerdictKind
   at: number
@@ -214,7 +220,7 @@ export interface FraudFeedback {
   merchant: null | string
 }
 
-/** The profile of a user, device, IP, card or merchant. Store profiles of fraud-profiles and topic fraud-profiles, key: <kind>:<id>. Columns of bytes hold rows of fixed size: schemas/fraud/profile/columns.ts. */
+/** The profile of a user, device, IP, card or merchant. Store profiles of fraud-profiles, whose changelog feeds the view in Redis; key: <kind>:<id>. Columns of bytes hold rows of fixed size: schemas/fraud/profile. */
 export interface FraudProfile {
   /** of the lifetime, as sum, mean and deviation */
   txn_count: number
@@ -245,7 +251,7 @@ export interface FraudProfile {
   tier: FraudRiskTier
   /** transactions that are confirmed as fraud */
   fraud_count: number
-  /** only in the topic: the transactions since the previous record, in rows as in events */
+  /** the transactions since the previous version, in rows as in events; they leave those in flight */
   included: Buffer
 }
 
@@ -677,7 +683,7 @@ declare module '../load.ts' {
     'fraud/FraudBlocklistEntry': FraudBlocklistEntry
     'fraud/FraudCase': FraudCase
     'fraud/FraudCaseCommand': FraudCaseCommand
-    'fraud/FraudEntityChanges': FraudEntityChanges
+    'fraud/FraudChangedEntities': FraudChangedEntities
     'fraud/FraudFeedback': FraudFeedback
     'fraud/FraudProfile': FraudProfile
     'fraud/FraudReview': FraudReview

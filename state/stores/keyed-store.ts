@@ -30,6 +30,11 @@ export interface KeyRange<K> {
   readonly prefix?: Uint8Array
   readonly limit?: number
   readonly reverse?: boolean
+  /**
+   * Omits keys that were added since the last commit. A scan that need not find them, such as a sweep, then does not
+   * have to sort all changes.
+   */
+  readonly omitsNew?: boolean
 }
 
 /**
@@ -141,10 +146,10 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
 
   /** Merges the column's rows with the changes. A change replaces the row with the same key. */
   function* scanRows(range: KeyRange<K>): Generator<[K, V]> {
-    const { limit = Infinity, reverse = false } = range
+    const { limit = Infinity, reverse = false, omitsNew = false } = range
     const direction = reverse ? -1 : 1
     const bounds = byteBounds(range)
-    const changes = changesWithin(bounds, direction)
+    const changes = omitsNew ? [] : changesWithin(bounds, direction)
     const rows = column.scan({ ...bounds, reverse })[Symbol.iterator]()
     let nextChange = 0
     let given = 0

@@ -1,6 +1,8 @@
+import { projection } from '../../../schemas/avro/projection.ts'
 import { BLOCKLIST_TYPES, blocklistKey } from '../../../schemas/fraud/blocklist/entity.ts'
 import { fraudBlocklist } from '../../../schemas/fraud/blocklist/topics.ts'
 import type { FraudBlocklistEntry, FraudBlocklistType, FraudRequest } from '../../../schemas/fraud/types.ts'
+import type { Topic } from '../../../schemas/topic.ts'
 import type { Packing } from '../../kit/packed/packed-table.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { BlocklistInForce } from '../in-force.ts'
@@ -12,7 +14,11 @@ export interface OpenBlocklist extends BlocklistInForce {
 }
 
 /** Only the presence of an entry and its end matter to scoring. */
-const PRESENCE: Packing<FraudBlocklistEntry, true> = {
+type Presence = Pick<FraudBlocklistEntry, 'expires_at'>
+
+const presences: Topic<string, Presence> = { ...fraudBlocklist, value: projection<Presence>(fraudBlocklist.value, ['expires_at']) }
+
+const PRESENCE: Packing<Presence, true> = {
   version: 1,
   bytes: 0,
   pack() {},
@@ -31,7 +37,7 @@ const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => s
 
 /** Reads the blocklist into memory and follows it until it is closed. */
 export async function openBlocklist({ packedTables }: Pick<ServiceKit, 'packedTables'>): Promise<OpenBlocklist> {
-  const table = await packedTables(fraudBlocklist, PRESENCE)
+  const table = await packedTables(presences, PRESENCE)
 
   function has(entity: Pick<FraudBlocklistEntry, 'entity_type' | 'entity_value'>): boolean {
     return table.get(blocklistKey(entity)) === true

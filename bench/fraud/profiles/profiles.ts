@@ -43,7 +43,7 @@ interface Figures {
 }
 
 const TOPOLOGY = { module: 'pipelines/fraud/profiles/topology.ts', export: 'fraudProfilesTopology', group: 'fraud-profiles' }
-const BY_ENTITY = 'fraud-profiles-by-entity-repartition'
+const BY_ENTITY = 'fraud-profiles-changed-entities-repartition'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 const SEED = 5
 /** Transactions per second beside which the time to Redis is measured. */

@@ -31,7 +31,7 @@ export function sweep<K, V>(store: KeyedStore<K, V>, options: SweepOptions<K, V>
     const from = next
     next = undefined
     let seen = 0
-    for (const [key, value] of store.scan({ gte: from, limit: options.keysPerRun + 1 })) {
+    for (const [key, value] of store.scan({ gte: from, limit: options.keysPerRun + 1, omitsNew: true })) {
       if (seen++ === options.keysPerRun) {
         next = key
         break

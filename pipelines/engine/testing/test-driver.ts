@@ -18,6 +18,7 @@ import type { Declaration } from '../topology/declaration.ts'
 import { changelogSpec, deadLetterSpec, deadLetterTopicName, repartitionSpec } from '../topology/internal-topics.ts'
 import type { Topology } from '../topology/topology.ts'
 import { type CommitFaultPoint, encodeCommit, writeCommit } from '../worker/commit.ts'
+import { changelogNames } from '../worker/worker-topics.ts'
 import { localCodecs } from './local-codecs.ts'
 import { restoreTask } from './restore-task.ts'
 
@@ -143,7 +144,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
 
   function createTopics(): void {
     const repartitions = new Set(declaration.repartitions.values())
+    const logs = new Set(changelogNames(topology, declaration))
     for (const topic of topicsOf(declaration)) {
+      if (logs.has(topic.name)) continue
       const partitions = broker.partitionCount(topic.name) ?? options.partitions?.[topic.name] ?? topic.partitions
       createTopic(
         repartitions.has(topic) ? repartitionSpec(topic.name, partitions) : { name: topic.name, partitions, config: topic.config },
@@ -151,8 +154,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     }
     for (const part of topology.subTopologies) {
       for (const name of part.stores)
-        if (declaration.stores.get(name)?.logged === true)
-          broker.createTopic(changelogSpec(topology.name, name, partitionsOf(part.sources[0])))
+        if (declaration.stores.get(name)?.logged === true) createTopic(changelogSpec(topology.name, name, partitionsOf(part.sources[0])))
     }
     broker.createTopic(deadLetterSpec(topology.name))
     partitionCounts.set(deadLetterTopicName(topology.name), 1)

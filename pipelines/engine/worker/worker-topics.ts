@@ -15,9 +15,10 @@ import type { PreparedTopics } from './partition-counts.ts'
  *   has another count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<PreparedTopics> {
-  const internal = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
+  const logs = changelogNames(topology, declaration)
+  const internal = new Set([...[...declaration.repartitions.values()].map((topic) => topic.name), ...logs])
   const topics = topicsOf(declaration)
-  const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
+  const names = [...topics.map((topic) => topic.name), ...logs, deadLetterTopicName(topology.name)]
   // Requests the counts of all topics at once. Except at the first start, no other request is needed.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
@@ -31,12 +32,14 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
   const outgrown = new Set<string>()
   const stateCounts = new Map<number, number>()
   for (const part of topology.subTopologies) {
-    const logs = loggedStores(part, declaration).map((store) => changelogTopicName(topology.name, store))
-    if (logs.length === 0) continue
+    const ofPart = loggedStores(part, declaration).map((store) => changelogTopicName(topology.name, store))
+    if (ofPart.length === 0) continue
     const count = partitionsOfPart(topology.name, part.sources, counts)
-    const built = Math.min(count, ...logs.map((name) => existing.get(name) ?? count))
+    const built = Math.min(count, ...ofPart.map((name) => existing.get(name) ?? count))
     stateCounts.set(part.index, built)
-    if (built < count) for (const name of logs) outgrown.add(name)
+    if (built < count) for (const name of ofPart) outgrown.add(name)
+    // A topology may also emit to a changelog of its own, for readers who follow it.
+    for (const name of ofPart) counts.set(name, built)
   }
   await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions && !outgrown.has(name)))
   counts.set(deadLetterTopicName(topology.name), deadLetterSpec(topology.name).partitions)

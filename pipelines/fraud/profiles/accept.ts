@@ -1,12 +1,12 @@
+import type { CountedRequest } from '../../../schemas/fraud/events.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
-import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 
 /**
  * Returns why a transaction cannot be counted; undefined if it can. The API accepts no such transaction, but one of
  * another producer must not spoil profiles: a time in the far future would make all others too old.
  */
-export function whyNotCountable({ amount, currency, timestamp }: FraudRequest, now: number): string | undefined {
+export function whyNotCountable({ amount, currency, timestamp }: CountedRequest, now: number): string | undefined {
   if (!(amount >= 0 && amount < Infinity)) return 'the amount is negative or not a number'
   if (!isCurrency(currency)) return 'the currency is unknown'
   if (!(timestamp > 0 && timestamp <= now + DAY_MS)) return 'the time is more than a day ahead, or before 1970'

@@ -1,49 +1,95 @@
 import { type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
-import type { FraudEntityChanges, FraudEntityVerdict, FraudEvent } from '../../../schemas/fraud/types.ts'
+import type { EntityVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
+import type { FraudChangedEntities, FraudEvent } from '../../../schemas/fraud/types.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import type { Context } from '../../engine/index.ts'
 
 /**
- * Collects what happens to entities until the commit, so that an entity that takes part in thousands of transactions
- * causes one record.
+ * Collects what happens to entities until the commit. An entity that takes part in thousands of transactions is folded
+ * once, and the entities of a partition share records, because a record for each of them costs more than its fold.
  */
 export interface EntityChanges {
   addEvent(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
   /** A transaction that was counted before. The view may still hold it as in flight. */
   addRepeat(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void
-  addVerdict(kind: EntityKind, id: string, verdict: FraudEntityVerdict, ctx: Context): void
+  addVerdict(kind: EntityKind, id: string, verdict: EntityVerdict, ctx: Context): void
   /** Must run before each commit. */
   emitAll(ctx: Context): void
 }
 
-/** Maximum number of parts of a record, about 400 KiB. */
-const MOST_PARTS = 8_000
+/** The changes that the next record of a partition will hold. */
+interface OpenRecord {
+  readonly partition: number
+  changes: FraudChangedEntities
+  parts: number
+}
 
-export function entityChanges(topic: Topic<string, FraudEntityChanges>): EntityChanges {
-  let pending = new Map<string, FraudEntityChanges>()
+/** The transactions of an entity in a record. */
+interface PendingEvents {
+  readonly record: OpenRecord
+  readonly changes: FraudChangedEntities
+  readonly events: FraudEvent[]
+}
 
-  function changesOf(kind: EntityKind, id: string, ctx: Context): FraudEntityChanges {
-    const key = entityKey(kind, id)
-    const known = pending.get(key)
-    if (known !== undefined && known.events.length + known.repeats.length + known.verdicts.length < MOST_PARTS) return known
-    if (known !== undefined) emit(key, known, ctx)
-    const next: FraudEntityChanges = { events: [], repeats: [], verdicts: [] }
-    pending.set(key, next)
-    return next
+/**
+ * Maximum number of transactions and verdicts in a record: at most 400 KiB, and some milliseconds of work, after which
+ * the engine looks at the clock.
+ */
+const MOST_PARTS = 2_000
+
+export function entityChanges(topic: Topic<string, FraudChangedEntities>): EntityChanges {
+  let pending = new Map<string, PendingEvents>()
+  const records: OpenRecord[] = []
+
+  /** Makes room for one more transaction or verdict. */
+  function roomIn(record: OpenRecord, ctx: Context): FraudChangedEntities {
+    if (record.parts === MOST_PARTS) emit(record, ctx)
+    record.parts++
+    return record.changes
   }
 
-  function emit(key: string, changes: FraudEntityChanges, ctx: Context): void {
-    ctx.emit(topic, key, changes, { timestamp: ctx.now })
+  function recordFor(entity: string, ctx: Context): OpenRecord {
+    const partition = ctx.partitionBy(topic, entity)
+    records[partition] ??= { partition, changes: noChanges(), parts: 0 }
+    return records[partition]
+  }
+
+  function emit(record: OpenRecord, ctx: Context): void {
+    const { partition, changes } = record
+    record.changes = noChanges()
+    record.parts = 0
+    ctx.emit(topic, String(partition), changes, { timestamp: ctx.now, partition })
   }
 
   return {
-    addEvent: (kind, id, event, ctx) => void changesOf(kind, id, ctx).events.push(event),
-    addRepeat: (kind, id, event, ctx) => void changesOf(kind, id, ctx).repeats.push(event),
-    addVerdict: (kind, id, verdict, ctx) => void changesOf(kind, id, ctx).verdicts.push(verdict),
+    addEvent(kind, id, event, ctx) {
+      const entity = entityKey(kind, id)
+      const known = pending.get(entity)
+      const record = known?.record ?? recordFor(entity, ctx)
+      const changes = roomIn(record, ctx)
+      if (known?.changes === changes) {
+        known.events.push(event)
+        return
+      }
+      const events = [event]
+      changes.counted.push({ entity, events })
+      pending.set(entity, { record, changes, events })
+    },
+    addRepeat(kind, id, event, ctx) {
+      const entity = entityKey(kind, id)
+      roomIn(recordFor(entity, ctx), ctx).repeated.push({ entity, events: [event] })
+    },
+    addVerdict(kind, id, verdict, ctx) {
+      const entity = entityKey(kind, id)
+      roomIn(recordFor(entity, ctx), ctx).judged.push({ entity, ...verdict })
+    },
     emitAll(ctx) {
-      const due = pending
       pending = new Map()
-      for (const [key, changes] of due) emit(key, changes, ctx)
+      for (const record of records) if (record !== undefined && record.parts > 0) emit(record, ctx)
     },
   }
+}
+
+function noChanges(): FraudChangedEntities {
+  return { counted: [], repeated: [], judged: [] }
 }

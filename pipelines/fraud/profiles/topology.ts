@@ -3,15 +3,16 @@ import { fraudReviews } from '../../../schemas/fraud/cases/topics.ts'
 import { ENTITY_KINDS, type EntityKind, parseEntityKey } from '../../../schemas/fraud/entity.ts'
 import { eventsOf, judgedEntities } from '../../../schemas/fraud/events.ts'
 import { packEvents } from '../../../schemas/fraud/profile/events.ts'
-import { foldEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
+import { addEvents, NEW_PROFILE } from '../../../schemas/fraud/profile/fold.ts'
 import { DAY_MS, PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
 import { foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
-import { fraudFeedback, fraudProfiles, txnScored } from '../../../schemas/fraud/topics.ts'
-import type { FraudEntityChanges, FraudEvent, FraudFeedback, TxnScored } from '../../../schemas/fraud/types.ts'
+import { fraudFeedback, fraudProfiles } from '../../../schemas/fraud/topics.ts'
+import type { FraudChangedEntities, FraudEvent, FraudFeedback, FraudProfile } from '../../../schemas/fraud/types.ts'
 import { avro, type Context, deadLetter, drop, keyedStore, type RecordContext, sweep, topology, utf8 } from '../../engine/index.ts'
 import { whyNotCountable } from './accept.ts'
 import { entityChanges } from './changes.ts'
 import { countedAt } from './counted.ts'
+import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
 /** A record that a processor cannot take must not stop those of all other entities. */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
@@ -40,22 +41,35 @@ const MOST_INCLUDED = 50_000
  */
 const COMMIT_INTERVAL_MS = 250
 
+/** An entity that has changed since the last commit. Its profile changes until the store encodes it, and no longer. */
+interface Changing {
+  readonly kind: EntityKind
+  readonly profile: FraudProfile
+  /** Transactions that the profile includes since then. */
+  readonly included: FraudEvent[]
+}
+
+function include(kind: EntityKind, included: FraudEvent[], events: readonly FraudEvent[]): void {
+  // Nothing about merchants is in flight.
+  if (kind !== 'merchant') for (const event of events) included.push(event)
+}
+
 /** Scored transactions and verdicts → the profiles of users, devices, IPs, cards and merchants. */
 export const fraudProfilesTopology = topology(
   'fraud-profiles',
   function declareProfiles(t) {
-    const byEntity = t.repartition('by-entity', { key: utf8, value: avro('fraud/FraudEntityChanges'), ...BY_ENTITY })
+    const changed = t.repartition('changed-entities', { key: utf8, value: avro('fraud/FraudChangedEntities'), ...BY_ENTITY })
     declareTransactions()
     declareVerdicts()
     declareFold()
 
     function declareTransactions(): void {
       const counted = keyedStore('counted', { key: utf8, value: countedAt })
-      const changes = entityChanges(byEntity)
+      const changes = entityChanges(changed)
       let countedSince = 0
       const forgetting = sweep(counted, { keysPerRun: COUNTED_PER_TICK, isExpired: (_id, at) => at <= countedSince })
 
-      function spread(scored: TxnScored, ctx: RecordContext<string>) {
+      function spread(scored: CountedTransaction, ctx: RecordContext<string>) {
         const { request } = scored
         // Only few transactions have a case. They are selected here, so that the workers that decide about cases need
         // not read all the others. Every event of a transaction counts, because only one of two answers may be REVIEW.
@@ -73,21 +87,21 @@ export const fraudProfilesTopology = topology(
         return isRepeat ? drop('counted_before') : undefined
       }
 
-      t.source(txnScored, { onError: SKIPPED })
+      t.source(countedTransactions, { onError: SKIPPED })
         .process(
           'spread',
-          { reads: ({ request }) => counted.prefetch(request.transaction_id), stores: [counted], emits: [byEntity, fraudReviews] },
+          { reads: ({ request }) => counted.prefetch(request.transaction_id), stores: [counted], emits: [changed, fraudReviews] },
           spread,
         )
         .tick('forget-counted', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [counted] }, function forgetCounted(now) {
           countedSince = now - COUNTED_MS
           forgetting.run(Math.floor(now / WALK_EVERY_MS))
         })
-        .beforeCommit('emit-events', { emits: [byEntity] }, changes.emitAll)
+        .beforeCommit('emit-events', { emits: [changed] }, changes.emitAll)
     }
 
     function declareVerdicts(): void {
-      const changes = entityChanges(byEntity)
+      const changes = entityChanges(changed)
 
       function judge(feedback: FraudFeedback, ctx: RecordContext<string>): void {
         const ids = judgedEntities(feedback)
@@ -99,67 +113,78 @@ export const fraudProfilesTopology = topology(
       }
 
       t.source(fraudFeedback, { onError: SKIPPED })
-        .process('judge', { emits: [byEntity] }, judge)
-        .beforeCommit('emit-verdicts', { emits: [byEntity] }, changes.emitAll)
+        .process('judge', { emits: [changed] }, judge)
+        .beforeCommit('emit-verdicts', { emits: [changed] }, changes.emitAll)
     }
 
     function declareFold(): void {
       const profiles = keyedStore('profiles', { key: utf8, value: avro('fraud/FraudProfile') })
-      /** Entities whose record is due with the next commit, and the transactions that it includes. */
-      let shown = new Map<string, FraudEvent[]>()
+      let changing = new Map<string, Changing>()
 
-      function fold({ events, repeats, verdicts }: FraudEntityChanges, ctx: RecordContext<string>): void {
-        const { kind } = parseEntityKey(ctx.key)
-        const known = profiles.get(ctx.key) ?? NEW_PROFILE
-        let profile = foldEvents(known, PROFILE_SHAPES[kind], events)
-        for (const verdict of verdicts) profile = foldVerdict(profile, kind, verdict)
-        if (profile !== known) profiles.put(ctx.key, profile)
-        const included = shown.get(ctx.key) ?? []
-        shown.set(ctx.key, included)
-        // Nothing about merchants is in flight.
-        if (kind === 'merchant') return
-        for (const event of events) included.push(event)
-        for (const event of repeats) included.push(event)
+      /** Returns the profile that the next commit will write. The store has it already, and counts it as changed. */
+      function changingProfile(entity: string): Changing {
+        const known = changing.get(entity)
+        if (known !== undefined) return known
+        const profile = { ...(profiles.get(entity) ?? NEW_PROFILE) }
+        profiles.put(entity, profile)
+        const { kind } = parseEntityKey(entity)
+        const added: Changing = { kind, profile, included: [] }
+        changing.set(entity, added)
+        return added
       }
 
-      /** Emits one record per commit and entity, unless it includes very many transactions. */
-      function show(ctx: Context): void {
-        const due = shown
-        shown = new Map()
-        for (const [key, all] of due) {
-          const profile = profiles.get(key) ?? NEW_PROFILE
-          let from = 0
-          do {
-            const included = packEvents(all.slice(from, from + MOST_INCLUDED))
-            ctx.emit(fraudProfiles, key, { ...profile, included }, { timestamp: ctx.now })
-            from += MOST_INCLUDED
-          } while (from < all.length)
+      function fold({ counted, repeated, judged }: FraudChangedEntities): void {
+        for (const { entity, events } of counted) {
+          const { kind, profile, included } = changingProfile(entity)
+          addEvents(profile, PROFILE_SHAPES[kind], events)
+          include(kind, included, events)
+        }
+        for (const { entity, events } of repeated) {
+          const { kind, included } = changingProfile(entity)
+          include(kind, included, events)
+        }
+        for (const { entity, ...verdict } of judged) {
+          const { kind, profile } = changingProfile(entity)
+          Object.assign(profile, foldVerdict(profile, kind, verdict))
         }
       }
 
-      let ticking: { readonly now: number; readonly ctx: Context } | undefined
+      /**
+       * The changelog of the profiles is also what the view follows, so each commit writes a profile once. Of very many
+       * transactions, all but the last are named in records of their own before it.
+       */
+      function show(ctx: Context): void {
+        const due = changing
+        changing = new Map()
+        for (const [entity, { profile, included }] of due) {
+          let from = 0
+          for (; included.length - from > MOST_INCLUDED; from += MOST_INCLUDED) {
+            const some = packEvents(included.slice(from, from + MOST_INCLUDED))
+            ctx.emit(fraudProfiles, entity, { ...profile, included: some }, { timestamp: ctx.now })
+          }
+          profile.included = packEvents(from === 0 ? included : included.slice(from))
+        }
+      }
+
+      let sweptAt = 0
       const forgetting = sweep(profiles, {
         keysPerRun: PROFILES_PER_TICK,
         isExpired(key, { newest_at, fraud_count }) {
           const idleMs = IDLE_MS[parseEntityKey(key).kind]
-          if (ticking === undefined || idleMs === undefined || fraud_count > 0 || newest_at > ticking.now - idleMs) return false
-          if (shown.has(key)) return false
-          ticking.ctx.emit(fraudProfiles, key, null)
-          return true
+          return idleMs !== undefined && fraud_count === 0 && newest_at <= sweptAt - idleMs && !changing.has(key)
         },
       })
 
-      t.source(byEntity, INTERNAL)
-        .process('fold', { reads: (_changes, key) => profiles.prefetch(key), stores: [profiles], emits: [fraudProfiles] }, fold)
-        .tick(
-          'forget-idle',
-          { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [profiles], emits: [fraudProfiles] },
-          function forgetIdle(now, ctx) {
-            ticking = { now, ctx }
-            forgetting.run(Math.floor(now / DAY_MS))
-            ticking = undefined
-          },
-        )
+      function prefetch({ counted, repeated, judged }: FraudChangedEntities): void {
+        for (const list of [counted, repeated, judged]) for (const { entity } of list) profiles.prefetch(entity)
+      }
+
+      t.source(changed, INTERNAL)
+        .process('fold', { reads: prefetch, stores: [profiles] }, fold)
+        .tick('forget-idle', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [profiles] }, function forgetIdle(now) {
+          sweptAt = now
+          forgetting.run(Math.floor(now / DAY_MS))
+        })
         .beforeCommit('show-profiles', { stores: [profiles], emits: [fraudProfiles] }, show)
     }
   },

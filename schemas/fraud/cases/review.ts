@@ -1,8 +1,10 @@
-import { entitiesOf } from '../events.ts'
+import { type CountedRequest, entitiesOf } from '../events.ts'
 import type { FraudReview, TxnScored } from '../types.ts'
 
 /** What a case needs to know of a scored transaction. */
-export type ReviewedTransaction = Omit<TxnScored, 'features' | 'ip'>
+export interface ReviewedTransaction extends Pick<TxnScored, 'decision' | 'risk_score' | 'triggered_rules' | 'risk_factors' | 'scored_at'> {
+  readonly request: CountedRequest
+}
 
 export function reviewOf({ request, decision, risk_score, triggered_rules, risk_factors, scored_at }: ReviewedTransaction): FraudReview {
   const { transaction_id, amount, currency } = request

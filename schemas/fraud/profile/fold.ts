@@ -1,4 +1,4 @@
-import type { EntityKind } from '../entity.ts'
+import { ENTITY_KINDS, type EntityKind } from '../entity.ts'
 import { USD_PER_UNIT } from '../money.ts'
 import type { FraudEvent, FraudKnownUser, FraudProfile } from '../types.ts'
 import { byTime, EVENT_BYTES, eventCount, eventTime, eventUnits, firstRowFrom, hasEvent, withEvents } from './events.ts'
@@ -8,6 +8,7 @@ import type { ProfileShape } from './shape.ts'
 import { type SumEntry, withSums } from './sums.ts'
 
 const NONE = Buffer.alloc(0)
+const NO_EVENTS: readonly FraudEvent[] = []
 
 /** The profile of an entity about which nothing is known yet. */
 export const NEW_PROFILE: FraudProfile = {
@@ -51,18 +52,31 @@ export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: r
   const added = newEvents(profile, events)
   if (added.length === 0) return profile
   const next = { ...profile }
-  next.newest_at = Math.max(profile.newest_at, added[added.length - 1].at)
-  next.first_seen = profile.txn_count === 0 ? added[0].at : Math.min(profile.first_seen, added[0].at)
-  for (const { units } of added) countAmounts(next, 1, units)
-  keepEvents(next, shape, added)
-  for (const kind of Object.keys(shape.seen) as EntityKind[]) {
-    const sightings = sightingsOf(kind, added)
-    if (sightings.length > 0)
-      next[SEEN_COLUMNS[kind]] = withSightings(next[SEEN_COLUMNS[kind]], sightings, shape.seen[kind]!, next.newest_at)
-  }
-  if (shape.userIds > 0) next.user_ids = withUsers(next.user_ids, added, shape.userIds)
-  if (shape.places > 0) next.places = withPlaces(next.places, added, shape.places)
+  add(next, shape, added)
   return next
+}
+
+/** Adds transactions as `foldEvents` does, to the given profile. Its columns stay as they are and are replaced. */
+export function addEvents(profile: FraudProfile, shape: ProfileShape, events: readonly FraudEvent[]): void {
+  const added = newEvents(profile, events)
+  if (added.length > 0) add(profile, shape, added)
+}
+
+/** @param added sorted, and none of the profile's */
+function add(profile: FraudProfile, shape: ProfileShape, added: readonly FraudEvent[]): void {
+  profile.newest_at = Math.max(profile.newest_at, added[added.length - 1].at)
+  profile.first_seen = profile.txn_count === 0 ? added[0].at : Math.min(profile.first_seen, added[0].at)
+  for (const { units } of added) countAmounts(profile, 1, units)
+  keepEvents(profile, shape, added)
+  for (const kind of ENTITY_KINDS) {
+    const limit = shape.seen[kind]
+    if (limit === undefined) continue
+    const sightings = sightingsOf(kind, added)
+    const column = SEEN_COLUMNS[kind]
+    if (sightings.length > 0) profile[column] = withSightings(profile[column], sightings, limit, profile.newest_at)
+  }
+  if (shape.userIds > 0) profile.user_ids = withUsers(profile.user_ids, added, shape.userIds)
+  if (shape.places > 0) profile.places = withPlaces(profile.places, added, shape.places)
 }
 
 /**
@@ -84,6 +98,7 @@ export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds:
 
 /** Returns the transactions that the profile does not hold yet, in order. */
 function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]): readonly FraudEvent[] {
+  if (events.length === 1) return hasEvent(rows, events[0]) ? NO_EVENTS : events
   const added = events.filter((event) => !hasEvent(rows, event))
   if (added.length < 2) return added
   return added.sort(byTime).filter((event, index) => index === 0 || byTime(added[index - 1], event) !== 0)

@@ -9,8 +9,8 @@ import { placeBefore } from '../../../schemas/fraud/profile/places.ts'
 import { deviationOf, lastTimeOf, sumsOf } from '../../../schemas/fraud/profile/read.ts'
 import { countSeen } from '../../../schemas/fraud/profile/seen.ts'
 import { PROFILE_SHAPES } from '../../../schemas/fraud/profile/shape.ts'
-import { foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
-import type { FraudEntityVerdict, FraudProfile, FraudRequest } from '../../../schemas/fraud/types.ts'
+import { type EntityVerdict, foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
+import type { FraudProfile, FraudRequest } from '../../../schemas/fraud/types.ts'
 import '../../property-limit.ts'
 import { naiveProfile } from './naive.ts'
 import { DAY, HOUR, MINUTE, NOON, pay, profileOf } from './payments.ts'
@@ -272,7 +272,7 @@ test('bytes keep a profile, and those of another version are not read', () => {
   expect(unpackEvents(packEvents(rows))).toEqual(rows)
 })
 
-const verdict = (given: Partial<FraudEntityVerdict>): FraudEntityVerdict => ({
+const verdict = (given: Partial<EntityVerdict>): EntityVerdict => ({
   verdict: 'CONFIRMED_FRAUD',
   previous: null,
   at: NOON,
@@ -280,7 +280,7 @@ const verdict = (given: Partial<FraudEntityVerdict>): FraudEntityVerdict => ({
   ...given,
 })
 
-function judged(kind: EntityKind, verdicts: readonly Partial<FraudEntityVerdict>[], profile = NEW_PROFILE): FraudProfile {
+function judged(kind: EntityKind, verdicts: readonly Partial<EntityVerdict>[], profile = NEW_PROFILE): FraudProfile {
   return verdicts.reduce<FraudProfile>((known, given) => foldVerdict(known, kind, verdict(given)), profile)
 }
 

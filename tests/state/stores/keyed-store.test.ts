@@ -134,6 +134,31 @@ test('consecutive scans encode a change once, and see the changes between them',
   expect(keysOf('3:')).toEqual([])
 })
 
+test('a scan that omits new keys sees the changes of all others, and sorts no changes', async () => {
+  const { backend, session } = await testBackends[0]()
+  let encoded = 0
+  const key: Codec<string> = {
+    decode: utf8.decode,
+    encode(value, out) {
+      encoded++
+      utf8.encode(value, out)
+    },
+  }
+  const store = openStore(keyedStore(STORE, { key, value: raw(utf8) }), backend)
+  for (const name of ['a', 'b', 'c']) store.put(name, 'old')
+  store.flush(undefined)
+  session.write()
+  store.committed()
+  store.put('a', 'changed')
+  store.delete('b')
+  for (let i = 0; i < 100; i++) store.put(`new ${i}`, 'x')
+  encoded = 0
+  const shown = Object.fromEntries(store.scan({ omitsNew: true }))
+  expect(encoded).toBe(0)
+  expect(shown).toMatchObject({ a: 'changed', c: 'old' })
+  expect(shown).not.toHaveProperty('b')
+})
+
 test('deleting a key that was never stored writes no tombstone', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { projection } from '../../../schemas/avro/projection.ts'
+import { SchemaError } from '../../../schemas/avro/types.ts'
+import { avroValue } from '../../../schemas/avro/value.ts'
+import { byteWriter, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { rawValue } from '../../../schemas/raw.ts'
+import type { AvroSchema } from '../../../schemas/topic.ts'
+
+const schema = {
+  type: 'record',
+  name: 'Order',
+  fields: [
+    { name: 'notes', type: { type: 'array', items: 'string' } },
+    {
+      name: 'buyer',
+      type: {
+        type: 'record',
+        name: 'Buyer',
+        fields: [
+          { name: 'name', type: 'string' },
+          { name: 'id', type: ['null', 'long'], default: null },
+        ],
+      },
+    },
+    { name: 'total', type: 'double' },
+  ],
+} satisfies AvroSchema
+
+const whole = avroValue<object>(schema)
+const order = { notes: ['a', 'b'], buyer: { name: 'Ann', id: 7 }, total: 12.5 }
+const ID = 3
+
+test('a projection reads some fields of whole records', () => {
+  const format = projection<object>(whole, ['buyer.id', 'total'])
+  expect(format.schema).toBe(schema)
+  const codec = format.open(ID, { get: () => undefined })
+  const out = byteWriter()
+  codec.encode(order, out)
+  expect(whole.open(ID, { get: () => undefined }).decode(out.buffer, 0, out.length)).toEqual(order)
+  expect(codec.decode(out.buffer, 0, out.length)).toEqual({ buyer: { id: 7 }, total: 12.5 })
+})
+
+test('a projection reads records of other writers when their schema is loaded', () => {
+  const older = { ...schema, fields: schema.fields.map((field) => (field.name === 'total' ? { ...field, type: 'int' } : field)) }
+  const out = byteWriter()
+  avroValue<object>(older)
+    .open(9, { get: () => undefined })
+    .encode({ ...order, total: 12 }, out)
+  const format = projection<object>(whole, ['total'])
+  expect(() => format.open(ID, { get: () => undefined }).decode(out.buffer, 0, out.length)).toThrow(UnknownSchemaError)
+  const loaded = format.open(ID, { get: (id) => (id === 9 ? older : undefined) })
+  expect(loaded.decode(out.buffer, 0, out.length)).toEqual({ total: 12 })
+})
+
+test('a path must name a field, and the value must be a record', () => {
+  expect(() => projection(whole, ['buyer.age'])).toThrow('Buyer has no field age')
+  expect(() => projection(whole, ['total.cents'])).toThrow('"double" is not a record')
+  expect(() => projection(rawValue({ encode: () => {}, decode: () => 0 }), ['a'])).toThrow(SchemaError)
+})
