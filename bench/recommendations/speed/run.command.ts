@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:recommendations --',
   description:
-    'Measures recommendations on generated items and users: how many of the best vectors the index finds (beside exact search), what a list costs in CPU time by part, how fast one worker processes a backlog, lists at a fixed rate beside events (and beside a stored list from Redis), the time from an event to the next answer, and memory. Linux only, because CPU times come from /proc.',
+    'Measures recommendations on generated items and users: how many of the best vectors the index finds (beside exact search), what a list costs in CPU time by part, how fast one worker processes a backlog, lists at a fixed rate beside events (and beside a stored list from Redis), the time from an event to the next answer, memory, and a training with lists beside it. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),
@@ -17,6 +17,7 @@ export default command({
     seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
     backlog: integer('Interactions of the backlog.', { default: 300_000, min: 1_000 }),
+    history: integer('Interactions of the training, which needs Python.', { default: 5_000_000, min: 1_000 }),
     folder: text('Keeps the generated items, the servers’ data and the index in this folder, and uses what is there.', {
       placeholder: 'FOLDER',
     }),
@@ -24,5 +25,5 @@ export default command({
     prof: text('Writes a .cpuprofile of the API and of each worker into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),
   },
-  examples: [['--items 20000 --users 2000 --seconds 3 --rounds 1 --backlog 20000', 'Runs a short measurement.']],
+  examples: [['--items 20000 --users 2000 --seconds 3 --rounds 1 --backlog 20000 --history 20000', 'Runs a short measurement.']],
 })

@@ -16,6 +16,7 @@ import { measureRecall } from './recall.ts'
 import declaration from './run.command.ts'
 import { measureServing } from './serve.ts'
 import { type RecommendationsSystem, startSystem } from './system.ts'
+import { measureTraining } from './training.ts'
 import { makeWorld } from './world.ts'
 
 const values = commandLine(declaration)
@@ -36,6 +37,7 @@ const alone: Readonly<Partial<Record<PartName, (input: PartInput) => Promise<voi
 const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: RecommendationsSystem) => Promise<void>>>> = {
   serve: measureServing,
   memory: measureMemory,
+  training: measureTraining,
 }
 
 async function measureIn(folder: string): Promise<void> {
