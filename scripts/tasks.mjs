@@ -47,6 +47,11 @@ export const TASKS = {
     file: 'bench/catalog/search-quality/run.ts',
     programs: STACK,
   },
+  'bench:recommendations': {
+    does: 'measures lists, events, vectors and memory of recommendations',
+    file: 'bench/recommendations/speed/run.ts',
+    programs: STACK,
+  },
   'bench:recs-quality': {
     does: 'measures how often channels of recommendations name the next item that a user likes',
     file: 'bench/recommendations/quality/run.ts',

@@ -4,10 +4,10 @@ import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '.
 import type { EditorialList, RecommendationItem, TrendingItems } from '../../schemas/recommendations/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
+import { boostByEditors, placedByEditors } from './candidates/editorial.ts'
 import { trendingFor } from './candidates/trending.ts'
 import { type ItemTable, itemTable } from './items/item-table.ts'
 import { leaders } from './items/leaders.ts'
-import type { NewReleaseBoost } from './rank/arrange.ts'
 import type { RecommendSources } from './recommend.ts'
 import type { RequestUser } from './users/request-user.ts'
 
@@ -20,10 +20,6 @@ export interface RecommendationTables extends RecommendSources {
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
 }
-
-/** Counts unless editors have set another rule of this name. */
-const NEW_RELEASES = 'new-releases'
-export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 
 export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'now'> {
   /** Gets every item that changes, so that the topic is read once. */
@@ -50,25 +46,11 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
     editorial,
     trendingOverall: () => trending.get(ALL_USERS)?.item_ids ?? [],
     trendingFor: (user: RequestUser) => trendingFor((group) => trending.get(group), user),
-    editorialFor(context: RecommendationContext) {
-      const time = now()
-      return [...editorial.values()]
-        .filter((list) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))
-        .flatMap(({ item_ids }) => item_ids)
-    },
-    boost() {
-      const rule = editorial.get(NEW_RELEASES)
-      if (rule === undefined) return DEFAULT_BOOST
-      if (rule.kind !== 'NEW_RELEASE_BOOST' || !isRunning(rule, now())) return undefined
-      return { factor: rule.factor ?? DEFAULT_BOOST.factor, maxAgeDays: rule.max_age_days ?? DEFAULT_BOOST.maxAgeDays }
-    },
+    editorialFor: (context: RecommendationContext) => placedByEditors(editorial, context, now()),
+    boost: () => boostByEditors(editorial, now()),
     probes: feeds.map(({ probe }) => probe),
     close: () => Promise.all(feeds.map((feed) => feed.close())),
   }
-}
-
-export function isRunning({ starts_at, ends_at }: Pick<EditorialList, 'starts_at' | 'ends_at'>, now: number): boolean {
-  return (starts_at === null || starts_at <= now) && (ends_at === null || now < ends_at)
 }
 
 function assign<V>(map: Map<string, V>, key: string, value: V | undefined): void {

@@ -5,9 +5,10 @@ import { jsonAnswer, noContent } from '../../kit/answer.ts'
 import { ApiError } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
+import { isRunning } from '../candidates/editorial.ts'
 import { recommendationErrors } from '../errors.ts'
 import type { RecommendationsPart } from '../part.ts'
-import { isRunning, type RecommendationTables } from '../tables.ts'
+import type { RecommendationTables } from '../tables.ts'
 import { deleteEditorialRoute, type editorialBody, listEditorialRoute, putEditorialRoute, putItemRoute } from './routes.ts'
 
 export interface AdminDeps extends Pick<ServiceKit, 'facts' | 'now'> {

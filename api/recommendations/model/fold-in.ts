@@ -20,7 +20,8 @@ export interface FoldInDeps {
 
 /** Bounds the work of one user. Steps end sooner when the residual is small. */
 const MAX_STEPS = 24
-const SMALL_RESIDUAL = 1e-4
+/** The cosine to the exact solution is then above 0.9998. Each tenth of it would cost five more steps. */
+const SMALL_RESIDUAL = 3e-3
 
 /**
  * Computes a user's factors from interactions, as `implicit` does it for its `recalculate_user`: the least squares of
@@ -32,15 +33,11 @@ export function foldIn({ gram, dimensions, regularization }: FoldInDeps): FoldIn
   const image = new Float64Array(dimensions)
 
   function apply(items: readonly FoldedItem[]): void {
-    for (let row = 0, at = 0; row < dimensions; row++) {
-      let sum = regularization * direction[row]
-      for (let column = 0; column < dimensions; column++) sum += gram[at++] * direction[column]
-      image[row] = sum
+    for (let row = 0; row < dimensions; row++) {
+      image[row] = regularization * direction[row] + rowProduct(gram, row * dimensions, direction, dimensions)
     }
     for (const { factors, weight } of items) {
-      let product = 0
-      for (let at = 0; at < dimensions; at++) product += factors[at] * direction[at]
-      product *= confidenceOf(weight) - 1
+      const product = (confidenceOf(weight) - 1) * productWith(factors, direction, dimensions)
       for (let at = 0; at < dimensions; at++) image[at] += product * factors[at]
     }
   }
@@ -78,4 +75,29 @@ function dot(one: Float64Array, other: Float64Array): number {
   let sum = 0
   for (let at = 0; at < one.length; at++) sum += one[at] * other[at]
   return sum
+}
+
+// Both add up four sums side by side, because a processor waits for each addition to one. They are two functions,
+// because one for both kinds of arrays takes twice as long.
+
+function rowProduct(matrix: Float64Array, start: number, vector: Float64Array, length: number): number {
+  let [first, second, third, fourth] = [0, 0, 0, 0]
+  for (let at = 0; at < length; at += 4) {
+    first += matrix[start + at] * vector[at]
+    second += matrix[start + at + 1] * vector[at + 1]
+    third += matrix[start + at + 2] * vector[at + 2]
+    fourth += matrix[start + at + 3] * vector[at + 3]
+  }
+  return first + second + (third + fourth)
+}
+
+function productWith(factors: Float32Array, vector: Float64Array, length: number): number {
+  let [first, second, third, fourth] = [0, 0, 0, 0]
+  for (let at = 0; at < length; at += 4) {
+    first += factors[at] * vector[at]
+    second += factors[at + 1] * vector[at + 1]
+    third += factors[at + 2] * vector[at + 2]
+    fourth += factors[at + 3] * vector[at + 3]
+  }
+  return first + second + (third + fourth)
 }

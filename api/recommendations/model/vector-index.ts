@@ -10,6 +10,11 @@ export interface NearRow {
 export interface VectorIndex {
   /** @param vector of length 1 at most */
   add(key: bigint, vector: Float32Array): void
+  /**
+   * Adds many vectors at once, with ascending keys.
+   * @param vectors row by row, each of length 1 at most
+   */
+  addRows(firstKey: number, vectors: Float32Array, threads: number): void
   search(vector: Float32Array, count: number): NearRow[]
   readonly size: number
   save(path: string): void
@@ -17,22 +22,22 @@ export interface VectorIndex {
 
 /**
  * The dot product is not a metric, so a search in a sparse graph goes wrong among vectors of different lengths.
- * Therefore an item has twice as many links as usual: docs/services/recommendations.md#vectors
+ * Therefore an item has half as many links again as usual: docs/services/recommendations.md#vectors
  */
-const CONNECTIVITY = 32
-const EXPANSION_ADD = 256
-const EXPANSION_SEARCH = 1_024
+const CONNECTIVITY = 24
+const EXPANSION_ADD = 128
+const EXPANSION_SEARCH = 512
 const ONE_THREAD = 1
 
 export function newVectorIndex(dimensions: number): VectorIndex {
-  return over(emptyIndex(dimensions))
+  return over(emptyIndex(dimensions), dimensions)
 }
 
 /** Opens a saved index by mapping its file. It must not be added to. */
 export function viewVectorIndex(path: string, dimensions: number): VectorIndex {
   const index = emptyIndex(dimensions)
   index.view(path)
-  return over(index)
+  return over(index, dimensions)
 }
 
 function emptyIndex(dimensions: number): Index {
@@ -47,9 +52,13 @@ function emptyIndex(dimensions: number): Index {
   })
 }
 
-function over(index: Index): VectorIndex {
+function over(index: Index, dimensions: number): VectorIndex {
   return {
     add: (key, vector) => index.add(key, vector, ONE_THREAD),
+    addRows(firstKey, vectors, threads) {
+      const keys = BigUint64Array.from({ length: vectors.length / dimensions }, (_, row) => BigInt(firstKey + row))
+      index.add(keys, vectors, threads)
+    },
     search(vector, count) {
       const wanted = Math.min(count, index.size())
       if (wanted === 0) return []

@@ -37,7 +37,7 @@ export async function askService(
   films: Catalogue['items'],
 ): Promise<{ results: readonly ServiceQuality[]; trainingSeconds: number }> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-quality-'))
-  const catalogue: Catalogue = { items: films, users: new Map(), preferences: new Map() }
+  const catalogue: Catalogue = { items: films, users: new Map(), preferences: new Map(), editorial: new Map() }
   const history = historyOf(ratings)
   const begun = performance.now()
   const training = { folder, history, catalogue, servedLists: async () => [], sequence: 1, trainedAt: 0, seed: SEED, tools: toolsFolder() }

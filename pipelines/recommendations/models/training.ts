@@ -42,6 +42,8 @@ export interface TrainingProgramOptions {
   /** The folder that holds downloaded tools. */
   readonly tools: string
   readonly python: string | undefined
+  /** The training program. Tests replace it. */
+  readonly program?: string
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../tools/recommendations/train/main.ts', import.meta.url))
@@ -56,7 +58,7 @@ const REASON_CHARACTERS = 500
  * Trains in a process of its own, at the lowest priority: a replay takes minutes of CPU and a lot of memory, which must
  * not delay the streams of this worker.
  */
-export function trainingProgram({ folder, tools, python }: TrainingProgramOptions): Train {
+export function trainingProgram({ folder, tools, python, program = PROGRAM }: TrainingProgramOptions): Train {
   return async function train({ runId, sequence, trainedAt, inForce, signal }) {
     await rm(folder, { recursive: true, force: true })
     const place = join(folder, runId)
@@ -65,7 +67,7 @@ export function trainingProgram({ folder, tools, python }: TrainingProgramOption
       const job = { folder: place, tools, python: python ?? null, sequence, trained_at: trainedAt, in_force: inForce ?? null }
       const file = join(place, 'job.json')
       await writeFile(file, JSON.stringify(job))
-      await runProgram(file, signal)
+      await runProgram(program, file, signal)
       return resultSchema.parse(JSON.parse(await readFile(join(place, 'result.json'), 'utf8')))
     } finally {
       await rm(folder, { recursive: true, force: true })
@@ -74,9 +76,9 @@ export function trainingProgram({ folder, tools, python }: TrainingProgramOption
 }
 
 /** The program ends when the pipe to its standard input does, so it does not outlive a worker that was killed. */
-function runProgram(file: string, signal: AbortSignal): Promise<void> {
+function runProgram(program: string, file: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('nice', ['-n', LOWEST_PRIORITY, process.execPath, PROGRAM, file], { stdio: ['pipe', 'ignore', 'pipe'] })
+    const child = spawn('nice', ['-n', LOWEST_PRIORITY, process.execPath, program, file], { stdio: ['pipe', 'ignore', 'pipe'] })
     const limited = AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT_MS)])
     let reason = ''
     let killing: NodeJS.Timeout | undefined

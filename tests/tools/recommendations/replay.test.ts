@@ -11,7 +11,7 @@ import {
   trendingItems,
   userFeatures,
 } from '../../../schemas/recommendations/topics.ts'
-import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import type { EditorialList, RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { historyBuilder } from '../../../tools/recommendations/history/history.ts'
 import { type Catalogue, replay } from '../../../tools/recommendations/replay/replay.ts'
@@ -24,7 +24,7 @@ const MINUTE = 60_000
 const ITEMS = 60
 const USERS = 5
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
-const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map() }
+const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map(), editorial: new Map() }
 
 function itemOf(id: bigint): RecommendationItem {
   const attributes = { genres: `Genre ${id % 7n}` }
@@ -39,6 +39,11 @@ function itemOf(id: bigint): RecommendationItem {
     status: 'ACTIVE',
     ...times,
   }
+}
+
+function listOf(item_ids: readonly bigint[], updated_at: number): EditorialList {
+  const always = { contexts: [], starts_at: null, ends_at: null }
+  return { kind: 'LIST', item_ids: [...item_ids], factor: null, max_age_days: null, updated_at, ...always }
 }
 
 function randomEvents(seed: number, count: number) {
@@ -64,6 +69,9 @@ test('a list of the replay has the items, the scores and the ranking features th
     api.putItem(id, itemOf(id))
     world.putItem(id, itemOf(id))
   }
+  const picks = listOf([103n, 131n, 144n], START)
+  api.putEditorial('picks', picks)
+  world.putEditorial('picks', picks)
   const events = randomEvents(3, 200)
   for (const { userId, event } of events) {
     users.pipe(interactions, userId, event, { timestamp: event.timestamp })
@@ -96,6 +104,17 @@ test('a list of the replay has the items, the scores and the ranking features th
       expect(served).toEqual(Array.from(features, (value) => expect.closeTo(value, 6)))
     }
   }
+})
+
+test('lists of editors count in the replay from their last change on', () => {
+  const world = replayWorld()
+  for (let id = 100n; id < 100n + BigInt(ITEMS); id++) world.putItem(id, itemOf(id))
+  world.putEditorial('picks', listOf([103n], START))
+  const placedAt = (time: number) => {
+    const { candidates } = world.ask(1n, time, undefined)
+    return candidates.filter(({ candidate }) => candidate.isEditorial).map(({ candidate }) => candidate.itemId)
+  }
+  expect([placedAt(START - 1), placedAt(START)]).toEqual([[], [103n]])
 })
 
 test('a question knows what the user chose within half an hour, and nothing after the end of the replay', async () => {

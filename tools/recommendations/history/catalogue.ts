@@ -4,7 +4,7 @@ import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import type { KafkaSettings } from '../../../kafka/settings.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
-import { items, recommendationUsers, userPreferences } from '../../../schemas/recommendations/topics.ts'
+import { editorialLists, items, recommendationUsers, userPreferences } from '../../../schemas/recommendations/topics.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import type { Catalogue } from '../replay/replay.ts'
 
@@ -12,26 +12,30 @@ const POLL_MS = 100
 const TIME_LIMIT_MS = 10 * 60_000
 const log = { info() {}, warn() {}, error() {}, debug() {} }
 
-/** Reads what is known of items and users from their topics. @throws Error when they cannot be read in ten minutes */
+/**
+ * Reads what is known of items, users and lists of editors from their topics.
+ * @throws Error when they cannot be read in ten minutes
+ */
 export async function readCatalogue({ brokers, security, schemaRegistryUrl }: KafkaSettings, signal?: AbortSignal): Promise<Catalogue> {
   const transport = kafkaTransport({ ...security, brokers: [...brokers], clientId: 'millrace-training' }, { runtime: systemRuntime() })
   try {
     await transport.connect()
     const registry = registryClient({ url: schemaRegistryUrl })
     const open = topicFeedOpener({ transport, registry, log: log as never, monotonic: () => performance.now() })
-    const [known, users, preferences] = await Promise.all([
+    const [known, users, preferences, editorial] = await Promise.all([
       wholeTopic(open, items, signal),
       wholeTopic(open, recommendationUsers, signal),
       wholeTopic(open, userPreferences, signal),
+      wholeTopic(open, editorialLists, signal),
     ])
-    return { items: known, users, preferences }
+    return { items: known, users, preferences, editorial }
   } finally {
     await transport.close()
   }
 }
 
-async function wholeTopic<V>(open: OpenTopicFeed, topic: Topic<bigint, V>, signal: AbortSignal | undefined): Promise<Map<bigint, V>> {
-  const values = new Map<bigint, V>()
+async function wholeTopic<K, V>(open: OpenTopicFeed, topic: Topic<K, V>, signal: AbortSignal | undefined): Promise<Map<K, V>> {
+  const values = new Map<K, V>()
   const feed = await open(topic, (key, value) => (value === undefined ? values.delete(key) : values.set(key, value)))
   const end = performance.now() + TIME_LIMIT_MS
   try {

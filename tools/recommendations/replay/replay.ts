@@ -1,14 +1,15 @@
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
 import type { Recommended } from '../../../api/recommendations/recommend.ts'
-import type { RecommendationItem, RecommendationUser, UserPreferences } from '../../../schemas/recommendations/types.ts'
+import type { EditorialList, RecommendationItem, RecommendationUser, UserPreferences } from '../../../schemas/recommendations/types.ts'
 import type { History } from '../history/history.ts'
 import { type ReplayWorld, replayWorld } from './world.ts'
 
-/** What is known of items and users beside their interactions. */
+/** What is known of items, users and lists of editors beside their interactions. */
 export interface Catalogue {
   readonly items: ReadonlyMap<bigint, RecommendationItem>
   readonly users: ReadonlyMap<bigint, RecommendationUser>
   readonly preferences: ReadonlyMap<bigint, UserPreferences>
+  readonly editorial: ReadonlyMap<string, EditorialList>
 }
 
 /** A moment of the past in which a user chose an item. */
@@ -62,11 +63,12 @@ export async function replay(
   }
 }
 
-function worldOf({ items, users, preferences }: Catalogue): ReplayWorld {
+function worldOf({ items, users, preferences, editorial }: Catalogue): ReplayWorld {
   const world = replayWorld()
   for (const [itemId, item] of items) world.putItem(itemId, item)
   for (const [userId, user] of users) world.putUser(userId, user)
   for (const [userId, stated] of preferences) world.putPreferences(userId, stated)
+  for (const [name, list] of editorial) world.putEditorial(name, list)
   return world
 }
 

@@ -1,9 +1,9 @@
+import { boostByEditors, type EditorialLists, placedByEditors } from '../../../api/recommendations/candidates/editorial.ts'
 import { trendingFor } from '../../../api/recommendations/candidates/trending.ts'
 import { itemTable } from '../../../api/recommendations/items/item-table.ts'
 import { leaders } from '../../../api/recommendations/items/leaders.ts'
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
 import { type Recommended, type RecommendSources, recommend } from '../../../api/recommendations/recommend.ts'
-import { DEFAULT_BOOST } from '../../../api/recommendations/tables.ts'
 import { type RequestUser, requestUser, unknownUser } from '../../../api/recommendations/users/request-user.ts'
 import { isDue as areStatsDue, NO_SIGNALS, statsOf, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
 import { isDue, NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
@@ -21,6 +21,7 @@ import {
 import { isWatched } from '../../../schemas/recommendations/events/weights.ts'
 import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type {
+  EditorialList,
   Interaction,
   ItemNeighbourhood,
   ItemSignals,
@@ -41,6 +42,8 @@ export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void
   putUser(userId: bigint, user: RecommendationUser): void
   putPreferences(userId: bigint, preferences: UserPreferences): void
+  /** A list counts from its last change on: what it was before is not known any more. */
+  putEditorial(name: string, list: EditorialList): void
   /** Interactions come in the order of their times. */
   apply(userId: bigint, event: PastInteraction): void
   /** Makes the list that the user would have got on the homepage. @param now epoch ms */
@@ -64,16 +67,20 @@ export function replayWorld(): ReplayWorld {
   const published = new Map<bigint, readonly Neighbour[]>()
   const trending = trends()
   const happened = activities()
+  const editorial = new Map<string, EditorialList>()
   let now = 0
   let unsettled = 0
+
+  function editorialAt(time: number): EditorialLists {
+    return new Map([...editorial].filter(([, { updated_at }]) => updated_at <= time))
+  }
 
   const sources: RecommendSources = {
     items,
     leaders: leaders(items, () => now),
     trendingFor: (user) => trendingFor((group) => trending.listOf(group, now), user),
-    // What editors chose in the past is not known any more.
-    editorialFor: () => [],
-    boost: () => DEFAULT_BOOST,
+    editorialFor: (context) => placedByEditors(editorialAt(now), context, now),
+    boost: () => boostByEditors(editorialAt(now), now),
   }
 
   /** Applies what happened to items since the last time, as a commit of the streams does. */
@@ -114,6 +121,7 @@ export function replayWorld(): ReplayWorld {
     putItem: (itemId, item) => items.putItem(itemId, item),
     putUser: (userId, user) => void users.set(userId, withUser(users.get(userId) ?? NEW_USER, user) ?? NEW_USER),
     putPreferences: (userId, stated) => void users.set(userId, withPreferences(users.get(userId) ?? NEW_USER, stated) ?? NEW_USER),
+    putEditorial: (name, list) => void editorial.set(name, list),
     apply(userId, past) {
       const event = past as Interaction
       const known = users.get(userId) ?? NEW_USER

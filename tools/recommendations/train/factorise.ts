@@ -1,11 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toFloats } from '../../../api/recommendations/model/half-floats.ts'
 import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
-import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
 import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { confidenceOf } from '../../../schemas/recommendations/ranking/confidence.ts'
 import { type PythonPlace, runPython } from '../python/run.ts'
+import { buildIndex } from './build-index.ts'
 
 /** Interactions in columns of equal length. */
 export interface WeightedInteractions {
@@ -66,7 +65,7 @@ export async function factorise({ folder, tools, python, interactions, contentOf
   const job = { folder, ...sizes, regularization: REGULARIZATION, iterations: ITERATIONS, threads: THREADS, seed }
   await runPython({ program: 'factorise', job, tools, python, signal })
   const found = JSON.parse(await readFile(join(folder, 'factorised.json'), 'utf8')) as { greatest_length: number }
-  await buildIndex(folder, ids.length, found.greatest_length)
+  await buildIndex({ folder, items: ids.length, greatestLength: found.greatest_length, threads: THREADS })
   return { items: ids.length, regularization: REGULARIZATION, greatestLength: found.greatest_length }
 }
 
@@ -78,19 +77,4 @@ function numbered(ids: Iterable<bigint>): Map<bigint, number> {
 
 function numbersOf(ids: BigInt64Array, numbers: ReadonlyMap<bigint, number>): Uint32Array {
   return Uint32Array.from(ids, (id) => numbers.get(id) as number)
-}
-
-async function buildIndex(folder: string, items: number, greatest: number): Promise<void> {
-  const bytes = await readFile(join(folder, 'items.f16'))
-  const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, items * DIMENSIONS)
-  const index = newVectorIndex(DIMENSIONS)
-  const vector = new Float32Array(DIMENSIONS)
-  for (let row = 0; row < items; row++) {
-    toFloats(halves, row * DIMENSIONS, vector)
-    index.add(
-      BigInt(row),
-      vector.map((value) => value / greatest),
-    )
-  }
-  index.save(join(folder, 'items.usearch'))
 }

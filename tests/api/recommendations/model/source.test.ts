@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { openModel } from '../../../../api/recommendations/model/open.ts'
 import { type FollowedModels, followModels } from '../../../../api/recommendations/model/source.ts'
@@ -14,6 +15,8 @@ const AXES = new Map([
   [3n, 1],
 ])
 const USERS = 1_000
+/** How soon files that could not be fetched are tried again. */
+const RETRY_MS = 5_000
 
 let models: FollowedModels
 let send: (history: ModelHistory | undefined) => Promise<void>
@@ -148,6 +151,21 @@ test('a store that does not have the files yet is asked again', async () => {
   timers[0].callback()
   await models.settled()
   expect(inForce()).toBe(1)
+})
+
+test('while the disk takes no files the old version answers, and the new one is fetched once the disk does', async () => {
+  const [one, two] = [await publish(1), await publish(2)]
+  await send(history(one, [one]))
+  const place = join(folder, 'data', 'model-versions')
+  renameSync(place, `${place}-aside`)
+  writeFileSync(place, 'no folder')
+  await send(history(two, [two, one]))
+  expect([inForce(), refused[0].willRetry]).toEqual([1, true])
+  rmSync(place)
+  renameSync(`${place}-aside`, place)
+  timers.find(({ ms }) => ms === RETRY_MS)!.callback()
+  await models.settled()
+  expect(inForce()).toBe(2)
 })
 
 test('items that the model was not trained on get a place by their content, before and after it is opened', async () => {

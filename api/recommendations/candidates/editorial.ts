@@ -1,0 +1,29 @@
+import type { RecommendationContext } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import type { EditorialList } from '../../../schemas/recommendations/types.ts'
+import type { NewReleaseBoost } from '../rank/arrange.ts'
+
+/** Lists and rules of editors by name. */
+export type EditorialLists = ReadonlyMap<string, EditorialList>
+
+/** Counts unless editors have set another rule of this name. */
+const NEW_RELEASES = 'new-releases'
+export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
+
+/** Returns the ids that editors have placed in a context, best first. */
+export function placedByEditors(lists: EditorialLists, context: RecommendationContext, time: number): bigint[] {
+  return [...lists.values()]
+    .filter((list) => list.kind === 'LIST' && isRunning(list, time) && (list.contexts.length === 0 || list.contexts.includes(context)))
+    .flatMap(({ item_ids }) => item_ids)
+}
+
+/** Returns how much newer items are raised; undefined if editors have ended the rule. */
+export function boostByEditors(lists: EditorialLists, time: number): NewReleaseBoost | undefined {
+  const rule = lists.get(NEW_RELEASES)
+  if (rule === undefined) return DEFAULT_BOOST
+  if (rule.kind !== 'NEW_RELEASE_BOOST' || !isRunning(rule, time)) return undefined
+  return { factor: rule.factor ?? DEFAULT_BOOST.factor, maxAgeDays: rule.max_age_days ?? DEFAULT_BOOST.maxAgeDays }
+}
+
+export function isRunning({ starts_at, ends_at }: Pick<EditorialList, 'starts_at' | 'ends_at'>, time: number): boolean {
+  return (starts_at === null || starts_at <= time) && (ends_at === null || time < ends_at)
+}

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs'
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
+import { buildIndex } from '../../../tools/recommendations/train/build-index.ts'
+import { writeManifest } from '../../../tools/recommendations/train/bundle.ts'
+import { generatedTrees } from './trees.ts'
+import type { World } from './world.ts'
+
+/** As in training. */
+const REGULARIZATION = 0.5
+const GREATEST_LENGTH = 1
+/** The gram matrix of a million items is that of so many of them, multiplied. */
+const GRAM_ROWS = 20_000
+const ROWS_AT_ONCE = 8_192
+const TREES_SEED = 5
+const SEQUENCE = 1
+const MS_PER_SECOND = 1_000
+
+export interface GeneratedBundle {
+  readonly folder: string
+  /** How long the index took to build; undefined if the bundle was there already. */
+  readonly indexSeconds: number | undefined
+}
+
+/** Writes a bundle of a world into a folder, unless it holds one of as many items. */
+export async function generateBundle(folder: string, world: World): Promise<GeneratedBundle> {
+  const manifest = join(folder, 'manifest.json')
+  if (existsSync(manifest) && JSON.parse(await readFile(manifest, 'utf8')).items === world.items) return { folder, indexSeconds: undefined }
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  const { items } = world
+  await writeFile(
+    join(folder, 'items.ids'),
+    BigInt64Array.from({ length: items }, (_, row) => itemIdOf(row)),
+  )
+  const gram = await writeFactors(folder, world)
+  await writeFile(join(folder, 'gram.f64'), gram)
+  await writeFile(join(folder, 'tokens.json'), JSON.stringify(['none']))
+  await writeFile(join(folder, 'tokens.f32'), new Float32Array(DIMENSIONS))
+  await writeFile(join(folder, 'trees.txt'), generatedTrees(seededRandom(TREES_SEED)))
+  const begun = performance.now()
+  await buildIndex({ folder, items, greatestLength: GREATEST_LENGTH, threads: availableParallelism() })
+  const indexSeconds = (performance.now() - begun) / MS_PER_SECOND
+  const factorised = { items, regularization: REGULARIZATION, greatestLength: GREATEST_LENGTH }
+  await writeManifest(folder, factorised, SEQUENCE, Date.now())
+  return { folder, indexSeconds }
+}
+
+/** Ids of items are positive. */
+export function itemIdOf(row: number): bigint {
+  return BigInt(row + 1)
+}
+
+/** Writes the factors as halves, and returns the product of the transposed factors with themselves. */
+async function writeFactors(folder: string, world: World): Promise<Float64Array> {
+  const { items } = world
+  const gram = new Float64Array(DIMENSIONS * DIMENSIONS)
+  const vector = new Float32Array(DIMENSIONS)
+  const file = await open(join(folder, 'items.f16'), 'w')
+  try {
+    for (let start = 0; start < items; start += ROWS_AT_ONCE) {
+      const count = Math.min(ROWS_AT_ONCE, items - start)
+      const halves = new Float16Array(count * DIMENSIONS)
+      for (let row = 0; row < count; row++) {
+        world.factorsOf(start + row, vector)
+        halves.set(vector, row * DIMENSIONS)
+        if (start + row < GRAM_ROWS) addOuter(gram, vector)
+      }
+      await file.write(new Uint8Array(halves.buffer))
+    }
+  } finally {
+    await file.close()
+  }
+  return gram.map((value) => (value * items) / Math.min(items, GRAM_ROWS))
+}
+
+function addOuter(gram: Float64Array, vector: Float32Array): void {
+  for (let row = 0, at = 0; row < DIMENSIONS; row++) {
+    for (let column = 0; column < DIMENSIONS; column++) gram[at++] += vector[row] * vector[column]
+  }
+}

@@ -1,0 +1,57 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { integer, type Random } from '../../../tools/random/random.ts'
+import type { Client } from '../../snippets/client.ts'
+import { itemIdOf } from './bundle.ts'
+import type { RecommendationsSystem } from './system.ts'
+import type { World } from './world.ts'
+
+/** How long it took until lists went by an event. */
+export interface Freshness {
+  readonly ms: readonly number[]
+  /** Events of which no list knew in time. */
+  readonly missing: number
+}
+
+export interface FreshnessOptions {
+  readonly world: World
+  readonly system: Pick<RecommendationsSystem, 'headers'>
+  readonly client: Client
+  readonly seconds: number
+  readonly random: Random
+}
+
+const PER_SECOND = 4
+const ASK_EVERY_MS = 50
+const GIVE_UP_MS = 10_000
+const MS_PER_SECOND = 1_000
+
+/** Posts single events from time to time, and asks for a list about the last viewed item until it is the new one. */
+export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
+  const ms: number[] = []
+  let missing = 0
+
+  async function follow(): Promise<void> {
+    const user = integer(random, world.users) + 1
+    const item = String(itemIdOf(integer(random, world.items)))
+    const body = { user_id: String(user), item_id: item, event_type: 'VIEW' }
+    const begun = performance.now()
+    await client.post('/api/v1/events', [Buffer.from(JSON.stringify(body))], { ...system.headers, 'content-type': 'application/json' })
+    while (performance.now() - begun < GIVE_UP_MS) {
+      const { head } = await client.get(`/api/v1/recommendations?user_id=${user}&rec_type=because_you_watched&limit=1`, system.headers)
+      if (JSON.parse(head).recommendations[0]?.source_item_id === item) {
+        ms.push(performance.now() - begun)
+        return
+      }
+      await delay(ASK_EVERY_MS)
+    }
+    missing++
+  }
+
+  const running: Promise<void>[] = []
+  for (let probe = 0; probe < seconds * PER_SECOND; probe++) {
+    running.push(follow())
+    await delay(MS_PER_SECOND / PER_SECOND)
+  }
+  await Promise.all(running)
+  return { ms, missing }
+}

@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import { interactions, itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
+import { integer, seededRandom } from '../../../tools/random/random.ts'
+import { startNode, untilReady } from '../../harness/node-process.ts'
+import { row } from '../../harness/table.ts'
+import { bytesIn } from '../../matches/disk.ts'
+import { itemIdOf } from './bundle.ts'
+import type { PartInput } from './part.ts'
+import type { RecommendationsSystem } from './system.ts'
+
+const SAMPLE = 1_000
+const SEED = 71
+const KIB_PER_MIB = 1_024
+const BYTES_PER_MIB = 2 ** 20
+
+/** Memory of an API process, and what users and items take in Redis and in the state of the worker. */
+export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
+  // The smallest API process, to tell what recommendations add.
+  const empty = await startNode('api/main.ts', [], { ...system.env, API_SERVICES: 'limits' }, 'api_started')
+  let without: number
+  try {
+    await untilReady(empty.line.url as string)
+    without = ownMib(empty.pid)
+  } finally {
+    await empty.stop()
+  }
+  const own = ownMib(system.api.pid)
+  const perUser = await bytesOf(system, usersKeys(world.users))
+  const perItem = await bytesOf(system, itemsKeys(world.items))
+  const state = bytesIn(system.servers.home.state)
+  say(`\n### Memory at ${world.items} items and ${world.users} users with 12 interactions in the mean\n`)
+  say(row(['what', 'MiB', 'target']))
+  say(row(['---', '--:', '---']))
+  say(row(['index, mapped once per host', mappedMib(system.api.pid, 'items.usearch').toFixed(0), '700']))
+  say(row(['own memory of an API process', own.toFixed(0), '']))
+  say(row(['of it more than an API process of the smallest service', (own - without).toFixed(0), '150']))
+  for (const [what, bytes] of perUser) say(row([`Redis: ${what} of 1,000 users`, mibPerThousand(bytes), 'reported']))
+  for (const [what, bytes] of perItem) say(row([`Redis: ${what} of 1,000 items`, mibPerThousand(bytes), 'reported']))
+  const stateBytes = state / (world.users / 1_000) / BYTES_PER_MIB
+  say(row(['state of the worker on disk per 1,000 users, with all items', stateBytes.toFixed(2), 'reported']))
+}
+
+function mibPerThousand(bytes: number): string {
+  return ((bytes * 1_000) / BYTES_PER_MIB).toFixed(2)
+}
+
+/** Returns the resident memory of a process that belongs to no file. */
+function ownMib(pid: number): number {
+  const found = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return Number(found?.[1] ?? 0) / KIB_PER_MIB
+}
+
+/** Returns the address space of a process that is mapped to a file. */
+function mappedMib(pid: number, name: string): number {
+  let bytes = 0
+  for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
+    if (!line.endsWith(name)) continue
+    const [from, to] = line.split(' ')[0].split('-')
+    bytes += Number.parseInt(to, 16) - Number.parseInt(from, 16)
+  }
+  return bytes / BYTES_PER_MIB
+}
+
+type KeysOf = (partition: number, id: string) => Readonly<Record<string, string>>
+
+interface Sampled {
+  readonly topics: readonly { readonly name: string; readonly partitions: number }[]
+  ids(): Iterable<string>
+  readonly keysOf: readonly KeysOf[]
+}
+
+function usersKeys(users: number): Sampled {
+  return {
+    topics: [interactions],
+    ids: () => sampled(users, (number) => String(number + 1)),
+    keysOf: [
+      (partition, id) => ({
+        features: `{user-features:${partition}}:self:${id}`,
+        'watched items': `{user-features:${partition}}:seen:${id}`,
+      }),
+    ],
+  }
+}
+
+function itemsKeys(count: number): Sampled {
+  return {
+    topics: [itemNeighbours, items],
+    ids: () => sampled(count, (number) => String(itemIdOf(number))),
+    keysOf: [
+      (partition, id) => ({ 'neighbours (all items, with or without)': `{item-neighbours:${partition}}:of:${id}` }),
+      (partition, id) => ({ 'titles and images': `{recommendation-items:${partition}}:item:${id}` }),
+    ],
+  }
+}
+
+function* sampled(below: number, idOf: (number: number) => string): Generator<string> {
+  const random = seededRandom(SEED)
+  for (let draw = 0; draw < SAMPLE; draw++) yield idOf(integer(random, below))
+}
+
+/** Returns the mean bytes of a key by kind. Keys that are not there count as 0. */
+async function bytesOf({ redis }: RecommendationsSystem, { topics, ids, keysOf }: Sampled): Promise<Map<string, number>> {
+  const sums = new Map<string, number>()
+  for (const id of ids()) {
+    for (const [index, keys] of keysOf.entries()) {
+      const partition = partitionFor(Buffer.from(id), topics[index].partitions)
+      for (const [kind, key] of Object.entries(keys(partition, id))) {
+        sums.set(kind, (sums.get(kind) ?? 0) + ((await redis.memory('USAGE', key, 'SAMPLES', 0)) ?? 0) / SAMPLE)
+      }
+    }
+  }
+  return sums
+}

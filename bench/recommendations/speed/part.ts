@@ -1,0 +1,14 @@
+import type { ValuesOf } from '../../../scripts/command-line/command.ts'
+import type { Say } from '../../matches/rounds.ts'
+import type declaration from './run.command.ts'
+import type { World } from './world.ts'
+
+/** What every part of the benchmark needs. */
+export interface PartInput {
+  readonly world: World
+  /** The folder of the trained bundle. */
+  readonly bundle: string
+  readonly values: ValuesOf<typeof declaration>
+  readonly folder: string
+  readonly say: Say
+}

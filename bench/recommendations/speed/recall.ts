@@ -1,0 +1,81 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { exactSearch, MetricKind } from 'usearch'
+import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { openModel } from '../../../api/recommendations/model/open.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
+import { quantile, row } from '../../harness/table.ts'
+import { itemIdOf } from './bundle.ts'
+import type { PartInput } from './part.ts'
+import type { World } from './world.ts'
+
+/** As many candidates as lists take from the index. */
+const WANTED = 200
+const SEED = 31
+const WARM_UP = 20
+const ONE_THREAD = 1
+const BYTES_PER_MIB = 2 ** 20
+/** More would take several GB of memory for the exact search. */
+const ROWS_AT_ONCE = 65_536
+
+/** How many of the 200 items with the greatest products the index finds, and how long it takes, beside exact search. */
+export async function measureRecall({ world, bundle, values, say }: PartInput): Promise<void> {
+  const model = await openModel(bundle)
+  try {
+    const random = seededRandom(SEED)
+    const questions = Array.from({ length: values.questions }, () => historyOf(world, random)).flatMap((history) => {
+      const vector = model.foldIn(history)
+      return vector === undefined ? [] : [vector]
+    })
+    for (const vector of questions.slice(0, WARM_UP)) model.nearest(vector, WANTED)
+    const found = questions.map((vector) => timed(() => model.nearest(vector, WANTED).map(({ itemId }) => itemId)))
+    const dataset = await floatsOf(join(bundle, 'items.f16'))
+    const exact = questions.map((vector) =>
+      timed(() =>
+        [...exactSearch(dataset, vector, DIMENSIONS, WANTED, MetricKind.IP, ONE_THREAD).keys].map((key) => itemIdOf(Number(key))),
+      ),
+    )
+    const shares = found.map(({ result }, index) => {
+      const best = new Set(exact[index].result)
+      return result.filter((itemId) => best.has(itemId)).length / WANTED
+    })
+    const { size } = await stat(join(bundle, 'items.usearch'))
+    say(
+      `\n### Recall of the index, ${world.items} items, ${questions.length} users who are folded in; target: at least 0.95 of the best ${WANTED}\n`,
+    )
+    say(row(['search, one thread', 'recall', 'least recall of a user', 'P50 ms', 'P99 ms', 'MiB']))
+    say(row(['---', '--:', '--:', '--:', '--:', '--:']))
+    const recall = shares.reduce((sum, share) => sum + share, 0) / shares.length
+    say(
+      row(['usearch, half floats', recall.toFixed(4), Math.min(...shares).toFixed(3), ...timesOf(found), Math.round(size / BYTES_PER_MIB)]),
+    )
+    say(row(['exact search over floats', 1, 1, ...timesOf(exact), Math.round(dataset.byteLength / BYTES_PER_MIB)]))
+  } finally {
+    model.close()
+  }
+}
+
+function historyOf(world: World, random: () => number) {
+  const user = world.anyUser(random)
+  const length = Math.min(100, world.interactionsOf(user))
+  return Array.from({ length }, () => ({ itemId: itemIdOf(world.chosenBy(user, random)), weight: 1 }))
+}
+
+function timed<T>(work: () => T): { readonly result: T; readonly ms: number } {
+  const begun = performance.now()
+  const result = work()
+  return { result, ms: performance.now() - begun }
+}
+
+function timesOf(all: readonly { readonly ms: number }[]): string[] {
+  const sorted = all.map(({ ms }) => ms).toSorted((a, b) => a - b)
+  return [0.5, 0.99].map((share) => quantile(sorted, share).toFixed(2))
+}
+
+async function floatsOf(path: string): Promise<Float32Array> {
+  const bytes = await readFile(path)
+  const halves = new Float16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / Float16Array.BYTES_PER_ELEMENT)
+  const floats = new Float32Array(halves.length)
+  for (let at = 0; at < halves.length; at += ROWS_AT_ONCE) floats.set(halves.subarray(at, at + ROWS_AT_ONCE), at)
+  return floats
+}

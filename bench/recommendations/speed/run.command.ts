@@ -1,0 +1,29 @@
+import { command } from '../../../scripts/command-line/command.ts'
+import { choices, flag, integer, text } from '../../../scripts/command-line/option.ts'
+import { PART_NAMES } from './part-names.ts'
+
+export default command({
+  call: 'npm run bench:recommendations --',
+  description:
+    'Measures recommendations on generated items and users: how many of the best vectors the index finds (beside exact search), what a list costs in CPU time by part, how fast one worker processes a backlog, lists at a fixed rate beside events (and beside a stored list from Redis), the time from an event to the next answer, memory, and a training with lists beside it. Linux only, because CPU times come from /proc.',
+  options: {
+    part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
+    items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),
+    users: integer('Number of users. They have had 12 interactions in the mean.', { default: 100_000, min: 100 }),
+    questions: integer('Users whose nearest items are compared with those of the exact search.', { default: 200, min: 10 }),
+    lists: integer('Lists per second.', { default: 100, min: 1 }),
+    events: integer('Events per second beside the lists.', { default: 1_000, min: 0 }),
+    batch: integer('Events per request.', { default: 10, min: 1, max: 500 }),
+    seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
+    rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
+    backlog: integer('Interactions of the backlog.', { default: 300_000, min: 1_000 }),
+    history: integer('Interactions of the training, which needs Python.', { default: 5_000_000, min: 1_000 }),
+    folder: text('Keeps the generated items, the servers’ data and the index in this folder, and uses what is there.', {
+      placeholder: 'FOLDER',
+    }),
+    'no-peers': flag('Measures no peers.'),
+    prof: text('Writes a .cpuprofile of the API and of each worker into this folder.', { placeholder: 'FOLDER' }),
+    note: text('Appends the results to bench/results.md under this note.'),
+  },
+  examples: [['--items 20000 --users 2000 --seconds 3 --rounds 1 --backlog 20000 --history 20000', 'Runs a short measurement.']],
+})

@@ -1,0 +1,68 @@
+/** `npm run bench:recommendations`: measures recommendations, part by part, beside peers. See run.command.ts. */
+import { mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
+import { inFolder } from '../../harness/folder.ts'
+import { describeMachine } from '../../harness/process-stats.ts'
+import { appendResults } from '../../harness/table.ts'
+import { loadRemark } from '../../matches/rounds.ts'
+import { measureBacklog } from './backlog.ts'
+import { generateBundle } from './bundle.ts'
+import { measureLists } from './list.ts'
+import { measureMemory } from './memory.ts'
+import type { PartInput } from './part.ts'
+import type { PartName } from './part-names.ts'
+import { measureRecall } from './recall.ts'
+import declaration from './run.command.ts'
+import { measureServing } from './serve.ts'
+import { type RecommendationsSystem, startSystem } from './system.ts'
+import { measureTraining } from './training.ts'
+import { makeWorld } from './world.ts'
+
+const values = commandLine(declaration)
+const lines: string[] = []
+
+/** Prints a line and keeps it for bench/results.md. */
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+  lines.push(line)
+}
+
+const alone: Readonly<Partial<Record<PartName, (input: PartInput) => Promise<void>>>> = {
+  recall: measureRecall,
+  list: measureLists,
+  backlog: measureBacklog,
+}
+/** These share the servers. */
+const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: RecommendationsSystem) => Promise<void>>>> = {
+  serve: measureServing,
+  memory: measureMemory,
+  training: measureTraining,
+}
+
+async function measureIn(folder: string): Promise<void> {
+  const world = makeWorld(values.items, values.users)
+  const { folder: bundle, indexSeconds } = await generateBundle(join(folder, `bundle-${values.items}`), world)
+  if (indexSeconds !== undefined) say(`The index of ${values.items} items took ${indexSeconds.toFixed(0)} s to build on all cores.`)
+  const input: PartInput = { world, bundle, values, folder, say }
+  for (const part of values.part) await alone[part]?.(input)
+  const parts = values.part.flatMap((part) => onSystem[part] ?? [])
+  if (parts.length === 0) return
+  const system = await startSystem(input)
+  try {
+    for (const measure of parts) await measure(input, system)
+  } finally {
+    await system.stop()
+  }
+}
+
+await runMain(async () => {
+  say(`${describeMachine()}; ${loadRemark()}`)
+  if (values.folder === undefined) await inFolder(measureIn)
+  else {
+    const folder = resolve(values.folder)
+    mkdirSync(folder, { recursive: true })
+    await measureIn(folder)
+  }
+  appendResults('Recommendations (`npm run bench:recommendations`)', values.note, lines)
+})

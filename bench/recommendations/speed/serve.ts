@@ -1,0 +1,90 @@
+import { integer, seededRandom } from '../../../tools/random/random.ts'
+import { startNode } from '../../harness/node-process.ts'
+import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, middleOf } from '../../matches/rounds.ts'
+import { httpClient } from '../../snippets/client.ts'
+import { type Paced, paced } from '../../snippets/pace.ts'
+import { itemIdOf } from './bundle.ts'
+import { type Freshness, freshnessProbe } from './freshness.ts'
+import type { PartInput } from './part.ts'
+import type { RecommendationsSystem } from './system.ts'
+
+const SEED = 61
+const WARM_UP_SECONDS = 10
+const STORED_LISTS = 1_000
+
+/** Lists at a fixed rate, alone and beside events, and beside a list that is stored in Redis. */
+export async function measureServing({ world, values, say }: PartInput, system: RecommendationsSystem): Promise<void> {
+  const { lists, events, batch, seconds, rounds } = values
+  const client = httpClient(system.url, CONNECTIONS)
+  const random = seededRandom(SEED)
+  const anyUser = () => world.anyUser(random) + 1
+  const ask = async () => void (await client.get(`/api/v1/recommendations?user_id=${anyUser()}`, system.headers))
+
+  async function postEvents(): Promise<void> {
+    const body = Array.from({ length: batch }, () => {
+      const user = world.anyUser(random)
+      const item = itemIdOf(world.chosenBy(user, random))
+      return { user_id: String(user + 1), item_id: String(item), event_type: 'VIEW', metadata: { watch_pct: 1 } }
+    })
+    const headers = { ...system.headers, 'content-type': 'application/json' }
+    await client.post('/api/v1/events/batch', [Buffer.from(JSON.stringify({ events: body }))], headers)
+  }
+
+  const fresh: Freshness[] = []
+  const posted: Paced[] = []
+  async function besideEvents() {
+    const probe = freshnessProbe({ world, system, client, seconds, random })
+    const [round, post, found] = await Promise.all([
+      atRate(lists, seconds, ask, system.cpu),
+      paced(Math.ceil(events / batch), seconds, postEvents),
+      probe,
+    ])
+    posted.push(post)
+    fresh.push(found)
+    return round
+  }
+
+  const contenders: Contender[] = [{ name: 'lists alone', once: () => atRate(lists, seconds, ask, system.cpu) }]
+  if (events > 0) contenders.push({ name: `lists beside ${events} events/s`, once: besideEvents })
+  const peer = values['no-peers']
+    ? undefined
+    : await startNode('bench/recommendations/speed/stored-list.ts', [], {}, 'peer_started', [system.servers.addresses.redis])
+  const peerClient = peer && httpClient(peer.line.url as string, CONNECTIONS)
+  if (peerClient !== undefined) {
+    for (let list = 0; list < STORED_LISTS; list++) {
+      const answer = await fetch(`${system.url}/api/v1/recommendations?user_id=${anyUser()}`, { headers: system.headers })
+      await system.redis.set(`bench-list:${list}`, await answer.text())
+    }
+    const stored = async () => void (await peerClient.get(`/list/${integer(random, STORED_LISTS)}`))
+    contenders.push({ name: 'a stored list from Redis', once: () => atRate(lists, seconds, stored) })
+  }
+  try {
+    await atRate(lists, WARM_UP_SECONDS, ask)
+    say(
+      `\n### Lists of 20, ${lists}/s, ${seconds} s a round, ${world.items} items, ${world.users} users; target: P99 < 30 ms; ${loadRemark()}\n`,
+    )
+    await inTurn(contenders, rounds, say)
+    sayEvents(posted, fresh, { events, batch, say })
+  } finally {
+    client.close()
+    peerClient?.close()
+    await peer?.stop()
+  }
+}
+
+function sayEvents(
+  posted: readonly Paced[],
+  fresh: readonly Freshness[],
+  { events, batch, say }: Pick<PartInput, 'say'> & { events: number; batch: number },
+): void {
+  if (posted.length === 0) return
+  const failed = posted.flatMap(({ failures }) => [...failures])
+  const of = (share: number) => middleOf(posted.map(({ latencies }) => latencies[Math.floor((latencies.length - 1) * share)]))
+  say(`\n${events} events/s in requests of ${batch}: P50 ${of(0.5)} ms, P99 ${of(0.99)} ms; failed: ${JSON.stringify(failed)}.`)
+  const seen = fresh.flatMap(({ ms }) => ms).toSorted((a, b) => a - b)
+  const late = seen.filter((ms) => ms >= 2_000).length + fresh.reduce((sum, { missing }) => sum + missing, 0)
+  const at = (share: number) => seen[Math.floor((seen.length - 1) * share)]?.toFixed(0)
+  say(
+    `From an event to an answer that goes by it (asked every 50 ms), ${seen.length} events beside the others: P50 ${at(0.5)} ms, P99 ${at(0.99)} ms, greatest ${at(1)} ms; ${late} after 2 s or later. Target: 99 % within 2 s.`,
+  )
+}

@@ -1,0 +1,153 @@
+import { existsSync, linkSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Admin } from '@platformatic/kafka'
+import { Redis } from 'ioredis'
+import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
+import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
+import { registryClient } from '../../../kafka/registry.ts'
+import { benchTransport } from '../../harness/broker.ts'
+import { liftSeededLimits } from '../../harness/lift-limits.ts'
+import { type NodeProcess, profileTo, startNode, untilReady } from '../../harness/node-process.ts'
+import { cpuSeconds } from '../../harness/process-stats.ts'
+import { type BenchServers, startServers } from '../../harness/servers.ts'
+import { lags } from '../../trends/progress.ts'
+import type { PartInput } from './part.ts'
+import { seedInteractions, seedItems, seedModel } from './seed.ts'
+
+/** Separate servers, one worker and one API, with the items and users of a world. */
+export interface RecommendationsSystem {
+  readonly servers: BenchServers
+  readonly env: Readonly<Record<string, string>>
+  readonly api: NodeProcess
+  readonly url: string
+  readonly worker: NodeProcess
+  readonly redis: Redis
+  /** Headers of a service that may ask for any user. */
+  readonly headers: Readonly<Record<string, string>>
+  /** CPU seconds so far, by process. */
+  cpu(): Readonly<Record<string, number>>
+  stop(): Promise<void>
+}
+
+const GROUPS = [
+  'user-features',
+  'item-signals',
+  'user-features-view',
+  'item-neighbours-view',
+  'recommendation-items-view',
+  'interactions-table',
+  'recommendations-served-table',
+]
+const POLL_MS = 500
+/** A stage may have no lag for a moment before the next one writes to it. */
+const IDLE_POLLS = 4
+const IDLE_TIMEOUT_MS = 3_000_000
+const READY_TIMEOUT_MS = 300_000
+const TOKEN_SECONDS = 12 * 3_600
+const FRESH_TRENDS_MS = 31_000
+
+/** Starts the servers with what their folder holds, and fills them if they are empty. */
+export async function startSystem({ world, bundle, values, folder: parent }: PartInput): Promise<RecommendationsSystem> {
+  const folder = join(parent, `servers-${values.items}-${values.users}`)
+  const filled = join(folder, 'filled')
+  const isFilled = existsSync(filled)
+  const servers = await startServers(folder)
+  const stopping: (() => Promise<unknown>)[] = [() => servers.stop()]
+  const stop = async () => {
+    for (const one of stopping.toReversed()) await one()
+  }
+  try {
+    const transport = benchTransport(servers.addresses.kafka)
+    await transport.connect()
+    stopping.push(() => transport.close())
+    const target = { transport, registry: registryClient({ url: servers.addresses.registry }) }
+    if (!isFilled) {
+      await liftSeededLimits(servers)
+      await seedItems(target, world)
+      await seedInteractions(target, world)
+      const { version } = await seedModel(target, bundle)
+      placeBundle(bundle, join(folder, 'data', 'model-versions', `version-${version}`))
+    }
+    const env = { ...servers.env, LOG_LEVEL: 'warn', RECOMMENDATIONS_TRAIN_HOURS: '0' }
+    const profile = profileTo(values.prof)
+    const workerSettings = { PIPELINES: 'recommendations', STATE_DIR: servers.home.state, WORKER_NICE: String(WORKER_NICE.bulk) }
+    const worker = await startNode(
+      'pipelines/main.ts',
+      [...BUFFER_HEAP_FLAGS, ...profile],
+      { ...env, ...workerSettings, LOG_LEVEL: 'info' },
+      'host_started',
+    )
+    stopping.push(() => worker.stop())
+    const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
+    stopping.push(() => admin.close())
+    await untilReady(`http://127.0.0.1:${worker.line.health_port}`)
+    await untilIdle(admin, transport)
+    if (!isFilled) {
+      // The first list of trending items closes half a minute after the events.
+      await delay(FRESH_TRENDS_MS)
+      writeFileSync(filled, '')
+    }
+    const key = await ensureDevelopmentKey(folder)
+    const apiEnv = { ...env, API_SERVICES: 'recommendations', API_PORT: '0', LOG_LEVEL: 'info' }
+    const api = await startNode('api/main.ts', profile, apiEnv, 'api_started')
+    stopping.push(() => api.stop())
+    const url = api.line.url as string
+    await untilReady(url)
+    const redis = new Redis(servers.addresses.redis)
+    stopping.push(async () => redis.disconnect())
+    const identity = { subject: 'bench', issuer: 'millrace', audience: 'millrace', lifetimeSeconds: TOKEN_SECONDS, now: Date.now() }
+    const headers = { authorization: `Bearer ${await mintToken(key, { ...identity, scope: 'internal' })}` }
+    await untilTrained(url, headers)
+    const { pids } = servers
+    return {
+      servers,
+      env: apiEnv,
+      api,
+      url,
+      worker,
+      redis,
+      headers,
+      cpu: () => ({
+        API: cpuSeconds(api.pid),
+        worker: cpuSeconds(worker.pid),
+        broker: cpuSeconds(pids.kafka),
+        Redis: cpuSeconds(pids.redis),
+        ClickHouse: cpuSeconds(pids.clickhouse),
+      }),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Gives a host the files of a version, as if they had been fetched. */
+function placeBundle(bundle: string, place: string): void {
+  mkdirSync(place, { recursive: true })
+  for (const name of readdirSync(bundle)) linkSync(join(bundle, name), join(place, name))
+}
+
+async function untilIdle(admin: Admin, transport: ReturnType<typeof benchTransport>): Promise<void> {
+  const deadline = Date.now() + IDLE_TIMEOUT_MS
+  for (let idle = 0; idle < IDLE_POLLS; ) {
+    await delay(POLL_MS)
+    const waiting = (await Promise.all(GROUPS.map((group) => lags(admin, transport, group)))).flatMap((found) => [...found])
+    idle = waiting.every(([, lag]) => lag <= 0) ? idle + 1 : 0
+    if (Date.now() > deadline) throw new Error(`not processed within ${IDLE_TIMEOUT_MS} ms: ${JSON.stringify(waiting)}`)
+  }
+}
+
+/** Waits until the model in force answers. */
+async function untilTrained(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  for (;;) {
+    const answer = await fetch(`${url}/api/v1/recommendations?user_id=1`, { headers })
+    const { model_version } = (await answer.json()) as { model_version?: string }
+    if (model_version !== undefined && !model_version.startsWith('rules')) return
+    if (Date.now() > deadline) throw new Error(`the model does not answer: ${answer.status} ${model_version}`)
+    await delay(POLL_MS)
+  }
+}

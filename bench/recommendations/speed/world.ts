@@ -1,0 +1,98 @@
+import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { type Random, seededRandom } from '../../../tools/random/random.ts'
+import { gaussian } from './gaussian.ts'
+
+/** Items and users of a benchmark. Equal sizes make equal ones. */
+export interface World {
+  readonly items: number
+  readonly users: number
+  /** Writes the factors of an item, 0 to `items` - 1. The longest has length 1. */
+  factorsOf(row: number, out: Float32Array): void
+  clusterOf(row: number): number
+  /** Returns how many interactions a user, 0 to `users` - 1, has had. */
+  interactionsOf(user: number): number
+  /** Draws an item that this user chooses. */
+  chosenBy(user: number, random: Random): number
+  /** Draws a user. Those who interact more also ask more often. */
+  anyUser(random: Random): number
+}
+
+const SEED = 17
+/** The variance of the dimensions falls like 1/n, so that 22 equal ones would hold as much. */
+const SPECTRUM_EXPONENT = -0.5
+/** Deviation of an item from the middle of its cluster, compared with that of the middles from zero. */
+const SPREAD = 0.7
+/** A million items form 2,000 clusters. Some are several times as large as others. */
+const CLUSTERS_PER_ROOT = 2
+const CLUSTER_SKEW = 1.5
+/** Few items have long factors, because few are popular. */
+const LENGTH_EXPONENT = 2
+const LEAST_LENGTH = 0.02
+/** A user likes the items of so many clusters, the long ones most. */
+const TASTES = 3
+const CHOICE_SKEW = 2
+/** Most users have had few interactions. The mean is 12. */
+const MOST_INTERACTIONS = 120
+const INTERACTION_SKEW = 9
+
+export function makeWorld(items: number, users: number): World {
+  const random = seededRandom(SEED)
+  const count = Math.max(TASTES, Math.round(CLUSTERS_PER_ROOT * Math.sqrt(items)))
+  const spectrum = Float64Array.from({ length: DIMENSIONS }, (_, index) => (1 + index) ** SPECTRUM_EXPONENT)
+  const middles = Array.from({ length: count }, () => Float32Array.from(spectrum, (size) => size * gaussian(random)))
+  const clusters = Uint32Array.from({ length: items }, () => Math.floor(random() ** CLUSTER_SKEW * count))
+  const lengths = Float32Array.from({ length: items }, () => Math.max(LEAST_LENGTH, random() ** LENGTH_EXPONENT))
+  const members = membersOf(clusters, lengths, count)
+  const interactions = Uint8Array.from({ length: users }, () => 1 + Math.floor(random() ** INTERACTION_SKEW * MOST_INTERACTIONS))
+  const ends = endsOf(interactions)
+
+  return {
+    items,
+    users,
+    factorsOf(row, out) {
+      const own = seededRandom(SEED + row)
+      const middle = middles[clusters[row]]
+      let squares = 0
+      for (let index = 0; index < DIMENSIONS; index++) {
+        out[index] = middle[index] + SPREAD * spectrum[index] * gaussian(own)
+        squares += out[index] ** 2
+      }
+      const scale = lengths[row] / Math.sqrt(squares)
+      for (let index = 0; index < DIMENSIONS; index++) out[index] *= scale
+    },
+    clusterOf: (row) => clusters[row],
+    interactionsOf: (user) => interactions[user],
+    chosenBy(user, draw) {
+      const taste = Math.floor(draw() * TASTES)
+      // The cluster of any item, so that large clusters have more admirers.
+      const cluster = clusters[Math.floor(seededRandom(user * TASTES + taste)() * items)]
+      const rows = members[cluster]
+      return rows[Math.floor(draw() ** CHOICE_SKEW * rows.length)]
+    },
+    anyUser(draw) {
+      const at = Math.floor(draw() * ends[users - 1])
+      let [low, high] = [0, users - 1]
+      while (low < high) {
+        const middle = (low + high) >> 1
+        if (ends[middle] > at) high = middle
+        else low = middle + 1
+      }
+      return low
+    },
+  }
+}
+
+/** Returns the rows of each cluster, those with the longest factors first. */
+function membersOf(clusters: Uint32Array, lengths: Float32Array, count: number): Uint32Array[] {
+  const rows: number[][] = Array.from({ length: count }, () => [])
+  clusters.forEach((cluster, row) => void rows[cluster].push(row))
+  return rows.map((own) => Uint32Array.from(own).sort((one, other) => lengths[other] - lengths[one]))
+}
+
+function endsOf(counts: Uint8Array): Float64Array {
+  let sum = 0
+  return Float64Array.from(counts, (count) => {
+    sum += count
+    return sum
+  })
+}

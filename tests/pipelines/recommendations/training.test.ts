@@ -1,0 +1,69 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { trainingProgram } from '../../../pipelines/recommendations/models/training.ts'
+
+const TRAINED_AT = Date.UTC(2026, 7, 1)
+/** A training program as far as the worker can see it: it gets the file of its job, and writes files beside it. */
+const BEGIN = `
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+const { folder, sequence } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
+const write = (name, text) => writeFileSync(join(folder, name), text)
+const die = () => process.kill(process.pid, 'SIGKILL')
+const result = JSON.stringify({ state: 'IN_FORCE', reason: '', version: 'v' + sequence, learnedUntil: 1, metrics: {}, files: [] })
+`
+
+function training(program: string) {
+  const place = mkdtempSync(join(tmpdir(), 'millrace-training-'))
+  onTestFinished(() => rmSync(place, { recursive: true, force: true }))
+  const file = join(place, 'program.mjs')
+  writeFileSync(file, `${BEGIN}\n${program}`)
+  const folder = join(place, 'trainings')
+  const train = trainingProgram({ folder, tools: place, python: undefined, program: file })
+  const order = (signal: AbortSignal) => ({ runId: 'run-1', sequence: 3, trainedAt: TRAINED_AT, inForce: undefined, signal })
+  return { place, folder, start: (signal = new AbortController().signal) => train(order(signal)) }
+}
+
+test('a training that ends says what it made, and leaves no files behind', async () => {
+  const { folder, start } = training(`write('result.json', result)`)
+  await expect(start()).resolves.toMatchObject({ state: 'IN_FORCE', version: 'v3' })
+  expect(existsSync(folder)).toBe(false)
+})
+
+test.each([
+  ['before the first file', 'die()', 'SIGKILL'],
+  ['between the vectors and the index', `write('items.f16', 'x'); die()`, 'SIGKILL'],
+  ['before the manifest', `write('items.f16', 'x'); write('trees.txt', 'x'); die()`, 'SIGKILL'],
+  ['while it writes its result', `write('result.json', result.slice(0, 40)); die()`, 'SIGKILL'],
+  ['without having written its result whole', `write('result.json', result.slice(0, 40))`, 'JSON'],
+  ['with an error', `throw new Error('factorise.py: killed')`, 'factorise.py: killed'],
+  ['on a full disk', `symlinkSync('/dev/full', join(folder, 'items.f16')); write('items.f16', 'x')`, 'ENOSPC'],
+])('a training that ends %s has failed with a reason, and leaves no files behind', async (_, program, reason) => {
+  const { folder, start } = training(program)
+  await expect(start()).rejects.toThrow(reason)
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('files that a killed worker left behind are gone before the next training begins', async () => {
+  const first = training(`write('items.f16', 'x'); process.stdin.resume()`)
+  const killed = new AbortController()
+  const ended = expect(first.start(killed.signal)).rejects.toThrow()
+  await expect.poll(() => existsSync(join(first.folder, 'run-1', 'items.f16')), { timeout: 10_000 }).toBe(true)
+  writeFileSync(join(first.place, 'program.mjs'), `${BEGIN}\nwrite('result.json', result)`)
+  await first.start()
+  expect(readdirSync(first.place)).toEqual(['program.mjs'])
+  killed.abort()
+  await ended
+})
+
+test('a worker that stops ends its training', async () => {
+  const { folder, start } = training(`write('pid', String(process.pid)); process.stdin.on('end', () => process.exit(1)).resume()`)
+  const stopping = new AbortController()
+  const ended = expect(start(stopping.signal)).rejects.toThrow('the training was stopped')
+  await expect.poll(() => existsSync(join(folder, 'run-1', 'pid')), { timeout: 10_000 }).toBe(true)
+  stopping.abort()
+  await ended
+  expect(existsSync(folder)).toBe(false)
+})

@@ -1,0 +1,38 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { toFloats } from '../../../api/recommendations/model/half-floats.ts'
+import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
+
+export interface IndexBuild {
+  /** The folder of the bundle, which has the factors and receives the index. */
+  readonly folder: string
+  readonly items: number
+  /** The greatest length of an item's factors. */
+  readonly greatestLength: number
+  readonly threads: number
+}
+
+/** So many rows are read and added at once: 8 MB of floats. */
+const ROWS_AT_ONCE = 8_192
+const BYTES_PER_HALF = 2
+
+/** Builds the index of a bundle from its factors, which are read in pieces. */
+export async function buildIndex({ folder, items, greatestLength, threads }: IndexBuild): Promise<void> {
+  const index = newVectorIndex(DIMENSIONS)
+  const file = await open(join(folder, 'items.f16'), 'r')
+  try {
+    for (let row = 0; row < items; row += ROWS_AT_ONCE) {
+      const count = Math.min(ROWS_AT_ONCE, items - row)
+      const halves = new Uint16Array(count * DIMENSIONS)
+      await file.read(halves, 0, halves.byteLength, row * DIMENSIONS * BYTES_PER_HALF)
+      const vectors = new Float32Array(halves.length)
+      toFloats(halves, 0, vectors)
+      for (let at = 0; at < vectors.length; at++) vectors[at] /= greatestLength
+      index.addRows(row, vectors, threads)
+    }
+  } finally {
+    await file.close()
+  }
+  index.save(join(folder, 'items.usearch'))
+}
