@@ -106,7 +106,7 @@ export function simulatedCluster(
   function createTopic(name: string, partitions: number, config: ReadonlyMap<string, string>): TopicState {
     const logs = Array.from({ length: partitions }, (_, partition) => new PartitionLog(name, partition))
     for (const log of logs) log.leader = (anyUp() ?? brokers[0]).nodeId
-    const topic = { name, id: simulatedId(scheduler), config, logs }
+    const topic = { name, id: simulatedId(scheduler.random), config, logs }
     topics.set(name, topic)
     return topic
   }
