@@ -3,7 +3,7 @@ import { chanceOf, seedFor } from './chance.ts'
 import type { TransactionVersion } from './cluster/transactions.ts'
 import { FAULT_KINDS, type FaultKind } from './faults.ts'
 
-export const SUBJECTS = ['counter', 'shop'] as const
+export const SUBJECTS = ['counter', 'bank', 'shop'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
 /** Something that happens at a time, in ms since the beginning. Its chance decides the details. */

@@ -1,12 +1,13 @@
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import type { Publisher } from '../../kafka/transport.ts'
+import { bank } from './bank.ts'
 import { chanceOf } from './chance.ts'
 import { simulatedCluster } from './cluster/cluster.ts'
 import { handleRequest } from './cluster/requests.ts'
 import { counter } from './counter.ts'
 import { cause, type FaultDeps, mend } from './faults.ts'
 import { type Network, network } from './network.ts'
-import { type Plan, type PlannedRecord, planOf, type SubjectName } from './plan.ts'
+import type { Plan, PlannedRecord } from './plan.ts'
 import { simulatedProcess } from './process.ts'
 import { actor, scheduler as newScheduler, type Scheduler, type Trace } from './scheduler.ts'
 import { shopSubject } from './shop-subject.ts'
@@ -31,13 +32,9 @@ const PATIENCE_MS = 90_000
 /** How long a complete output is watched for records that nobody expects, ms. */
 const CALM_MS = 1_000
 
-/** Runs the world of a seed. Nothing but the seed and the code decides what happens in it. */
-export function simulate(seed: number, subject: SubjectName = 'counter', trace?: Trace): Promise<Outcome> {
-  return runPlan(planOf(seed, subject), trace)
-}
-
 function subjectOf({ subject, partitions, standby, sinks, guarantee }: Plan, scheduler: Scheduler): Subject {
   if (subject === 'shop') return shopSubject(standby)
+  if (subject === 'bank') return bank({ partitions, standby })
   return counter({ partitions, standby, guarantee, storesOf: sinks ? scheduler : undefined })
 }
 
