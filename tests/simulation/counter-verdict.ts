@@ -20,10 +20,17 @@ export interface CounterLogs {
   readonly ledger: readonly Records[]
   readonly totals: Records
   readonly letters: Records
+  readonly notes: Records
+  /** Copies of the notes. */
+  readonly passed: Records
 }
 
 function isGood({ value }: { readonly value: string }): boolean {
   return !value.startsWith(BROKEN)
+}
+
+function textOf({ value }: ReadRecord): string {
+  return value
 }
 
 function idOf({ value }: ReadRecord): string {
@@ -31,20 +38,24 @@ function idOf({ value }: ReadRecord): string {
 }
 
 /** Returns whether the output is shorter than it must become. */
-export function missing({ guarantee, input, ledger, totals, letters }: CounterLogs): boolean {
+export function missing({ guarantee, input, ledger, totals, letters, notes, passed }: CounterLogs): boolean {
   const wanted = input.filter(isGood).length
   const count = (records: Records, id: (record: ReadRecord) => string) =>
     guarantee === 'exactly-once' ? records.length : new Set(records.map(id)).size
   const lettersWanted = input.length - wanted
-  return count(ledger.flat(), idOf) < wanted || count(totals, idOf) < wanted || count(letters, ({ value }) => value) < lettersWanted
+  if (count(passed, textOf) < notes.length || count(letters, textOf) < lettersWanted) return true
+  return count(ledger.flat(), idOf) < wanted || count(totals, idOf) < wanted
 }
 
 /** Returns all deviations of the output from what an offline computation makes of the input. */
 export function deviations(logs: CounterLogs, sent: readonly number[]): string[] {
-  const { guarantee, input } = logs
-  const ids = input.map(({ value }) => Number(value.replace(BROKEN, ''))).sort((a, b) => a - b)
+  const { guarantee, input, notes, passed } = logs
+  const ids = [...input, ...notes].map(({ value }) => Number(value.replace(BROKEN, ''))).sort((a, b) => a - b)
   const inputFaults = ids.join() === sent.join() ? [] : [`the input holds the records ${ids.join()} instead of ${sent.join()}`]
-  return [...inputFaults, ...(guarantee === 'exactly-once' ? exactly(logs) : atLeast(logs))].slice(0, MAX_SHOWN)
+  const copies = guarantee === 'exactly-once' ? passed.map(textOf) : [...new Set(passed.map(textOf))]
+  const [are, wanted] = [copies, notes.map(textOf)].map((list) => list.sort().join())
+  const noteFaults = are === wanted ? [] : [`the notes ${are} have passed instead of ${wanted}`]
+  return [...inputFaults, ...noteFaults, ...(guarantee === 'exactly-once' ? exactly(logs) : atLeast(logs))].slice(0, MAX_SHOWN)
 }
 
 function exactly({ input, ledger, totals, letters }: CounterLogs): string[] {

@@ -10,6 +10,7 @@ import type { Subject } from './subject.ts'
 const NAME = 'counter'
 /** Share of records on which the processor fails after it has changed state and emitted. */
 const SHARE_BROKEN = 0.02
+const SHARE_NOTES = 0.15
 /** The key of the unlogged store under which it counts all records of the partition. */
 const ALL = 'all'
 
@@ -36,11 +37,16 @@ function topicsFor(partitions: number) {
     input: textTopic(`${NAME}-input`, partitions),
     ledger: textTopic(`${NAME}-ledger`, partitions),
     totals: textTopic(`${NAME}-totals`, 2),
+    notes: textTopic(`${NAME}-notes`, 1),
+    passed: textTopic(`${NAME}-passed`, 1),
   }
 }
 
-/** Counts records per key, in a store with and in one without a changelog, and, after a repartition, per group. */
-function counting({ input, ledger, totals }: Topics, standby: 0 | 1): Topology {
+/**
+ * Counts records per key, in a store with and in one without a changelog, and, after a repartition, per group. Notes
+ * only pass through, so their topic may get more partitions.
+ */
+function counting({ input, ledger, totals, notes, passed }: Topics, standby: 0 | 1): Topology {
   return topology(
     NAME,
     (t) => {
@@ -69,6 +75,9 @@ function counting({ input, ledger, totals }: Topics, standby: 0 | 1): Topology {
           ctx.emit(totals, ctx.key, `${raise(sums, ctx.key)} ${id}`)
         },
       )
+      t.source(notes).process('pass', { emits: [passed] }, function pass(id, ctx) {
+        ctx.emit(passed, ctx.key, id)
+      })
     },
     { standby },
   )
@@ -76,7 +85,7 @@ function counting({ input, ledger, totals }: Topics, standby: 0 | 1): Topology {
 
 export function counter({ partitions, standby, guarantee, storesOf }: CounterOptions): Subject {
   const topics = topicsFor(partitions)
-  const { input, ledger, totals } = topics
+  const { input, ledger, totals, notes, passed } = topics
   const sinks = storesOf === undefined ? undefined : counterSinks(storesOf, totals, ledger)
 
   function read(cluster: Parameters<Subject['isComplete']>[0]): CounterLogs {
@@ -86,16 +95,23 @@ export function counter({ partitions, standby, guarantee, storesOf }: CounterOpt
       ledger: committedRecords(cluster, ledger.name),
       totals: committedRecords(cluster, totals.name).flat(),
       letters: committedRecords(cluster, `${NAME}-dead-letters`).flat(),
+      notes: committedRecords(cluster, notes.name).flat(),
+      passed: committedRecords(cluster, passed.name).flat(),
     }
   }
 
   return {
     topology: counting(topics, standby),
-    inputs: [input],
+    inputs: [input, notes],
+    growing: notes.name,
     sinks,
-    input(number, random, timestamp) {
+    input(number, random, timestamp, partitionsOf) {
       const key = `k${Math.floor(random() * KEYS)}`
       const value = `${random() < SHARE_BROKEN ? BROKEN : ''}${number}`
+      if (random() < SHARE_NOTES) {
+        const partition = Math.floor(random() * partitionsOf(notes.name))
+        return [{ topic: notes.name, partition, key, value: String(number), timestamp }]
+      }
       return [{ topic: input.name, partition: partitionFor(Buffer.from(key), partitions), key, value, timestamp }]
     },
     end: () => [],

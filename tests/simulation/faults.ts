@@ -21,6 +21,9 @@ export const FAULT_KINDS = [
   'coordinator',
   'store',
   'empty',
+  'compact',
+  'delete',
+  'grow',
 ] as const
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
@@ -39,6 +42,10 @@ export interface FaultDeps {
   readonly clusterFaults: ClusterFaults
   readonly slots: readonly Slot[]
   readonly sinks: SimulatedSinks | undefined
+  /** The topics that the workers read. */
+  readonly sources: ReadonlySet<string>
+  /** The topic that may get more partitions. */
+  readonly growing: string | undefined
 }
 
 /** What a fault hits. */
@@ -83,6 +90,17 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     if (sinks !== undefined) chance.one(sinks.servers).goDown(lengthMs)
   },
   empty: ({ sinks }) => sinks?.empty(),
+  compact({ cluster, clusterFaults, chance }) {
+    const compacted = [...cluster.topics.values()].filter(({ config }) => config.get('cleanup.policy')?.includes('compact'))
+    if (compacted.length > 0) clusterFaults.compact(chance.one(compacted))
+  },
+  delete({ cluster, clusterFaults, sources }) {
+    for (const topic of cluster.topics.values()) if (sources.has(topic.name)) clusterFaults.deleteRead(topic)
+  },
+  grow({ cluster, clusterFaults, growing }) {
+    const topic = cluster.topics.get(growing ?? '')
+    if (topic !== undefined) clusterFaults.addPartition(topic)
+  },
 }
 
 /** Causes a planned fault. */

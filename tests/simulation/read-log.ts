@@ -18,7 +18,7 @@ interface Reading {
 /** What was read last, because runs look at their output again and again. */
 const readings = new WeakMap<PartitionLog, Reading>()
 
-/** Returns the committed records of a topic by partition, as a read_committed consumer sees them. */
+/** Returns the committed records of a topic by partition, as a read_committed consumer has seen them. */
 export function committedRecords(cluster: Cluster, topic: string): ReadRecord[][] {
   return (cluster.topics.get(topic)?.logs ?? []).map(readLog)
 }
@@ -36,7 +36,7 @@ function readLog(log: PartitionLog): ReadRecord[] {
 
 function readFrom(log: PartitionLog, from: number): ReadRecord[] {
   const { topic, partition } = log
-  const { records, aborted } = log.read(from, log.lastStable, Number.POSITIVE_INFINITY)
+  const { records, aborted } = log.readEver(from)
   const ranges = aborted.map(({ producerId, first }) => ({ producerId, firstOffset: first }))
   const chunks = readChunks({ topic, partition, records, from, aborted: ranges, verifyChecksums: true })
   return chunks.flatMap(({ buffer, count, offsets, keyStart, keyEnd, valueStart, valueEnd }) =>

@@ -27,8 +27,10 @@ export interface Subject {
   readonly inputs: readonly Topic<string, unknown>[]
   /** Sinks that copy the output into stores; undefined when there are none. */
   readonly sinks?: SimulatedSinks | undefined
+  /** The topic whose number of partitions may grow; undefined when there is none. */
+  readonly growing?: string
   /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */
-  input(number: number, random: () => number, now: number): readonly InputRecord[]
+  input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */
   end(now: number): readonly InputRecord[]
   /** Returns whether the output is as long as it must be. */

@@ -51,7 +51,8 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const { topology, sinks } = subject
   const deps = { scheduler, network: net, cluster, registry, topology, sinks, commitIntervalMs, guarantee }
   const slots: Slot[] = plan.workers.map((_, at) => slot(`worker-${at + 1}`, deps))
-  const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks }
+  const sources = new Set(topology.subTopologies.flatMap((part) => part.sources))
+  const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks, sources, growing: subject.growing }
   const god = actor('world')
   const sent: number[] = []
   let unacknowledged = 0
@@ -78,9 +79,10 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
 
   function send(publisher: Publisher, { number, chance }: PlannedRecord): void {
     sent.push(number)
-    publish(publisher, number, subject.input(number, chanceOf(chance).random, feeder.runtime.now()))
+    publish(publisher, number, subject.input(number, chanceOf(chance).random, feeder.runtime.now(), partitionsOf))
   }
 
+  const partitionsOf = (topic: string) => cluster.topics.get(topic)?.logs.length ?? 0
   let ended = false
   function end(publisher: Publisher): void {
     ended = true
