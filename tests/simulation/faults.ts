@@ -1,3 +1,4 @@
+import { type Chance, chanceOf } from './chance.ts'
 import type { Cluster, ClusterFaults, SimulatedBroker } from './cluster/cluster.ts'
 import type { Network } from './network.ts'
 import { actor, type Scheduler } from './scheduler.ts'
@@ -20,6 +21,9 @@ export const FAULT_KINDS = [
   'coordinator',
   'store',
   'empty',
+  'compact',
+  'delete',
+  'grow',
 ] as const
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
@@ -38,6 +42,10 @@ export interface FaultDeps {
   readonly clusterFaults: ClusterFaults
   readonly slots: readonly Slot[]
   readonly sinks: SimulatedSinks | undefined
+  /** The topics that the workers read. */
+  readonly sources: ReadonlySet<string>
+  /** The topic that may get more partitions. */
+  readonly growing: string | undefined
 }
 
 /** What a fault hits. */
@@ -45,6 +53,7 @@ interface Target extends FaultDeps {
   readonly slot: Slot
   readonly broker: SimulatedBroker
   readonly lengthMs: number
+  readonly chance: Chance
 }
 
 const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
@@ -61,48 +70,56 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
   partition({ slot: { process }, broker, network, scheduler, lengthMs }) {
     if (process !== undefined) network.partition(process.actor, broker, scheduler.now() + lengthMs)
   },
-  expire({ cluster, scheduler }) {
+  expire({ cluster, chance }) {
     const groups = [...cluster.groups.values()].filter(({ members }) => members.size > 0)
     if (groups.length === 0) return
-    const group = one(scheduler, groups)
-    group.remove(one(scheduler, [...group.members.keys()]))
+    const group = chance.one(groups)
+    group.remove(chance.one([...group.members.keys()]))
   },
-  clock({ slot: { process }, scheduler }) {
-    if (process !== undefined) process.clockOffsetMs = scheduler.between(-LARGEST_JUMP_MS, LARGEST_JUMP_MS)
+  clock({ slot: { process }, chance }) {
+    if (process !== undefined) process.clockOffsetMs = chance.between(-LARGEST_JUMP_MS, LARGEST_JUMP_MS)
   },
-  disk: ({ slot, scheduler }) => slot.failWrites(1 + Math.floor(scheduler.random() * MOST_BAD_WRITES)),
+  disk: ({ slot, chance }) => slot.failWrites(1 + chance.below(MOST_BAD_WRITES)),
   broker: crash,
-  leader({ cluster, clusterFaults, scheduler }) {
+  leader({ cluster, clusterFaults, chance }) {
     const topics = [...cluster.topics.values()]
-    if (topics.length > 0) clusterFaults.moveLeader(one(scheduler, one(scheduler, topics).logs))
+    if (topics.length > 0) clusterFaults.moveLeader(chance.one(chance.one(topics).logs))
   },
   coordinator: ({ clusterFaults }) => clusterFaults.moveCoordinators(),
-  store({ sinks, scheduler, lengthMs }) {
-    if (sinks !== undefined) one(scheduler, sinks.servers).goDown(lengthMs)
+  store({ sinks, chance, lengthMs }) {
+    if (sinks !== undefined) chance.one(sinks.servers).goDown(lengthMs)
   },
   empty: ({ sinks }) => sinks?.empty(),
+  compact({ cluster, clusterFaults, chance }) {
+    const compacted = [...cluster.topics.values()].filter(({ config }) => config.get('cleanup.policy')?.includes('compact'))
+    if (compacted.length > 0) clusterFaults.compact(chance.one(compacted))
+  },
+  delete({ cluster, clusterFaults, sources }) {
+    for (const topic of cluster.topics.values()) if (sources.has(topic.name)) clusterFaults.deleteRead(topic)
+  },
+  grow({ cluster, clusterFaults, growing }) {
+    const topic = cluster.topics.get(growing ?? '')
+    if (topic !== undefined) clusterFaults.addPartition(topic)
+  },
 }
 
-function one<T>({ random }: Scheduler, list: readonly T[]): T {
-  return list[Math.floor(random() * list.length)]
-}
-
-/** Causes one fault of a kind. */
-export function cause(kind: FaultKind, deps: FaultDeps): void {
+/** Causes a planned fault. */
+export function cause({ kind, chance: of }: { readonly kind: FaultKind; readonly chance: number }, deps: FaultDeps): void {
   const { scheduler } = deps
-  const slot = one(scheduler, deps.slots)
-  const broker = one(scheduler, deps.cluster.brokers)
-  const lengthMs = scheduler.random() < SHARE_LONG ? scheduler.between(...LONG_MS) : scheduler.between(...SHORT_MS)
+  const chance = chanceOf(of)
+  const slot = chance.one(deps.slots)
+  const broker = chance.one(deps.cluster.brokers)
+  const lengthMs = chance.random() < SHARE_LONG ? chance.between(...LONG_MS) : chance.between(...SHORT_MS)
   scheduler.note(`fault ${kind} of ${slot.name}, ${broker.actor.name}, ${lengthMs.toFixed(0)} ms`)
-  CAUSES[kind]({ ...deps, slot, broker, lengthMs })
+  CAUSES[kind]({ ...deps, slot, broker, lengthMs, chance })
 }
 
 const operator = actor('operator')
 
-function crash({ broker, scheduler, clusterFaults }: Target): void {
+function crash({ broker, scheduler, clusterFaults, chance }: Target): void {
   if (!broker.isUp()) return
   clusterFaults.crash(broker)
-  scheduler.after(scheduler.between(...BROKER_DOWN_MS), operator, `restarts ${broker.actor.name}`, () => clusterFaults.restart(broker))
+  scheduler.after(chance.between(...BROKER_DOWN_MS), operator, `restarts ${broker.actor.name}`, () => clusterFaults.restart(broker))
 }
 
 /** Ends all lasting faults, so that the output can be completed. */

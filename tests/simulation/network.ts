@@ -53,8 +53,9 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
   const open = new Set<SimulatedConnection>()
   const silent: { client: Actor; endpoint: Endpoint; until: number }[] = []
 
-  function latency(): number {
-    return scheduler.random() < SHARE_SLOW ? scheduler.between(...SLOW_LATENCY_MS) : scheduler.between(...LATENCY_MS)
+  function latency(client: Actor, endpoint: Endpoint): number {
+    const { random, between } = scheduler.chance(`${client.name} to ${endpoint.actor.name}`)
+    return random() < SHARE_SLOW ? between(...SLOW_LATENCY_MS) : between(...LATENCY_MS)
   }
 
   /**
@@ -62,8 +63,9 @@ export function network(scheduler: Scheduler, find: (host: string, port: number)
    * partition, and everything after it.
    */
   function arrival(client: Actor, endpoint: Endpoint, after: number): number {
-    let at = Math.max(after, scheduler.now() + latency())
-    for (const each of silent) if (each.client === client && each.endpoint === endpoint && each.until > at) at = each.until + latency()
+    let at = Math.max(after, scheduler.now() + latency(client, endpoint))
+    for (const each of silent)
+      if (each.client === client && each.endpoint === endpoint && each.until > at) at = each.until + latency(client, endpoint)
     return at
   }
 

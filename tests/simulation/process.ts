@@ -1,4 +1,5 @@
 import type { Log, Runtime } from '../../runtime/runtime.ts'
+import type { Random } from '../../tools/random/random.ts'
 import { type Actor, actor, type Scheduler } from './scheduler.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
@@ -20,11 +21,12 @@ export interface SimulatedProcess {
 export function simulatedProcess(name: string, scheduler: Scheduler, clockOffsetMs = 0): SimulatedProcess {
   const own = actor(name)
   const startedAt = scheduler.now()
+  const { random, between } = scheduler.chance(name)
 
   function setTimer(ms: number, callback: () => void): () => void {
     // As Node does it: whole milliseconds, at least one, and one instead of more than it can represent.
     const whole = ms >= 1 && ms <= LONGEST_TIMER_MS ? Math.floor(ms) : 1
-    return scheduler.after(whole + scheduler.between(...TIMER_LATE_MS), own, 'timer', callback)
+    return scheduler.after(whole + between(...TIMER_LATE_MS), own, 'timer', callback)
   }
 
   function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -44,18 +46,18 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
     now: () => Math.floor(START_MS + scheduler.now() + simulated.clockOffsetMs),
     monotonic: () => scheduler.now() - startedAt,
     sleep,
-    nextTurn: () => new Promise((resolve) => void scheduler.after(scheduler.between(...TURN_MS), own, 'turn', resolve)),
+    nextTurn: () => new Promise((resolve) => void scheduler.after(between(...TURN_MS), own, 'turn', resolve)),
     setTimer,
-    random: scheduler.random,
-    id: () => simulatedId(scheduler),
+    random,
+    id: () => simulatedId(random),
     log: tracingLog(own, scheduler),
   }
   const simulated: SimulatedProcess = { actor: own, runtime, clockOffsetMs }
   return simulated
 }
 
-export function simulatedId(scheduler: Scheduler): string {
-  const hex = Math.floor(scheduler.random() * 2 ** 32).toString(16)
+export function simulatedId(random: Random): string {
+  const hex = Math.floor(random() * 2 ** 32).toString(16)
   return `00000000-0000-4000-8000-${hex.padStart(ID_DIGITS, '0')}`
 }
 

@@ -1,5 +1,6 @@
 import { readChunks } from '../../kafka/record-batch/reader.ts'
 import type { Cluster } from './cluster/cluster.ts'
+import type { PartitionLog } from './cluster/partition-log.ts'
 
 export interface ReadRecord {
   readonly key: string
@@ -8,20 +9,42 @@ export interface ReadRecord {
   readonly offset: number
 }
 
-/** Returns the committed records of a topic by partition, as a read_committed consumer sees them. */
+interface Reading {
+  readonly leaderEpoch: number
+  readonly upTo: number
+  readonly records: ReadRecord[]
+}
+
+/** What was read last, because runs look at their output again and again. */
+const readings = new WeakMap<PartitionLog, Reading>()
+
+/** Returns the committed records of a topic by partition, as a read_committed consumer has seen them. */
 export function committedRecords(cluster: Cluster, topic: string): ReadRecord[][] {
-  const logs = cluster.topics.get(topic)?.logs ?? []
-  return logs.map((log) => {
-    const { records, aborted } = log.read(0, log.lastStable, Number.POSITIVE_INFINITY)
-    const ranges = aborted.map(({ producerId, first }) => ({ producerId, firstOffset: first }))
-    const chunks = readChunks({ topic, partition: log.partition, records, from: 0, aborted: ranges, verifyChecksums: true })
-    return chunks.flatMap(({ buffer, count, offsets, keyStart, keyEnd, valueStart, valueEnd }) =>
-      Array.from({ length: count }, (_, i) => ({
-        key: buffer.toString('utf8', keyStart[i], keyEnd[i]),
-        value: buffer.toString('utf8', valueStart[i], valueEnd[i]),
-        partition: log.partition,
-        offset: offsets[i],
-      })),
-    )
-  })
+  return (cluster.topics.get(topic)?.logs ?? []).map(readLog)
+}
+
+function readLog(log: PartitionLog): ReadRecord[] {
+  const { leaderEpoch, lastStable: upTo } = log
+  const last = readings.get(log)
+  if (last?.leaderEpoch === leaderEpoch && last.upTo === upTo) return last.records
+  // No other leader may have changed what had been read.
+  const from = last?.leaderEpoch === leaderEpoch ? last.upTo : 0
+  const records = from === 0 ? readFrom(log, 0) : [...(last?.records ?? []), ...readFrom(log, from)]
+  readings.set(log, { leaderEpoch, upTo, records })
+  return records
+}
+
+function readFrom(log: PartitionLog, from: number): ReadRecord[] {
+  const { topic, partition } = log
+  const { records, aborted } = log.readEver(from)
+  const ranges = aborted.map(({ producerId, first }) => ({ producerId, firstOffset: first }))
+  const chunks = readChunks({ topic, partition, records, from, aborted: ranges, verifyChecksums: true })
+  return chunks.flatMap(({ buffer, count, offsets, keyStart, keyEnd, valueStart, valueEnd }) =>
+    Array.from({ length: count }, (_, i) => ({
+      key: buffer.toString('utf8', keyStart[i], keyEnd[i]),
+      value: buffer.toString('utf8', valueStart[i], valueEnd[i]),
+      partition,
+      offset: offsets[i],
+    })),
+  )
 }

@@ -1,8 +1,8 @@
 import { command } from '../../scripts/command-line/command.ts'
-import { choice, flag, integer, number } from '../../scripts/command-line/option.ts'
+import { choice, flag, integer, number, text } from '../../scripts/command-line/option.ts'
 
-/** Repeats the names of `world.ts`, which would load the engine before this command prints its help. */
-const SUBJECTS = ['counter', 'shop'] as const
+/** Repeats the names of `plan.ts`, which would load the engine before this command prints its help. */
+const SUBJECTS = ['counter', 'bank', 'shop'] as const
 const MAX_SEED = 2 ** 31
 
 export default command({
@@ -12,13 +12,16 @@ export default command({
   options: {
     seeds: integer('Number of runs.', { default: 1_000, min: 1 }),
     from: integer('Seed of the first run; the others follow.', { default: 1, max: MAX_SEED }),
-    topology: choice('What the workers run: a small counter, or the shop of the chaos tests.', SUBJECTS, { default: 'counter' }),
+    topology: choice('What the workers run.', SUBJECTS, { default: 'counter' }),
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
     'until-wrong': flag('Ends at the first wrong output.'),
+    shrink: flag('Leaves out of each wrong run whatever is not needed for it to be wrong, and prints the rest as a plan.'),
+    plan: text('Runs the plan in this file, as `--shrink` prints it, instead of seeds.'),
     trace: flag('Prints every event of every run.'),
   },
   examples: [
     ['--seeds 10000 --from 5000', 'Ten thousand runs.'],
     ['--seeds 1 --from 46 --trace', 'Shows what happens in the run of seed 46.'],
+    ['--seeds 1 --from 46 --shrink', 'Reduces the run of seed 46, if its output is wrong.'],
   ],
 })

@@ -3,39 +3,65 @@
  * hash of everything that has happened, which is the same wherever the same code runs the same seeds.
  */
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { type Plan, planOf } from './plan.ts'
 import declaration from './run.command.ts'
-import { simulate } from './world.ts'
+import { shrink } from './shrink.ts'
+import { runPlan } from './world.ts'
 
 const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
+/** Runs between two lines about the progress. */
+const PROGRESS_EVERY = 1_000
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+function* plansOf(options: ReturnType<typeof parsed>): Generator<Plan> {
+  const { plan, seeds, from, topology } = options
+  if (plan !== undefined) yield JSON.parse(readFileSync(plan, 'utf8')) as Plan
+  else for (let seed = from; seed < from + seeds; seed++) yield planOf(seed, topology)
+}
+
+const parsed = () => commandLine(declaration)
+
 async function main(): Promise<number> {
-  const { seeds, from, minutes, topology: subject, trace, 'until-wrong': untilWrong } = commandLine(declaration)
+  const options = parsed()
+  const { minutes, trace, shrink: shrinks, 'until-wrong': untilWrong } = options
+  // Errors are usual here. Who reads a trace may want to know where they come from.
+  if (!trace) Error.stackTraceLimit = 0
   const startedAt = performance.now()
   const hash = createHash('sha256')
   let runs = 0
   let events = 0
   let wrong = 0
-  for (let seed = from; seed < from + seeds; seed++) {
+  for (const plan of plansOf(options)) {
     if (minutes !== undefined && performance.now() - startedAt > minutes * MINUTE_MS) break
-    const outcome = await simulate(seed, { subject, trace: trace ? (line) => process.stdout.write(line) : undefined })
+    const outcome = await runPlan(plan, trace ? (line) => process.stdout.write(line) : undefined)
     hash.update(outcome.digest)
     runs++
     events += outcome.events
+    if (runs % PROGRESS_EVERY === 0) say(`${runs} runs, up to seed ${plan.seed}, ${wrong} wrong`)
     if (outcome.faults.length === 0) continue
     wrong++
-    say(`seed ${seed}, after ${(outcome.lasted / SECOND_MS).toFixed(1)} simulated seconds:\n  ${outcome.faults.join('\n  ')}`)
+    say(`seed ${plan.seed}, after ${(outcome.lasted / SECOND_MS).toFixed(1)} simulated seconds:\n  ${outcome.faults.join('\n  ')}`)
+    if (shrinks) await showShrunk(plan)
     if (untilWrong) break
   }
   const seconds = (performance.now() - startedAt) / SECOND_MS
   say(`${runs} runs, ${events} events, ${wrong} wrong, in ${seconds.toFixed(0)} s`)
   say(`trace ${hash.digest('hex')}`)
   return wrong === 0 ? 0 : 1
+}
+
+async function showShrunk(plan: Plan): Promise<void> {
+  const shrunk = await shrink(plan)
+  if (shrunk === undefined) return
+  const { faults, records, workers } = shrunk.plan
+  say(`reduced in ${shrunk.runs} runs to ${faults.length} faults, ${workers.length} workers and ${records.length} records:`)
+  say(`  ${shrunk.faults.join('\n  ')}\n${JSON.stringify(shrunk.plan)}`)
 }
 
 await runMain(main)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Random, seededRandom } from '../../tools/random/random.ts'
+import type { Random } from '../../tools/random/random.ts'
+import { type Chance, chanceOf, seedFor } from './chance.ts'
 
 /** Something that events happen to: a process or a broker. Its events are dropped once it is dead. */
 export interface Actor {
@@ -31,6 +32,11 @@ export interface Scheduler {
   readonly random: Random
   /** Draws a number from `least` to `most`. */
   between(least: number, most: number): number
+  /**
+   * Returns the same source of chance for the same name. A part of the simulation that has one of its own decides the
+   * same when another part does less, so that a failing run can be reduced.
+   */
+  chance(name: string): Chance
   /** @returns a function that cancels the event */
   after(ms: number, actor: Actor, label: string, action: () => void): () => void
   /** Adds a line to the trace. */
@@ -42,22 +48,39 @@ export interface Scheduler {
   readonly events: number
 }
 
+/** Characters of the trace that are hashed at once. */
+const HASHED_AT_ONCE = 16_384
+
 export function actor(name: string): Actor {
   return { name, alive: true, stalledUntil: 0 }
 }
 
 export function scheduler(seed: number, trace?: Trace): Scheduler {
-  const random = seededRandom(seed)
+  const { random, between } = chanceOf(seed)
+  const chances = new Map<string, Chance>()
   const hash = createHash('sha256')
   const heap: Event[] = []
   let time = 0
   let order = 0
   let events = 0
+  let unhashed = ''
 
   function note(line: string): void {
     const full = `${time.toFixed(3)} ${line}\n`
-    hash.update(full)
+    unhashed += full
+    if (unhashed.length > HASHED_AT_ONCE) hashLines()
     trace?.(full)
+  }
+
+  function hashLines(): void {
+    hash.update(unhashed)
+    unhashed = ''
+  }
+
+  function chance(name: string): Chance {
+    const known = chances.get(name) ?? chanceOf(seedFor(seed, name))
+    chances.set(name, known)
+    return known
   }
 
   function after(ms: number, of: Actor, label: string, action: () => void): () => void {
@@ -92,11 +115,15 @@ export function scheduler(seed: number, trace?: Trace): Scheduler {
   return {
     now: () => time,
     random,
-    between: (least, most) => least + random() * (most - least),
+    between,
+    chance,
     after,
     note,
     run,
-    digest: () => hash.copy().digest('hex'),
+    digest() {
+      hashLines()
+      return hash.copy().digest('hex')
+    },
     get events() {
       return events
     },

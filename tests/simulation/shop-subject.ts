@@ -1,6 +1,6 @@
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { integer } from '../../tools/random/random.ts'
-import { faults, type Log, progress, type ShopInput, type ShopOutput } from '../chaos/expected.ts'
+import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timing } from '../chaos/expected.ts'
 import { PARTITIONS, type Payment, shop, shopTopics } from '../chaos/shop.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
@@ -68,16 +68,15 @@ export function shopSubject(standby: 0 | 1): Subject {
     closings: read(cluster, topics.closings),
   })
 
-  const timing = ({ acknowledgedAt, now }: InputTimes) => ({
+  const timing = ({ acknowledgedAt, now, clocksWereWrong }: InputTimes): Timing => ({
     inLogBy: new Map([...acknowledgedAt].map(([number, at]) => [String(number), at])),
-    doubtful: [],
+    doubtful: clocksWereWrong ? [[0, Number.POSITIVE_INFINITY]] : [],
     now,
   })
 
   return {
     topology: shop(NAME, { standby }),
     inputs: [topics.payments, topics.receipts],
-    allowsWrongClocks: false,
     input,
     end,
     isComplete: (cluster, times) => progress(given(cluster), written(cluster), timing(times)).done,

@@ -4,6 +4,7 @@ import { FencedError, type Transport, TransportError } from '../../kafka/transpo
 import type { MemberIdentity, Runner } from '../../pipelines/engine/index.ts'
 import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
+import type { Guarantee } from '../../pipelines/engine/worker/worker-config.ts'
 import { StateUnavailable } from '../../state/stores/errors.ts'
 import { type MemoryDisk, memoryBackend, memoryDisk } from '../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../state/stores/store.ts'
@@ -24,6 +25,7 @@ export interface SlotDeps {
   readonly topology: Topology
   readonly sinks: SimulatedSinks | undefined
   readonly commitIntervalMs: number
+  readonly guarantee: Guarantee
 }
 
 /** Starts processes again. It never fails. */
@@ -64,7 +66,8 @@ export function openTransport(process: SimulatedProcess, { network, cluster }: P
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {
-  const { scheduler, network, registry, topology, sinks, commitIntervalMs } = deps
+  const { scheduler, network, registry, topology, sinks, commitIntervalMs, guarantee } = deps
+  const { random, between } = scheduler.chance(name)
   const failures: string[] = []
   let disk: MemoryDisk = memoryDisk()
   let identity = newIdentity()
@@ -78,7 +81,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   let isStopping = false
 
   function newIdentity(): MemberIdentity {
-    const memberId = simulatedId(scheduler)
+    const memberId = simulatedId(random)
     return {
       memberId,
       transactionalId: `millrace-${topology.name}-${memberId}`,
@@ -105,7 +108,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
     try {
       await transport.connect()
       const created = createWorker(
-        { topology, commitIntervalMs, stopGraceMs: 5_000 },
+        { topology, guarantee, commitIntervalMs, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
       )
       worker = created
@@ -119,7 +122,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
   }
 
   function memberOf(groupId: string): Pick<MemberIdentity, 'memberId' | 'keepMemberId'> {
-    const memberId = members.get(groupId) ?? simulatedId(scheduler)
+    const memberId = members.get(groupId) ?? simulatedId(random)
     const keepMemberId = (next: string) => void members.set(groupId, next)
     keepMemberId(memberId)
     return { memberId, keepMemberId }
@@ -160,7 +163,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
     process = undefined
     worker = undefined
     runners = []
-    scheduler.after(scheduler.between(...RESTART_MS), supervisor, `starts ${name}`, start)
+    scheduler.after(between(...RESTART_MS), supervisor, `starts ${name}`, start)
   }
 
   return {

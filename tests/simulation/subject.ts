@@ -17,6 +17,8 @@ export interface InputTimes {
   /** When the brokers had acknowledged each input, by its number. */
   readonly acknowledgedAt: ReadonlyMap<number, number>
   readonly now: number
+  /** Whether the clock of a worker was wrong for a time. */
+  readonly clocksWereWrong: boolean
 }
 
 /** A topology with its input and an offline computation of its output. */
@@ -25,14 +27,17 @@ export interface Subject {
   readonly inputs: readonly Topic<string, unknown>[]
   /** Sinks that copy the output into stores; undefined when there are none. */
   readonly sinks?: SimulatedSinks | undefined
-  /** False when the offline computation cannot judge outputs of workers with wrong clocks. */
-  readonly allowsWrongClocks: boolean
+  /** The topic whose number of partitions may grow; undefined when there is none. */
+  readonly growing?: string
   /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */
-  input(number: number, random: () => number, now: number): readonly InputRecord[]
+  input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */
   end(now: number): readonly InputRecord[]
   /** Returns whether the output is as long as it must be. */
   isComplete(cluster: Cluster, times: InputTimes): boolean
-  /** Returns all deviations of the output from an offline computation. */
-  deviations(cluster: Cluster, sent: number, times: InputTimes): string[]
+  /**
+   * Returns all deviations of the output from an offline computation.
+   * @param sent the numbers of the inputs, in their order
+   */
+  deviations(cluster: Cluster, sent: readonly number[], times: InputTimes): string[]
 }

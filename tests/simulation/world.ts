@@ -1,15 +1,18 @@
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import type { Publisher } from '../../kafka/transport.ts'
+import { bank } from './bank.ts'
+import { chanceOf } from './chance.ts'
 import { simulatedCluster } from './cluster/cluster.ts'
 import { handleRequest } from './cluster/requests.ts'
 import { counter } from './counter.ts'
-import { cause, FAULT_KINDS, type FaultDeps, mend } from './faults.ts'
+import { cause, type FaultDeps, mend } from './faults.ts'
 import { type Network, network } from './network.ts'
+import type { Plan, PlannedRecord } from './plan.ts'
 import { simulatedProcess } from './process.ts'
-import { actor, scheduler as newScheduler, type Trace } from './scheduler.ts'
+import { actor, scheduler as newScheduler, type Scheduler, type Trace } from './scheduler.ts'
 import { shopSubject } from './shop-subject.ts'
 import { openTransport, type Slot, slot } from './slot.ts'
-import type { InputRecord, InputTimes } from './subject.ts'
+import type { InputRecord, InputTimes, Subject } from './subject.ts'
 
 export interface Outcome {
   readonly seed: number
@@ -22,28 +25,6 @@ export interface Outcome {
   readonly lasted: number
 }
 
-export const SUBJECTS = ['counter', 'shop'] as const
-
-export interface SimulationOptions {
-  /** Default `counter`. */
-  readonly subject?: (typeof SUBJECTS)[number]
-  readonly trace?: Trace
-}
-
-/** How long records and faults keep coming, ms. */
-const TROUBLE_MS = [1_000, 8_000] as const
-const MOST_RECORDS = 60
-const MOST_FAULTS = 7
-const SHARE_STANDBY = 0.3
-const SHARE_SINKS = 0.3
-/** Share of the clusters that start with version 1 of transactions, and of those that are upgraded during a run. */
-const SHARE_VERSION_1 = 0.3
-const SHARE_UPGRADED = 0.4
-/** Share of the clusters whose producers soon have used up their epochs, and the first epoch of these. */
-const SHARE_USED_UP = 0.15
-const HIGH_EPOCH = 2 ** 15 - 12
-/** Share of the kinds of faults that a run has. */
-const SHARE_OF_KINDS = 0.4
 /** How often an output is examined, ms. */
 const LOOK_MS = 250
 /** Sessions, transactions and the longest stall pass in less, so an output that is missing after it never comes, ms. */
@@ -51,29 +32,29 @@ const PATIENCE_MS = 90_000
 /** How long a complete output is watched for records that nobody expects, ms. */
 const CALM_MS = 1_000
 
-/** Runs the world of a seed. Nothing but the seed and the code decides what happens in it. */
-export async function simulate(seed: number, { subject: name = 'counter', trace }: SimulationOptions = {}): Promise<Outcome> {
+function subjectOf({ subject, partitions, standby, sinks, guarantee }: Plan, scheduler: Scheduler): Subject {
+  if (subject === 'shop') return shopSubject(standby)
+  if (subject === 'bank') return bank({ partitions, standby })
+  return counter({ partitions, standby, guarantee, storesOf: sinks ? scheduler : undefined })
+}
+
+/** Runs the world of a plan. The same plan does the same every time. */
+export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
+  const { seed, troubleMs, upgradedAt, commitIntervalMs, guarantee } = plan
   const scheduler = newScheduler(seed, trace)
-  const { random, between } = scheduler
-  const count = (most: number) => 1 + Math.floor(random() * most)
-  const standby = random() < SHARE_STANDBY ? 1 : 0
-  const storesOf = random() < SHARE_SINKS ? scheduler : undefined
-  const subject = name === 'shop' ? shopSubject(standby) : counter({ partitions: count(3), standby, storesOf })
+  const subject = subjectOf(plan, scheduler)
   const net: Network = network(scheduler, (host) => find(host))
-  const { cluster, faults: clusterFaults, find } = simulatedCluster(scheduler, count(3), handleRequest, () => net)
-  cluster.transactions.version = random() < SHARE_VERSION_1 ? 1 : 2
-  if (random() < SHARE_USED_UP) cluster.transactions.firstEpoch = HIGH_EPOCH
+  const { cluster, faults: clusterFaults, find } = simulatedCluster(scheduler, plan.brokers, handleRequest, () => net)
+  cluster.transactions.version = plan.transactionVersion
+  cluster.transactions.firstEpoch = plan.firstEpoch
   const registry = memoryRegistry()
-  const commitIntervalMs = Math.floor(between(5, 120))
   const { topology, sinks } = subject
-  const deps = { scheduler, network: net, cluster, registry, topology, sinks, commitIntervalMs }
-  const slots: Slot[] = Array.from({ length: count(3) }, (_, at) => slot(`worker-${at + 1}`, deps))
-  const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks }
-  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && (kind !== 'clock' || subject.allowsWrongClocks))
-  const troubleMs = between(...TROUBLE_MS)
-  const records = count(MOST_RECORDS)
+  const deps = { scheduler, network: net, cluster, registry, topology, sinks, commitIntervalMs, guarantee }
+  const slots: Slot[] = plan.workers.map((_, at) => slot(`worker-${at + 1}`, deps))
+  const sources = new Set(topology.subTopologies.flatMap((part) => part.sources))
+  const faultDeps: FaultDeps = { scheduler, network: net, cluster, clusterFaults, slots, sinks, sources, growing: subject.growing }
   const god = actor('world')
-  let sent = 0
+  const sent: number[] = []
   let unacknowledged = 0
   const acknowledgedAt = new Map<number, number>()
   const lost: string[] = []
@@ -84,24 +65,28 @@ export async function simulate(seed: number, { subject: name = 'counter', trace 
     await transport.connect()
     await transport.ensureTopics(subject.inputs.map(({ name: topic, partitions }) => ({ name: topic, partitions })))
     const publisher = transport.publisher()
-    for (let i = 0; i < records; i++) scheduler.after(between(0, troubleMs), feeder.actor, 'sends a record', () => send(publisher))
-    for (const each of slots) scheduler.after(between(0, troubleMs / 2), god, `starts ${each.name}`, each.start)
-    if (random() < SHARE_UPGRADED) scheduler.after(between(0, troubleMs), god, 'enables transactions of version 2', upgrade)
-    if (kinds.length === 0) return
-    for (let i = count(MOST_FAULTS); i > 0; i--) {
-      const kind = kinds[Math.floor(random() * kinds.length)]
-      scheduler.after(between(0, troubleMs), god, `causes ${kind}`, () => cause(kind, faultDeps))
-    }
+    const at = (time: number) => Math.max(0, time - scheduler.now())
+    for (const record of plan.records) scheduler.after(at(record.at), feeder.actor, 'sends a record', () => send(publisher, record))
+    scheduler.after(at(troubleMs), feeder.actor, 'ends the input', () => end(publisher))
+    plan.workers.forEach((time, i) => void scheduler.after(at(time), god, `starts ${slots[i].name}`, slots[i].start))
+    if (upgradedAt !== null) scheduler.after(at(upgradedAt), god, 'enables transactions of version 2', upgrade)
+    for (const fault of plan.faults) scheduler.after(at(fault.at), god, `causes ${fault.kind}`, () => cause(fault, faultDeps))
   }
 
   function upgrade(): void {
     cluster.transactions.version = 2
   }
 
-  function send(publisher: Publisher): void {
-    const number = sent++
-    publish(publisher, number, subject.input(number, random, feeder.runtime.now()))
-    if (sent === records) publish(publisher, -1, subject.end(feeder.runtime.now()))
+  function send(publisher: Publisher, { number, chance }: PlannedRecord): void {
+    sent.push(number)
+    publish(publisher, number, subject.input(number, chanceOf(chance).random, feeder.runtime.now(), partitionsOf))
+  }
+
+  const partitionsOf = (topic: string) => cluster.topics.get(topic)?.logs.length ?? 0
+  let ended = false
+  function end(publisher: Publisher): void {
+    ended = true
+    publish(publisher, -1, subject.end(feeder.runtime.now()))
   }
 
   function publish(publisher: Publisher, number: number, of: readonly InputRecord[]): void {
@@ -121,26 +106,21 @@ export async function simulate(seed: number, { subject: name = 'counter', trace 
     }
   }
 
-  let prepared = false
-  prepare().then(
-    () => {
-      prepared = true
-    },
-    (error) => lost.push(`the feeder failed: ${String(error)}`),
-  )
+  prepare().catch((error) => lost.push(`the feeder failed: ${String(error)}`))
   await scheduler.run(troubleMs, () => false)
   scheduler.note('the trouble ends')
   mend(faultDeps)
   const deadline = scheduler.now() + PATIENCE_MS
-  const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now() })
-  const isComplete = () => prepared && sent === records && unacknowledged === 0 && subject.isComplete(cluster, times())
+  const clocksWereWrong = plan.faults.some(({ kind }) => kind === 'clock')
+  const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong })
+  const isComplete = () => ended && unacknowledged === 0 && subject.isComplete(cluster, times())
   while (!isComplete() && scheduler.now() < deadline) await scheduler.run(scheduler.now() + LOOK_MS, () => false)
   const late = isComplete() ? [] : [`the output is incomplete after ${PATIENCE_MS / 1_000} s`]
   await scheduler.run(scheduler.now() + CALM_MS, () => false)
   const failures = slots.flatMap(({ name, failures: errors }) => errors.map((error) => `${name} failed: ${error}`))
   return {
     seed,
-    faults: [...lost, ...late, ...subject.deviations(cluster, records, times()), ...failures],
+    faults: [...lost, ...late, ...subject.deviations(cluster, sent, times()), ...failures],
     digest: scheduler.digest(),
     events: scheduler.events,
     lasted: scheduler.now(),

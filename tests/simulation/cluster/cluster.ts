@@ -2,7 +2,7 @@ import type { ClientRequest, Endpoint, Network } from '../network.ts'
 import { simulatedId } from '../process.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
-import { Group } from './groups.ts'
+import { Group, keyOf } from './groups.ts'
 import { PartitionLog } from './partition-log.ts'
 import { Transactions } from './transactions.ts'
 
@@ -56,6 +56,11 @@ export interface ClusterFaults {
   moveLeader(log: PartitionLog): void
   /** Gives groups and transactions other coordinators. */
   moveCoordinators(): void
+  /** Compacts each log of a compacted topic up to some offset, as if its active segment began there. */
+  compact(topic: TopicState): void
+  /** Deletes what all groups have read. */
+  deleteRead(topic: TopicState): void
+  addPartition(topic: TopicState): void
 }
 
 export type Handle = (request: ClientRequest, broker: SimulatedBroker, cluster: Cluster) => void
@@ -104,11 +109,16 @@ export function simulatedCluster(
   })
 
   function createTopic(name: string, partitions: number, config: ReadonlyMap<string, string>): TopicState {
-    const logs = Array.from({ length: partitions }, (_, partition) => new PartitionLog(name, partition))
-    for (const log of logs) log.leader = (anyUp() ?? brokers[0]).nodeId
-    const topic = { name, id: simulatedId(scheduler), config, logs }
+    const logs = Array.from({ length: partitions }, (_, partition) => newLog(name, partition))
+    const topic = { name, id: simulatedId(scheduler.random), config, logs }
     topics.set(name, topic)
     return topic
+  }
+
+  function newLog(name: string, partition: number): PartitionLog {
+    const log = new PartitionLog(name, partition)
+    log.leader = (anyUp() ?? brokers[0]).nodeId
+    return log
   }
 
   function anyUp(): SimulatedBroker | undefined {
@@ -185,6 +195,19 @@ export function simulatedCluster(
     moveCoordinators() {
       salt++
       reload()
+    },
+    compact({ logs: all }) {
+      for (const log of all) log.compact(Math.floor(scheduler.random() * (Math.min(log.lastStable, log.end - 1) + 1)))
+    },
+    deleteRead({ name, logs: all }) {
+      for (const log of all) {
+        const read = [...groups.values()].flatMap(({ offsets }) => offsets.get(keyOf(name, log.partition))?.offset ?? [])
+        if (read.length > 0) log.deleteBelow(Math.min(...read, log.highWatermark))
+      }
+    },
+    addPartition(topic) {
+      topic.logs.push(newLog(topic.name, topic.logs.length))
+      for (const each of groups.values()) each.topicsChanged()
     },
   }
 

@@ -170,7 +170,7 @@ export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedB
         found.code = codeFrom(() => {
           if (entry.topic === undefined) throw new Refused('UNKNOWN_TOPIC_ID')
           const log = leading(cluster, broker, entry.topic, entry.partition, entry.epoch)
-          if (entry.offset < 0 || entry.offset > log.end) throw new Refused('OFFSET_OUT_OF_RANGE')
+          if (entry.offset < log.start || entry.offset > log.end) throw new Refused('OFFSET_OUT_OF_RANGE')
           found.highWatermark = log.highWatermark
           found.lastStable = log.lastStable
           if (left <= 0) return
@@ -231,7 +231,7 @@ export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBro
       let offset = -1
       const code = codeFrom(() => {
         const log = leading(cluster, broker, name, index, epoch)
-        if (isEarliest) offset = 0
+        if (isEarliest) offset = log.start
         else offset = stableOnly ? log.lastStable : log.highWatermark
       })
       return { index, code, offset }

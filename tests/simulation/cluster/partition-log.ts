@@ -2,40 +2,23 @@ import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import {
   ATTRIBUTES_AT,
   BASE_SEQUENCE_AT,
-  BATCH_LENGTH_AT,
-  CONTROL_BIT,
   CRC_AT,
   LAST_OFFSET_DELTA_AT,
   LEADER_EPOCH_AT,
-  LENGTH_PREFIX_BYTES,
-  MAGIC_AT,
-  MAGIC_V2,
   PRODUCER_EPOCH_AT,
   PRODUCER_ID_AT,
   RECORD_COUNT_AT,
-  RECORDS_AT,
   readInt64,
   TRANSACTIONAL_BIT,
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
+import { type Batch, markerBytes, recordsOf, withRecords } from './batches.ts'
 import { Refused } from './errors.ts'
 import { ExpectedProducers } from './expected-producers.ts'
 import type { Identity, Marker } from './transactions.ts'
 
 /** A broker remembers this many batches of each producer, to recognise those that are sent again. */
 const REMEMBERED_BATCHES = 5
-
-interface Batch {
-  readonly baseOffset: number
-  readonly lastOffset: number
-  readonly bytes: Buffer
-  readonly producerId: number
-  readonly producerEpoch: number
-  readonly baseSequence: number
-  readonly transactional: boolean
-  /** Undefined for data. */
-  readonly marker: 'commit' | 'abort' | undefined
-}
 
 interface ProducerState {
   epoch: number
@@ -59,7 +42,12 @@ export class PartitionLog {
   leaderEpoch = 0
   /** Offsets below it are on all replicas. No change of the leader loses them. */
   highWatermark = 0
+  /** Where the log begins. */
+  start = 0
+  /** What compaction and retention have left, in the order of the offsets. */
   readonly #batches: Batch[] = []
+  /** All batches that were ever appended and that no leader has lost. */
+  readonly #history: Batch[] = []
   #producers = new Map<number, ProducerState>()
   #expected = new ExpectedProducers()
   #aborted: AbortedRange[] = []
@@ -71,7 +59,7 @@ export class PartitionLog {
   }
 
   get end(): number {
-    return (this.#batches.at(-1)?.lastOffset ?? -1) + 1
+    return (this.#history.at(-1)?.lastOffset ?? -1) + 1
   }
 
   get lastStable(): number {
@@ -162,26 +150,69 @@ export class PartitionLog {
 
   /** Another broker becomes the leader. It has everything below the high watermark, and maybe a part of the rest. */
   moveTo(leader: number, keepUpTo: number): void {
-    while (this.end > Math.max(keepUpTo, this.highWatermark)) this.#batches.pop()
+    while (this.end > Math.max(keepUpTo, this.highWatermark)) {
+      this.#history.pop()
+      this.#batches.pop()
+    }
     this.leader = leader
     this.leaderEpoch++
-    const batches = this.#batches.splice(0)
     this.#producers = new Map()
     this.#expected = new ExpectedProducers()
     this.#aborted = []
-    for (const batch of batches) this.#add(batch)
+    for (const batch of this.#history) this.#account(batch)
     // The new leader's log is what the replicas copy now.
     this.highWatermark = this.end
     this.changed()
   }
 
+  /**
+   * Leaves of all committed records below an offset the last one of each key, and of aborted ones none. Batches without
+   * records vanish, except markers and the last batch of a producer.
+   * @param upTo at most the last stable offset, and below the last batch
+   */
+  compact(upTo: number): void {
+    const count = this.#indexOf(upTo)
+    const old = this.#batches.slice(0, count)
+    const data = old.map((batch) => (batch.marker === undefined && !this.#isAborted(batch) ? recordsOf(batch) : []))
+    const last = new Map(data.flat().flatMap((record) => (record.key === undefined ? [] : [[record.key, record]])))
+    const kept = old.flatMap((batch, i) => {
+      if (batch.marker !== undefined) return [batch]
+      const records = data[i].filter((record) => record.key === undefined || last.get(record.key) === record)
+      const isLast = this.#producers.get(batch.producerId)?.batches.at(-1)?.baseOffset === batch.baseOffset
+      return records.length > 0 || isLast ? [withRecords(batch, records)] : []
+    })
+    this.#batches.splice(0, count, ...kept)
+  }
+
+  #isAborted({ producerId, baseOffset, transactional }: Batch): boolean {
+    return (
+      transactional &&
+      this.#aborted.some((range) => range.producerId === producerId && range.first <= baseOffset && baseOffset < range.last)
+    )
+  }
+
+  /** Deletes the batches that end below an offset, which is at most the high watermark. */
+  deleteBelow(offset: number): void {
+    this.#batches.splice(0, this.#indexOf(offset))
+    this.start = Math.max(this.start, Math.min(offset, this.#batches[0]?.baseOffset ?? offset))
+  }
+
+  /** Like `read`, but as if the log had neither been compacted nor shortened. */
+  readEver(offset: number): ReturnType<PartitionLog['read']> {
+    return this.#read(this.#history, offset, this.lastStable, Number.POSITIVE_INFINITY)
+  }
+
   /** @returns whole batches from the one with the offset on, up to `limit` bytes but at least one batch */
   read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] } {
+    return this.#read(this.#batches, offset, below, limit)
+  }
+
+  #read(batches: readonly Batch[], offset: number, below: number, limit: number): ReturnType<PartitionLog['read']> {
     const found: Buffer[] = []
     let bytes = 0
     let last = offset - 1
-    for (let at = this.#indexOf(offset); at < this.#batches.length; at++) {
-      const batch = this.#batches[at]
+    for (let at = this.#indexOf(offset, batches); at < batches.length; at++) {
+      const batch = batches[at]
       if (batch.lastOffset >= below || (bytes > 0 && bytes + batch.bytes.length > limit)) break
       found.push(batch.bytes)
       bytes += batch.bytes.length
@@ -190,12 +221,13 @@ export class PartitionLog {
     return { records: Buffer.concat(found), aborted: this.#aborted.filter((range) => range.last >= offset && range.first <= last) }
   }
 
-  #indexOf(offset: number): number {
+  /** Returns the index of the batch with the offset, or of the next one. */
+  #indexOf(offset: number, batches: readonly Batch[] = this.#batches): number {
     let low = 0
-    let high = this.#batches.length
+    let high = batches.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (this.#batches[middle].lastOffset < offset) low = middle + 1
+      if (batches[middle].lastOffset < offset) low = middle + 1
       else high = middle
     }
     return low
@@ -203,6 +235,11 @@ export class PartitionLog {
 
   #add(batch: Batch): void {
     this.#batches.push(batch)
+    this.#history.push(batch)
+    this.#account(batch)
+  }
+
+  #account(batch: Batch): void {
     const { producerId, producerEpoch, marker, transactional, baseOffset } = batch
     if (producerId < 0) return
     const state = this.#producers.get(producerId) ?? { epoch: producerEpoch, batches: [], openFrom: undefined }
@@ -224,27 +261,4 @@ export class PartitionLog {
 function nextSequence(state: ProducerState, epoch: number): number {
   const last = state.epoch === epoch ? state.batches.at(-1) : undefined
   return last === undefined ? 0 : last.baseSequence + (last.lastOffset - last.baseOffset) + 1
-}
-
-/**
- * Length, attributes, two deltas, the key (version and type), the value (version and coordinator epoch), no headers.
- */
-const MARKER_RECORD = Buffer.from([32, 0, 0, 0, 8, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0])
-const MARKER_TYPE_AT = 8
-
-function markerBytes(offset: number, leaderEpoch: number, producerId: number, producerEpoch: number, marker: 'commit' | 'abort'): Buffer {
-  const bytes = Buffer.alloc(RECORDS_AT + MARKER_RECORD.length)
-  writeInt64(bytes, 0, offset)
-  bytes.writeInt32BE(bytes.length - LENGTH_PREFIX_BYTES, BATCH_LENGTH_AT)
-  bytes.writeInt32BE(leaderEpoch, LEADER_EPOCH_AT)
-  bytes[MAGIC_AT] = MAGIC_V2
-  bytes.writeInt16BE(TRANSACTIONAL_BIT | CONTROL_BIT, ATTRIBUTES_AT)
-  writeInt64(bytes, PRODUCER_ID_AT, producerId)
-  bytes.writeInt16BE(producerEpoch, PRODUCER_EPOCH_AT)
-  bytes.writeInt32BE(-1, BASE_SEQUENCE_AT)
-  bytes.writeInt32BE(1, RECORD_COUNT_AT)
-  MARKER_RECORD.copy(bytes, RECORDS_AT)
-  bytes[RECORDS_AT + MARKER_TYPE_AT] = marker === 'commit' ? 1 : 0
-  bytes.writeUInt32BE(crc32c(bytes.subarray(ATTRIBUTES_AT)) >>> 0, CRC_AT)
-  return bytes
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
@@ -23,6 +23,11 @@ export function mutations(): string[] {
   return readdirSync(import.meta.dirname)
     .filter((name) => name.endsWith('.patch'))
     .map((name) => basename(name, '.patch'))
+}
+
+/** Returns the topology that must show the mutation: the one that the first line of its patch names, or the counter. */
+function topologyOf(name: string): string {
+  return /^topology: (\w+)\n/.exec(readFileSync(join(import.meta.dirname, `${name}.patch`), 'utf8'))?.[1] ?? 'counter'
 }
 
 /** A copy of the sources, which has one mutation at a time. */
@@ -53,7 +58,7 @@ export function mutatedSources(): MutatedSources {
     run(name, seeds) {
       apply(name)
       try {
-        const args = [join(folder, 'tests/simulation/run.ts'), '--seeds', String(seeds), '--until-wrong']
+        const args = [join(folder, 'tests/simulation/run.ts'), '--topology', topologyOf(name), '--seeds', String(seeds), '--until-wrong']
         const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
         if (stdout === '') throw new Error(`the mutated simulation does not run: ${stderr}`)
         return status === 0 ? undefined : stdout

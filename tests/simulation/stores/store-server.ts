@@ -1,4 +1,5 @@
 import { TargetUnavailableError } from '../../../state/unavailable.ts'
+import type { Chance } from '../chance.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 
 /** Time that a request or its answer takes, ms. */
@@ -12,12 +13,14 @@ const LATE_MS = [5, 1_500] as const
 /** The server of a store, whose requests fail half way until the trouble of a run ends. */
 export class StoreServer {
   readonly #scheduler: Scheduler
+  readonly #chance: Chance
   readonly #actor: Actor
   #downUntil = 0
   #isReliable = false
 
   constructor(name: string, scheduler: Scheduler) {
     this.#scheduler = scheduler
+    this.#chance = scheduler.chance(name)
     this.#actor = actor(name)
   }
 
@@ -33,15 +36,15 @@ export class StoreServer {
   /** Carries out one atomic step. @throws TargetUnavailableError when its outcome is unknown, or nothing happened */
   request<Result>(client: Actor, what: string, step: () => Result): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
-    const latency = () => this.#scheduler.between(...LATENCY_MS)
+    const latency = () => this.#chance.between(...LATENCY_MS)
     const answer = (label: string, give: () => void) => void this.#scheduler.after(latency(), client, `${what} ${label}`, give)
     const fail = (reason: string) => answer(reason, () => reject(new TargetUnavailableError(reason)))
-    const fate = this.#isReliable ? 1 : this.#scheduler.random()
+    const fate = this.#isReliable ? 1 : this.#chance.random()
     this.#scheduler.after(latency(), this.#actor, what, () => {
       if (this.#scheduler.now() < this.#downUntil) return fail('is refused')
       if (fate < SHARE_LOST) return fail('is lost')
       if (fate < SHARE_LOST + SHARE_LATE) {
-        this.#scheduler.after(this.#scheduler.between(...LATE_MS), this.#actor, `${what} late`, () => void step())
+        this.#scheduler.after(this.#chance.between(...LATE_MS), this.#actor, `${what} late`, () => void step())
         return fail('is late')
       }
       const result = step()

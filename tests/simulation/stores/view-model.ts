@@ -54,7 +54,7 @@ export function viewModel(scheduler: Scheduler): ViewModel {
 
     async function clear(view: string, partition: number): Promise<void> {
       const tag = viewTag(view, partition)
-      const mark = simulatedId(scheduler)
+      const mark = simulatedId(scheduler.random)
       await ask(`begins to clear ${tag}`, () => beginClearing(tag, mark))
       await finishClearing(view, partition)
     }

@@ -1,0 +1,146 @@
+import type { Command, Decision } from '../../schemas/commands/topics.ts'
+import type { InputTimes } from './subject.ts'
+
+export const BROKEN = 'broken'
+const MAX_SHOWN = 5
+const HOUR_MS = 3_600_000
+
+export interface Order {
+  readonly kind: 'pay-in' | 'pay-out' | 'hold' | typeof BROKEN
+  readonly amount: number
+  /** How long a hold lasts. */
+  readonly ms: number
+}
+
+export interface Account {
+  readonly balance: number
+  /** Number of changes. */
+  readonly changes: number
+  /** Ids of the open holds, in their order. */
+  readonly holds: readonly string[]
+  /** The command that caused the last change, or `release` and the id of a hold. */
+  readonly cause: string
+}
+
+export interface Answer {
+  readonly accepted: boolean
+  readonly balance: number
+}
+
+export function decideOrder(account: Account | undefined, { kind, amount }: Order, id: string) {
+  const { balance, changes, holds } = account ?? { balance: 0, changes: 0, holds: [] }
+  if (kind !== 'pay-in' && amount > balance) return { state: undefined, answer: { accepted: false, balance } }
+  const next = kind === 'pay-in' ? balance + amount : balance - amount
+  const state: Account = { balance: next, changes: changes + 1, holds: kind === 'hold' ? [...holds, id] : holds, cause: id }
+  return { state, answer: { accepted: true, balance: next } }
+}
+
+export function release({ balance, changes, holds }: Account, id: string, amount: number): Account {
+  return { balance: balance + amount, changes: changes + 1, holds: holds.filter((hold) => hold !== id), cause: `release ${id}` }
+}
+
+type Keyed<V> = { readonly key: string; readonly value: V }
+type ByPartition<V> = readonly (readonly Keyed<V>[])[]
+
+export interface BankLogs {
+  readonly commands: ByPartition<Command<Order>>
+  readonly decisions: ByPartition<Decision<Account>>
+  /** Number of dead letters. */
+  readonly letters: number
+}
+
+/** Returns what must still come. */
+export function missing(logs: BankLogs, times: InputTimes): string[] {
+  const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
+  const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
+  // A wrong clock may have set the end of a hold into a far future.
+  const held = times.clocksWereWrong ? [] : [...views].filter(([, { holds }]) => holds.length > 0)
+  const unanswered = logs.commands.flat().filter(({ value }) => mustBeAnswered(value, times) && !results.has(value.reply_to))
+  const broken = certainlyBroken(logs, times)
+  return [
+    ...unanswered.map(({ value }) => `${value.command_id} to ${value.reply_to} has no result`),
+    ...held.map(([key, { holds }]) => `${key} still holds ${holds.join()}`),
+    ...(logs.letters < broken ? [`${logs.letters} dead letters instead of at least ${broken}`] : []),
+  ]
+}
+
+/** No clock was wrong by more than an hour, so commands that may wait for longer are never dropped. */
+function mustBeAnswered({ body, deadline }: Command<Order>, { now }: InputTimes): boolean {
+  return body.kind !== BROKEN && deadline > now + 2 * HOUR_MS
+}
+
+function certainlyBroken({ commands }: BankLogs, { now }: InputTimes): number {
+  return commands.flat().filter(({ value }) => value.body.kind === BROKEN && value.deadline > now + 2 * HOUR_MS).length
+}
+
+/** Returns all deviations from what the commands must have led to, in the order of their log. */
+export function deviations(logs: BankLogs, sent: readonly number[], times: InputTimes): string[] {
+  const numbers = logs.commands
+    .flat()
+    .map(({ value }) => Number(value.reply_to.slice('api-'.length)))
+    .sort((a, b) => a - b)
+  const broken = logs.commands.flat().filter(({ value }) => value.body.kind === BROKEN).length
+  return [
+    ...(numbers.join() === sent.join() ? [] : [`the input holds the commands ${numbers.join()} instead of ${sent.join()}`]),
+    ...logs.commands.flatMap((commands, partition) => decisionFaults(commands, logs.decisions[partition] ?? [])),
+    ...(logs.letters > broken ? [`${logs.letters} dead letters for ${broken} broken orders`] : []),
+    ...missing(logs, times),
+  ].slice(0, MAX_SHOWN)
+}
+
+/** Decides the commands of one partition again, beside the decisions that were made. */
+function decisionFaults(commands: readonly Keyed<Command<Order>>[], decisions: readonly Keyed<Decision<Account>>[]): string[] {
+  const accounts = new Map<string, Account>()
+  const first = new Map<string, { readonly hash: string; readonly answer: string }>()
+  const amounts = new Map(commands.map(({ value }) => [value.command_id, value.body.amount]))
+  const faults: string[] = []
+  let next = 0
+
+  /** Follows the changes that ticks made. */
+  function takeReleases(): void {
+    for (;;) {
+      const { key, value } = decisions[next] ?? {}
+      const id = /^release (\S+)$/.exec(value?.view?.cause ?? '')?.[1]
+      if (key === undefined || id === undefined) return
+      const before = accounts.get(key)
+      if (before === undefined || !before.holds.includes(id)) faults.push(`${key} releases ${id}, which it does not hold`)
+      else expectView(key, release(before, id, amounts.get(id) ?? 0))
+      next++
+    }
+  }
+
+  function expectView(key: string, wanted: Account): void {
+    accounts.set(key, wanted)
+    const { key: of, value } = decisions[next] ?? {}
+    const [is, must] = [JSON.stringify(value?.view), JSON.stringify(wanted)]
+    if (of !== key || is !== must) faults.push(`the view of ${key} is ${is} of ${of} instead of ${must}`)
+  }
+
+  for (const { key, value: command } of commands) {
+    takeReleases()
+    const { command_id: id, request_hash: hash, reply_to: to, body } = command
+    const known = first.get(id)
+    const result = decisions.slice(next).find(({ value }) => value.result !== null)?.value.result
+    if (result?.reply_to !== to) {
+      if (known !== undefined && body.kind !== BROKEN) faults.push(`${id} to ${to} has no result, though it was decided`)
+      continue
+    }
+    if (known === undefined) {
+      const { state, answer } = decideOrder(accounts.get(key), body, id)
+      if (state !== undefined) {
+        expectView(key, state)
+        next++
+      }
+      if (result.decided_at > command.deadline) faults.push(`${id} to ${to} was decided after its deadline`)
+      first.set(id, { hash, answer: JSON.stringify(answer) })
+    }
+    const { hash: firstHash, answer } = first.get(id) ?? { hash, answer: '' }
+    const [outcome, said] = hash === firstHash ? ['decided', answer] : ['conflict', '']
+    if (result.outcome !== outcome || result.answer !== said)
+      faults.push(`${id} to ${to} has the result ${result.outcome} ${result.answer} instead of ${outcome} ${said}`)
+    next++
+  }
+  takeReleases()
+  if (next !== decisions.length) faults.push(`${decisions.length - next} decisions too many, from ${JSON.stringify(decisions[next])} on`)
+  return faults
+}

@@ -1,0 +1,98 @@
+import type { Guarantee } from '../../pipelines/engine/worker/worker-config.ts'
+import { chanceOf, seedFor } from './chance.ts'
+import type { TransactionVersion } from './cluster/transactions.ts'
+import { FAULT_KINDS, type FaultKind } from './faults.ts'
+
+export const SUBJECTS = ['counter', 'bank', 'shop'] as const
+export type SubjectName = (typeof SUBJECTS)[number]
+
+/** Something that happens at a time, in ms since the beginning. Its chance decides the details. */
+interface Planned {
+  readonly at: number
+  readonly chance: number
+}
+
+export interface PlannedRecord extends Planned {
+  readonly number: number
+}
+
+export interface PlannedFault extends Planned {
+  readonly kind: FaultKind
+}
+
+/**
+ * What happens in a world, except the delays. It is plain JSON, so a plan that shows a fault can be stored, and reduced
+ * by leaving things out.
+ */
+export interface Plan {
+  readonly subject: SubjectName
+  /** Decides all delays, and what processes draw. */
+  readonly seed: number
+  readonly brokers: number
+  readonly partitions: number
+  readonly guarantee: Guarantee
+  readonly standby: 0 | 1
+  readonly sinks: boolean
+  readonly transactionVersion: TransactionVersion
+  /** When the cluster enables version 2 of transactions, ms; null for never. */
+  readonly upgradedAt: number | null
+  readonly firstEpoch: number
+  readonly commitIntervalMs: number
+  /** How long records and faults keep coming, ms. */
+  readonly troubleMs: number
+  /** When each worker starts, ms. */
+  readonly workers: readonly number[]
+  readonly records: readonly PlannedRecord[]
+  readonly faults: readonly PlannedFault[]
+}
+
+const TROUBLE_MS = [1_000, 8_000] as const
+const COMMIT_INTERVAL_MS = [5, 120] as const
+const MOST_RECORDS = 60
+const MOST_FAULTS = 7
+const MOST_WORKERS = 3
+const MOST_BROKERS = 3
+const MOST_PARTITIONS = 3
+const SHARE_STANDBY = 0.3
+const SHARE_SINKS = 0.3
+const SHARE_AT_LEAST_ONCE = 0.15
+/** Share of the clusters that start with version 1 of transactions, and of those that are upgraded during a run. */
+const SHARE_VERSION_1 = 0.3
+const SHARE_UPGRADED = 0.4
+/** Share of the clusters whose producers soon have used up their epochs, and the first epoch of these. */
+const SHARE_USED_UP = 0.15
+const HIGH_EPOCH = 2 ** 15 - 12
+/** Share of the kinds of faults that a run has. */
+const SHARE_OF_KINDS = 0.4
+const TWO_32 = 2 ** 32
+
+/** Draws the plan of a seed. */
+export function planOf(seed: number, subject: SubjectName): Plan {
+  const { random, between, below, one } = chanceOf(seedFor(seed, subject))
+  const upTo = (most: number) => 1 + below(most)
+  const troubleMs = Math.round(between(...TROUBLE_MS))
+  const moment = (until = troubleMs) => Math.round(between(0, until))
+  const chance = () => below(TWO_32)
+  const kinds = FAULT_KINDS.filter(() => random() < SHARE_OF_KINDS)
+  const faults = kinds.length === 0 ? 0 : upTo(MOST_FAULTS)
+  const isCounter = subject === 'counter'
+  return {
+    subject,
+    seed,
+    brokers: upTo(MOST_BROKERS),
+    partitions: upTo(MOST_PARTITIONS),
+    guarantee: isCounter && random() < SHARE_AT_LEAST_ONCE ? 'at-least-once' : 'exactly-once',
+    standby: random() < SHARE_STANDBY ? 1 : 0,
+    sinks: isCounter && random() < SHARE_SINKS,
+    transactionVersion: random() < SHARE_VERSION_1 ? 1 : 2,
+    upgradedAt: random() < SHARE_UPGRADED ? moment() : null,
+    firstEpoch: random() < SHARE_USED_UP ? HIGH_EPOCH : 0,
+    commitIntervalMs: Math.round(between(...COMMIT_INTERVAL_MS)),
+    troubleMs,
+    workers: Array.from({ length: upTo(MOST_WORKERS) }, () => moment(troubleMs / 2)),
+    records: Array.from({ length: upTo(MOST_RECORDS) }, () => moment())
+      .sort((a, b) => a - b)
+      .map((at, number) => ({ at, number, chance: chance() })),
+    faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
+  }
+}
