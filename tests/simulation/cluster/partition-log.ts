@@ -45,6 +45,18 @@ interface ProducerState {
   openFrom: number | undefined
 }
 
+/** Where the batches of a leader epoch begin. */
+interface EpochStart {
+  readonly epoch: number
+  readonly start: number
+}
+
+/** The last epoch up to another one, and the offset where it ends. */
+export interface EpochEnd {
+  readonly epoch: number
+  readonly offset: number
+}
+
 export interface AbortedRange {
   readonly producerId: number
   readonly first: number
@@ -60,6 +72,7 @@ export class PartitionLog {
   /** Offsets below it are on all replicas. No change of the leader loses them. */
   highWatermark = 0
   readonly #batches: Batch[] = []
+  #epochs: EpochStart[] = [{ epoch: 0, start: 0 }]
   #producers = new Map<number, ProducerState>()
   #expected = new ExpectedProducers()
   #aborted: AbortedRange[] = []
@@ -160,11 +173,15 @@ export class PartitionLog {
     this.changed()
   }
 
-  /** Another broker becomes the leader. It has everything below the high watermark, and maybe a part of the rest. */
-  moveTo(leader: number, keepUpTo: number): void {
-    while (this.end > Math.max(keepUpTo, this.highWatermark)) this.#batches.pop()
+  /**
+   * Another broker becomes the leader. It has everything below the high watermark, and maybe a part of the rest.
+   * @param isClean false for a broker that was not in sync, and may lack records below the high watermark
+   */
+  moveTo(leader: number, keepUpTo: number, isClean = true): void {
+    while (this.end > (isClean ? Math.max(keepUpTo, this.highWatermark) : keepUpTo)) this.#batches.pop()
     this.leader = leader
     this.leaderEpoch++
+    this.#epochs = [...this.#epochs.filter(({ start }) => start < this.end), { epoch: this.leaderEpoch, start: this.end }]
     const batches = this.#batches.splice(0)
     this.#producers = new Map()
     this.#expected = new ExpectedProducers()
@@ -173,6 +190,14 @@ export class PartitionLog {
     // The new leader's log is what the replicas copy now.
     this.highWatermark = this.end
     this.changed()
+  }
+
+  /** @returns undefined when the epoch is later than the leader's */
+  endOf(epoch: number): EpochEnd | undefined {
+    if (epoch > this.leaderEpoch) return undefined
+    if (epoch === this.leaderEpoch) return { epoch, offset: this.end }
+    const next = this.#epochs.find((each) => each.epoch > epoch) as EpochStart
+    return { epoch: this.#epochs.findLast((each) => each.epoch <= epoch)?.epoch ?? epoch, offset: next.start }
   }
 
   /** @returns whole batches from the one with the offset on, up to `limit` bytes but at least one batch */
