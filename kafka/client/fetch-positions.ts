@@ -37,7 +37,8 @@ export class FetchPosition implements TopicPartition {
   fetchOffset: number
   /**
    * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. It may be later
-   * than that, but not earlier. The broker compares it with its log to notice that records before `fetchOffset` are gone.
+   * than that, but not earlier. The broker compares it with its log to notice that records before `fetchOffset` are
+   * gone.
    */
   leaderEpoch: number
   paused = false
