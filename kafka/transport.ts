@@ -56,6 +56,11 @@ export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
   /** The offset of the next data, after any control records, aborted records and compaction gaps. */
   readonly nextOffset: number
+  /**
+   * The epoch of the leader that appended the last batch before `nextOffset`, or a later batch that was fetched with
+   * it; -1 or undefined when it is unknown.
+   */
+  readonly leaderEpoch?: number
   /** The end of the log (isolation level 0) when the broker answered. */
   readonly highWatermark: number
   readonly lastStableOffset: number
@@ -68,7 +73,17 @@ export interface PartitionData extends TopicPartition {
   readonly wasReset?: boolean
 }
 
+/** Means "no leader epoch known". The broker then does not check for lost records. */
+export const UNKNOWN_LEADER_EPOCH = -1
+
+/**
+ * Where a reader continues if the log does not have its offset. If the log has lost records that were already read, as
+ * after an unclean election of a leader, `fail` fails, and the others continue at the first offset that differs.
+ */
 export type OffsetReset = 'earliest' | 'latest' | 'fail'
+
+/** `rebuild` is for copies of a whole log: it continues at the earliest record in both cases, with `wasReset`. */
+export type ReaderReset = OffsetReset | 'rebuild'
 
 export type UnreadableBatches = 'fail' | 'stand-in'
 
@@ -115,8 +130,10 @@ export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
    * before.
+   * @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later one in which that
+   *   record was in the log. With it, the reader notices that the log has lost records before `offset`.
    */
-  assign(partition: TopicPartition, offset: number, reset: OffsetReset): void
+  assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
   unassign(partition: TopicPartition): void
   /** Leaves the partition out of further fetches. `poll` returns the data already fetched only after `resume`. */
   pause(partition: TopicPartition): void
@@ -239,6 +256,8 @@ export interface OffsetToCommit extends TopicPartition {
   /** The offset of the next record to read. */
   readonly offset: number
   readonly metadata?: string
+  /** See `PartitionData.leaderEpoch`. */
+  readonly leaderEpoch?: number
 }
 
 /** The offset and metadata that the group has stored for a partition. */
@@ -246,6 +265,13 @@ export interface CommittedOffset {
   readonly offset: number
   /** The metadata from `OffsetToCommit`, or an empty string. The engine stores the task's event time here. */
   readonly metadata: string
+  /** The leader epoch from `OffsetToCommit`; -1 or undefined when there is none. */
+  readonly leaderEpoch?: number
+}
+
+/** Asks where the batches of a leader, and of those before it, end in a partition's log. */
+export interface EpochQuery extends TopicPartition {
+  readonly leaderEpoch: number
 }
 
 /** A record to append, with the slices of the buffers that contain its key and value. */
@@ -438,6 +464,13 @@ export interface Transport {
    * Returns offsets by `partitionKey`. `end` is the high watermark (isolation level 0), never the last stable offset.
    */
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
+  /**
+   * Returns by `partitionKey` the offset where the batches of a leader epoch, and of those before it, end. State that
+   * was copied beyond it contains records that the log has lost. Returns -1 when the log knows no such epoch.
+   */
+  epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
+  /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */
+  leaderEpoch(topic: string, partition: number): number
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember
   memberlessGroup(groupId: string): MemberlessGroup

@@ -107,6 +107,8 @@ export class PartitionAppender implements RecordAppender {
   leaderLost = false
   /** The offset after the last acknowledged batch of this transaction; -1 when the broker did not return it. */
   nextOffset: number | undefined
+  /** The offset after the last acknowledged batch since `init`, of any transaction; -1 when it is unknown. */
+  #logEnd = -1
 
   constructor(topic: string, partition: number, { pool, phase, codec, maxBatchBytes = Infinity }: AppenderOptions) {
     this.topic = topic
@@ -202,10 +204,21 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent
   }
 
+  /** Returns true if the offset shows that the log has lost records which were acknowledged before. */
+  isBelowLogEnd(baseOffset: number): boolean {
+    return baseOffset >= 0 && baseOffset < this.#logEnd
+  }
+
+  /** Must be called when the producer starts over. */
+  forgetLogEnd(): void {
+    this.#logEnd = -1
+  }
+
   /** @param baseOffset -1 when the broker did not return it */
   acknowledge(baseOffset: number): void {
     const batch = this.#sent as SentBatch
     this.nextOffset = baseOffset < 0 ? -1 : baseOffset + batch.count
+    this.#logEnd = Math.max(this.#logEnd, this.nextOffset)
     this.#pool.give(batch.writer.release())
     this.#sent = undefined
     this.#calm()

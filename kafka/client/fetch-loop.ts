@@ -247,6 +247,7 @@ function requestTopics(cluster: Cluster, states: readonly FetchPosition[]): Fetc
       partition: state.partition,
       leaderEpoch: cluster.leader(state.topic, state.partition)?.epoch ?? -1,
       offset: state.fetchOffset,
+      lastEpoch: state.leaderEpoch,
     })
   }
   return [...topics].map(([topicId, partitions]) => ({ topicId, partitions }))

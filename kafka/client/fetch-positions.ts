@@ -1,8 +1,8 @@
-import { offsetAfter } from '../record-batch/batches.ts'
+import { endOfBatches } from '../record-batch/batches.ts'
 import type { AbortedTransaction } from '../record-batch/committed.ts'
 import type { ChunkReader } from '../record-batch/reader.ts'
-import type { OffsetReset, TopicPartition } from '../transport.ts'
-import type { FetchedPartition } from './fetch-request.ts'
+import { type ReaderReset, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../transport.ts'
+import type { EpochEnd, FetchedPartition } from './fetch-request.ts'
 
 /**
  * The data of one response for one partition that `poll` has not returned yet. It is decoded only when it is polled.
@@ -10,6 +10,8 @@ import type { FetchedPartition } from './fetch-request.ts'
 export interface Segment {
   readonly from: number
   readonly nextOffset: number
+  /** The epoch of the leader that appended the last batch before `nextOffset`. */
+  readonly leaderEpoch: number
   readonly records: Buffer
   readonly aborted: readonly AbortedTransaction[]
   readonly highWatermark: number
@@ -26,13 +28,19 @@ export interface Segment {
 export class FetchPosition implements TopicPartition {
   readonly topic: string
   readonly partition: number
-  readonly reset: OffsetReset
+  readonly reset: ReaderReset
   /** The topic's id at the first look-up. A different id later means that the topic was deleted and created again. */
   topicId: string | undefined
   /** Offset of the next record that `poll` returns. */
   position: number
   /** Offset of the next request. */
   fetchOffset: number
+  /**
+   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. It may be later
+   * than that, but not earlier. The broker compares it with its log to notice that records before `fetchOffset` are
+   * gone.
+   */
+  leaderEpoch: number
   paused = false
   inFlight = false
   /** True when the last answer was empty, so that no data is expected soon. */
@@ -51,11 +59,12 @@ export class FetchPosition implements TopicPartition {
   /** True from a reset of the offset until the next answer. */
   private wasReset = false
 
-  constructor({ topic, partition }: TopicPartition, offset: number, reset: OffsetReset) {
+  constructor({ topic, partition }: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch: number) {
     this.topic = topic
     this.partition = partition
     this.position = offset
     this.fetchOffset = offset
+    this.leaderEpoch = leaderEpoch
     this.reset = reset
   }
 
@@ -63,16 +72,17 @@ export class FetchPosition implements TopicPartition {
   receive(fetched: FetchedPartition, fetchedAt: number): void {
     const { records, aborted, highWatermark, lastStableOffset } = fetched
     const from = this.fetchOffset
-    const nextOffset = records.length === 0 ? from : offsetAfter(records, from)
+    const { offset: nextOffset, leaderEpoch } = endOfBatches(records, { offset: from, leaderEpoch: this.leaderEpoch })
     const last = this.queue.at(-1)
     // A newer response replaces an empty one that waits, because an empty response only reports offsets.
     const isReplaced = last !== undefined && last.records.length === 0
     if (isReplaced) this.queue.pop()
     const wasReset = this.wasReset || (isReplaced && last.wasReset)
     this.wasReset = false
-    this.queue.push({ from, nextOffset, records, aborted, highWatermark, lastStableOffset, fetchedAt, wasReset })
+    this.queue.push({ from, nextOffset, leaderEpoch, records, aborted, highWatermark, lastStableOffset, fetchedAt, wasReset })
     this.bufferedBytes += records.length
     this.fetchOffset = nextOffset
+    this.leaderEpoch = leaderEpoch
     this.attempts = 0
     this.quiet = records.length === 0
   }
@@ -80,7 +90,27 @@ export class FetchPosition implements TopicPartition {
   /** Continues at the offset that the reset policy gives, after what is queued. */
   resetTo(offset: number): void {
     this.fetchOffset = offset
+    this.leaderEpoch = UNKNOWN_LEADER_EPOCH
     this.wasReset = true
     if (this.queue.length === 0) this.position = offset
+  }
+
+  /** Drops the data that `poll` has not returned yet. */
+  dropQueue(): void {
+    this.queue = []
+    this.reading = undefined
+    this.bufferedBytes = 0
+    this.fetchOffset = this.position
+  }
+
+  /**
+   * Continues where the log differs from what was read. Data that `poll` has not returned is fetched again.
+   * @param end where the log and what was read begin to differ
+   */
+  truncateTo(end: EpochEnd): void {
+    this.dropQueue()
+    this.position = Math.min(this.position, end.offset)
+    this.fetchOffset = this.position
+    this.leaderEpoch = end.leaderEpoch
   }
 }

@@ -11,14 +11,17 @@ const FETCH_VERSION = 17
 /** Requests use no fetch session, so every request names all its partitions. */
 const NO_SESSION_ID = 0
 const NO_SESSION_EPOCH = -1
-const NOT_A_FOLLOWER = -1
+const NO_LOG_START = -1n
 const NO_RACK = ''
+const DIVERGING_EPOCH_TAG = 0
 const ISOLATION = { read_uncommitted: 0, read_committed: 1 } as const
 
 export interface FetchPartition {
   readonly partition: number
   readonly leaderEpoch: number
   readonly offset: number
+  /** The epoch of the leader that appended the last fetched batch; -1 when it is unknown. */
+  readonly lastEpoch: number
 }
 
 export interface FetchTopic {
@@ -34,6 +37,13 @@ export interface FetchRequest {
   readonly topics: readonly FetchTopic[]
 }
 
+/** The end of a leader epoch in a log. */
+export interface EpochEnd {
+  readonly leaderEpoch: number
+  /** The first offset of the next epoch, or the end of the log. */
+  readonly offset: number
+}
+
 export interface FetchedPartition {
   readonly topicId: string
   readonly partition: number
@@ -43,6 +53,11 @@ export interface FetchedPartition {
   readonly aborted: readonly AbortedTransaction[]
   /** One contiguous buffer; empty when there were no records. */
   readonly records: Buffer
+  /**
+   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset: the end
+   * of the last epoch up to the requested one. There is no data then.
+   */
+  readonly diverging: EpochEnd | undefined
 }
 
 export interface FetchResponse {
@@ -85,8 +100,8 @@ function writeRequest(request: FetchRequest): Writer {
           .appendInt32(partition.partition)
           .appendInt32(partition.leaderEpoch)
           .appendInt64(BigInt(partition.offset))
-          .appendInt32(NOT_A_FOLLOWER)
-          .appendInt64(BigInt(NOT_A_FOLLOWER))
+          .appendInt32(partition.lastEpoch)
+          .appendInt64(NO_LOG_START)
           .appendInt32(request.maxPartitionBytes)
       })
     })
@@ -102,7 +117,7 @@ function readResponse(reader: Reader): FetchResponse {
   const partitions: FetchedPartition[] = []
   reader.readArray((topic) => {
     const topicId = topic.readUUID()
-    topic.readArray((entry) => partitions.push(readPartition(entry, topicId)))
+    topic.readArray((entry) => partitions.push(readPartition(entry, topicId)), true, false)
   })
   reader.readTaggedFields()
   return { errorCode, partitions }
@@ -123,5 +138,19 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
     records = reader.buffer.slice(reader.position, reader.position + size)
     reader.skip(size)
   }
-  return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records }
+  const diverging = readDiverging(reader)
+  return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records, diverging }
+}
+
+/** Reads the tagged fields of a partition, of which this one matters to a client. */
+function readDiverging(reader: Reader): EpochEnd | undefined {
+  let diverging: EpochEnd | undefined
+  for (let left = reader.readUnsignedVarInt(); left > 0; left--) {
+    const tag = reader.readUnsignedVarInt()
+    const size = reader.readUnsignedVarInt()
+    const end = reader.position + size
+    if (tag === DIVERGING_EPOCH_TAG) diverging = { leaderEpoch: reader.readInt32(), offset: Number(reader.readInt64()) }
+    reader.position = end
+  }
+  return diverging
 }

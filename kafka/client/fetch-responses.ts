@@ -2,7 +2,7 @@ import { partitionKey, TransportError } from '../transport.ts'
 import type { Cluster, Leader } from './cluster.ts'
 import { classify, Disconnected, errorName, fatal } from './errors.ts'
 import type { FetchPosition } from './fetch-positions.ts'
-import type { FetchedPartition, FetchResponse } from './fetch-request.ts'
+import type { EpochEnd, FetchedPartition, FetchResponse } from './fetch-request.ts'
 import type { FetchRetry } from './fetch-retry.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
@@ -87,6 +87,10 @@ export function openFetchResponses(
 
   function receive(state: FetchPosition, fetched: FetchedPartition, fetchedAt: number): void {
     const name = errorName(fetched.errorCode)
+    if (name === 'NONE' && fetched.diverging !== undefined) {
+      receiveDiverging(state, fetched.diverging)
+      return
+    }
     if (name === 'NONE') {
       try {
         state.receive(fetched, fetchedAt)
@@ -109,6 +113,27 @@ export function openFetchResponses(
     retry.refreshSoon()
   }
 
+  /** Handles the answer that the log no longer agrees with what was read, as after an unclean election of a leader. */
+  function receiveDiverging(state: FetchPosition, end: EpochEnd): void {
+    const { topic, partition, position, reset } = state
+    if (end.offset >= position) {
+      // Everything that the reader has is in the log. Only data that it does not have yet is gone.
+      state.truncateTo(end)
+      return
+    }
+    const where = `${partitionKey(topic, partition)} has lost the records from offset ${end.offset} to ${position}`
+    if (reset === 'fail') {
+      fail(state, new TransportError('LOG_TRUNCATED', `${where}, and its reset policy is "fail"`, { fatal: true }))
+      return
+    }
+    log.error({ topic, partition, from: end.offset, to: position, reset }, 'kafka_log_truncated')
+    if (reset !== 'rebuild') state.truncateTo(end)
+    else {
+      state.dropQueue()
+      reread(state)
+    }
+  }
+
   function resetOffset(state: FetchPosition): void {
     const where = `${partitionKey(state.topic, state.partition)} has no offset ${state.fetchOffset}`
     if (state.reset === 'fail') {
@@ -116,6 +141,11 @@ export function openFetchResponses(
       return
     }
     log.warn({ topic: state.topic, partition: state.partition, offset: state.fetchOffset, reset: state.reset }, 'kafka_offset_out_of_range')
+    reread(state)
+  }
+
+  /** Continues at the offset that the reset policy gives. */
+  function reread(state: FetchPosition): void {
     state.retryAt = Number.POSITIVE_INFINITY
     void findReset(state)
   }

@@ -2,12 +2,13 @@ import { ChunkReader } from '../record-batch/reader.ts'
 import {
   type Fetcher,
   type FetcherOptions,
-  type OffsetReset,
   type PartitionData,
   partitionKey,
+  type ReaderReset,
   type RecordChunk,
   type TopicPartition,
   TransportError,
+  UNKNOWN_LEADER_EPOCH,
 } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { openFetchLoop } from './fetch-loop.ts'
@@ -67,9 +68,9 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     },
   })
 
-  function assign(target: TopicPartition, offset: number, reset: OffsetReset): void {
+  function assign(target: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch = UNKNOWN_LEADER_EPOCH): void {
     const key = partitionKey(target.topic, target.partition)
-    const state = new FetchPosition(target, offset, reset)
+    const state = new FetchPosition(target, offset, reset, leaderEpoch)
     state.paused = positions.get(key)?.paused ?? false
     positions.set(key, state)
     loop.scheduleSoon()
@@ -166,13 +167,14 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       state.bufferedBytes -= segment.records.length
     }
     if (last === undefined) return undefined
-    const { highWatermark, lastStableOffset, fetchedAt } = last
+    const { highWatermark, lastStableOffset, fetchedAt, leaderEpoch } = last
     return {
       entry: {
         topic: state.topic,
         partition: state.partition,
         chunks,
         nextOffset: state.position,
+        leaderEpoch,
         highWatermark,
         lastStableOffset,
         fetchedAt,

@@ -56,10 +56,14 @@ export async function fetchCommitted(
     const group = answer.groups[0]
     const names = [errorName(group.errorCode)]
     for (const topic of group.topics) {
-      for (const { partitionIndex, committedOffset, metadata, errorCode } of topic.partitions) {
+      for (const { partitionIndex, committedOffset, committedLeaderEpoch, metadata, errorCode } of topic.partitions) {
         names.push(errorName(errorCode))
         if (errorCode === 0 && committedOffset !== NO_OFFSET)
-          found.set(partitionKey(topic.name, partitionIndex), { offset: Number(committedOffset), metadata: metadata ?? '' })
+          found.set(partitionKey(topic.name, partitionIndex), {
+            offset: Number(committedOffset),
+            metadata: metadata ?? '',
+            leaderEpoch: committedLeaderEpoch,
+          })
       }
     }
     return names

@@ -1,7 +1,16 @@
-import type { Fetcher, GroupMember, MemberlessGroup, Publisher, Transport, WorkerProducer } from '../transport.ts'
+import {
+  type Fetcher,
+  type GroupMember,
+  type MemberlessGroup,
+  type Publisher,
+  type Transport,
+  UNKNOWN_LEADER_EPOCH,
+  type WorkerProducer,
+} from '../transport.ts'
 import { endAbandonedTransactions } from './abandoned-transactions.ts'
 import { maxBatchBytes } from './batch-limits.ts'
 import { openCluster } from './cluster.ts'
+import { epochEnds } from './epoch-ends.ts'
 import { openFetcher } from './fetcher.ts'
 import { openGroupMember } from './group-member.ts'
 import { listOffsets } from './list-offsets.ts'
@@ -56,6 +65,8 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     topicIds: (topics) => topicIds(context, cluster, topics),
     maxBatchBytes: (topics) => maxBatchBytes(context, cluster, topics),
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
+    epochEnds: (queries) => epochEnds(context, cluster, queries),
+    leaderEpoch: (topic, partition) => cluster.leader(topic, partition)?.epoch ?? UNKNOWN_LEADER_EPOCH,
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),
     groupMember,
     memberlessGroup: (groupId) => tracked(openMemberlessGroup(context, cluster, groupId)),

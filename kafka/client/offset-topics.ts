@@ -1,8 +1,5 @@
-import type { OffsetToCommit } from '../transport.ts'
+import { type OffsetToCommit, UNKNOWN_LEADER_EPOCH } from '../transport.ts'
 import { getOrAdd } from './get-or-add.ts'
-
-/** Omits the leader epoch, so that the next reader does not use it to check for truncation. */
-const NO_LEADER_EPOCH = -1
 
 interface TopicOffsets {
   name: string
@@ -12,11 +9,11 @@ interface TopicOffsets {
 /** Groups offsets by topic, as OffsetCommit and TxnOffsetCommit expect them. */
 export function offsetTopics(offsets: Iterable<OffsetToCommit>): TopicOffsets[] {
   const topics = new Map<string, TopicOffsets>()
-  for (const { topic, partition, offset, metadata } of offsets) {
+  for (const { topic, partition, offset, metadata, leaderEpoch = UNKNOWN_LEADER_EPOCH } of offsets) {
     getOrAdd(topics, topic, () => ({ name: topic, partitions: [] })).partitions.push({
       partitionIndex: partition,
       committedOffset: BigInt(offset),
-      committedLeaderEpoch: NO_LEADER_EPOCH,
+      committedLeaderEpoch: leaderEpoch,
       committedMetadata: metadata ?? null,
     })
   }

@@ -72,7 +72,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     status = 'new'
     id = transactions === undefined ? await anonymousProducerId(context, cluster, closing.signal) : await transactions.init()
     dropRecords()
-    for (const appender of appenders.values()) appender.restartSequence()
+    for (const appender of appenders.values()) {
+      appender.restartSequence()
+      appender.forgetLogEnd()
+    }
     status = 'ready'
     log.debug({ transactionalId, ...id }, 'kafka_producer_initialized')
   }

@@ -34,6 +34,7 @@ export {
   metadataV12,
   offsetCommitV9,
   offsetFetchV9,
+  offsetForLeaderEpochV4,
   produceV11,
   protocolErrorsCodesById,
   Reader,

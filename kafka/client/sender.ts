@@ -5,6 +5,7 @@ import { type Broker, openConnections } from './connections.ts'
 import { classify, Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
 import { outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import type { Connection } from './protocol.ts'
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
@@ -114,7 +115,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   async function exchange(broker: Broker, request: readonly Entry[]): Promise<void> {
     let answers: ReadonlyMap<string, ProducedPartition> = new Map()
     try {
-      const connection = connections.established(broker) ?? (await connections.get(broker))
+      const connection = connections.established(broker) ?? (await reconnect(broker, request))
       answers = await produce(
         connection,
         hooks.target(),
@@ -130,10 +131,17 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
   }
 
+  /** Also learns the leaders' epochs, since a broker that restarted may lead the same partitions in a new epoch. */
+  async function reconnect(broker: Broker, request: readonly Entry[]): Promise<Connection> {
+    const connection = await connections.get(broker)
+    await cluster.refresh([...new Set(request.map(({ appender }) => appender.topic))])
+    return connection
+  }
+
   function settleOne(appender: PartitionAppender, answer: ProducedPartition | undefined): void {
     const doing = `produce to ${appender.key}`
     const outcome = outcomeOf(doing, answer)
-    if (outcome.kind === 'appended') appender.acknowledge(outcome.baseOffset ?? -1)
+    if (outcome.kind === 'appended') acknowledge(appender, outcome.baseOffset ?? -1, doing)
     else if (outcome.kind === 'out-of-sequence') failure ??= new FencedError(`${doing}: the broker answered ${outcome.reason}`)
     else if (outcome.kind === 'refused') failure ??= outcome.error
     else {
@@ -141,6 +149,18 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
       log.debug({ topic, partition, reason: outcome.reason, detail: answer?.errorMessage }, 'kafka_produce_retried')
       postpone(appender, outcome.reason)
     }
+  }
+
+  /**
+   * An unclean election of a leader removes acknowledged records from the log. The transaction must not be committed
+   * then, since the state of the producer's owner may be ahead of its changelog.
+   */
+  function acknowledge(appender: PartitionAppender, baseOffset: number, doing: string): void {
+    if (appender.isBelowLogEnd(baseOffset)) {
+      log.error({ topic: appender.topic, partition: appender.partition, base_offset: baseOffset }, 'kafka_log_truncated')
+      failure ??= new FencedError(`${doing}: the log has lost records, as it continues at offset ${baseOffset}`)
+    }
+    appender.acknowledge(baseOffset)
   }
 
   function postpone(appender: PartitionAppender, reason: string): void {

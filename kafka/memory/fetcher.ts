@@ -1,9 +1,9 @@
 import {
   type Fetcher,
   type FetcherOptions,
-  type OffsetReset,
   type PartitionData,
   partitionKey,
+  type ReaderReset,
   type RecordChunk,
   type TopicPartition,
   TransportError,
@@ -11,7 +11,7 @@ import {
 import type { MemoryBroker } from './broker.ts'
 
 interface Assigned extends TopicPartition {
-  readonly reset: OffsetReset
+  readonly reset: ReaderReset
   position: number
   wasReset: boolean
   paused: boolean
@@ -33,14 +33,14 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   let wakeUp: (() => void) | undefined
 
   /** @throws TransportError when the log does not have the offset and the reset policy is "fail" */
-  function startOf({ topic, partition }: TopicPartition, offset: number, reset: OffsetReset): number {
+  function startOf({ topic, partition }: TopicPartition, offset: number, reset: ReaderReset): number {
     const log = broker.log(topic, partition)
     if (offset >= log.startOffset && offset <= log.endOffset) return offset
     if (reset === 'fail')
       throw new TransportError('OFFSET_OUT_OF_RANGE', `offset ${offset} of ${partitionKey(topic, partition)} is out of range`, {
         fatal: true,
       })
-    return reset === 'earliest' ? log.startOffset : log.endOffset
+    return reset === 'latest' ? log.endOffset : log.startOffset
   }
 
   /** @param all includes partitions without news, as an empty response of a broker does */

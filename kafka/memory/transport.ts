@@ -11,6 +11,9 @@ import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
 import { memoryPublisher } from './publisher.ts'
 
+/** No partition ever changes its leader. */
+const FIRST_EPOCH = 0
+
 /** Creates a transport on an in-memory broker, for engine workers that need no real broker. */
 export function memoryTransport(broker: MemoryBroker): Transport {
   return {
@@ -36,6 +39,10 @@ export function memoryTransport(broker: MemoryBroker): Transport {
         }),
       )
     },
+    // No log ever loses records at its end.
+    epochEnds: async (queries) =>
+      new Map(queries.map(({ topic, partition }) => [partitionKey(topic, partition), broker.log(topic, partition).endOffset])),
+    leaderEpoch: () => FIRST_EPOCH,
     fetcher: (options) => memoryFetcher(broker, options),
     groupMember: (options) => memoryGroupMember(broker, options),
     memberlessGroup: (groupId) => ({

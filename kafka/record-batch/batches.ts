@@ -7,6 +7,7 @@ import {
   CONTROL_BIT,
   CRC_AT,
   LAST_OFFSET_DELTA_AT,
+  LEADER_EPOCH_AT,
   LENGTH_PREFIX_BYTES,
   MAGIC_AT,
   MAGIC_V2,
@@ -60,14 +61,23 @@ export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined 
   }
 }
 
-/** Returns the offset after the last complete batch, or `from` when there is none. */
-export function offsetAfter(buffer: Buffer, from: number): number {
-  let next = from
+/** The end of the complete batches in a fetch response. */
+export interface BatchesEnd {
+  /** The offset after the last complete batch. */
+  readonly offset: number
+  /** The epoch of the leader that appended the last complete batch. */
+  readonly leaderEpoch: number
+}
+
+/** @returns the end of the complete batches; `from` when there is none */
+export function endOfBatches(buffer: Buffer, from: BatchesEnd): BatchesEnd {
+  let { offset, leaderEpoch } = from
   for (let at = 0; ; ) {
     const batch = batchAt(buffer, at)
-    if (batch === undefined) return next
+    if (batch === undefined) return { offset, leaderEpoch }
     // A batch that ends before the requested offset must not move the offset back.
-    next = Math.max(next, batch.lastOffset + 1)
+    offset = Math.max(offset, batch.lastOffset + 1)
+    leaderEpoch = buffer.readInt32BE(at + LEADER_EPOCH_AT)
     at = batch.end
   }
 }

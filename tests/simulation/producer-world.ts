@@ -1,4 +1,4 @@
-import type { WorkerProducer } from '../../kafka/transport.ts'
+import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
 import { type Cluster, type Handle, simulatedCluster } from './cluster/cluster.ts'
 import { handleRequest } from './cluster/requests.ts'
 import type { TransactionVersion } from './cluster/transactions.ts'
@@ -8,7 +8,7 @@ import { committedRecords } from './read-log.ts'
 import { scheduler as newScheduler } from './scheduler.ts'
 import { openTransport } from './slot.ts'
 
-const TOPIC = 'records'
+export const TOPIC = 'records'
 const DEADLINE_MS = 60_000
 /** Late requests and markers arrive within this time. */
 const CALM_MS = 1_000
@@ -18,8 +18,10 @@ export interface ProducerWorld {
   readonly cluster: Cluster
   readonly network: Network
   /** Runs the steps of an initialised producer. @throws the error of a step */
-  run(steps: (producer: WorkerProducer) => Promise<void>): Promise<void>
+  run(steps: Steps): Promise<void>
 }
+
+type Steps = (producer: WorkerProducer, transport: Transport) => Promise<void>
 
 export function producerWorld(version: TransactionVersion, handle: Handle = handleRequest): ProducerWorld {
   const scheduler = newScheduler(1)
@@ -29,7 +31,7 @@ export function producerWorld(version: TransactionVersion, handle: Handle = hand
   cluster.createTopic(TOPIC, 1, new Map())
   const transport = openTransport(simulatedProcess('producer', scheduler), { network, cluster })
 
-  async function run(steps: (producer: WorkerProducer) => Promise<void>): Promise<void> {
+  async function run(steps: Steps): Promise<void> {
     let isOver = false
     const all = live(steps).finally(() => {
       isOver = true
@@ -41,11 +43,11 @@ export function producerWorld(version: TransactionVersion, handle: Handle = hand
     await all
   }
 
-  async function live(steps: (producer: WorkerProducer) => Promise<void>): Promise<void> {
+  async function live(steps: Steps): Promise<void> {
     await transport.connect()
     const producer = transport.producer({ transactionalId: 'single' })
     await producer.init()
-    await steps(producer)
+    await steps(producer, transport)
   }
 
   return { cluster, network, run }

@@ -94,6 +94,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let applied: number | undefined
   let committed: number | undefined
   let committedAt = 0
+  /** The leader epoch up to which the records before `applied` were in the log; undefined when it is unknown. */
+  let leaderEpoch: number | undefined
   /** The end of the log when reading began. The target is complete when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
@@ -138,7 +140,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       log.warn({ ...partition, target: target.name, from: next, to: facts.start }, 'sink_records_lost_to_retention')
     }
     log.info({ ...partition, target: target.name, next, start: facts.start, end: facts.end }, 'sink_partition_opened')
-    fetcher.assign(partition, Math.max(next ?? facts.start, facts.start), 'earliest')
+    const from = Math.max(next ?? facts.start, facts.start)
+    leaderEpoch = from === facts.committed?.offset ? facts.committed.leaderEpoch : undefined
+    fetcher.assign(partition, from, 'earliest', leaderEpoch)
   }
 
   function reopen(): void {
@@ -154,6 +158,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     if (state !== 'running') return
     goal ??= data.highWatermark
     highWatermark = data.highWatermark
+    leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)
   }
 
@@ -262,7 +267,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     if (applied === undefined || (applied === committed && now - committedAt < COMMIT_AGAIN_MS)) return undefined
     committed = applied
     committedAt = now
-    return { ...partition, offset: applied, metadata: target.commitMetadata }
+    return { ...partition, offset: applied, metadata: target.commitMetadata, leaderEpoch }
   }
 
   return {

@@ -1,4 +1,4 @@
-import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
+import { type CommittedOffset, type EpochQuery, partitionKey, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../../../kafka/transport.ts'
 import type { StateBatch, StateSession } from '../../../state/stores/store.ts'
 import { type StartPosition, type StreamTask, streamTimeOf, type TaskProgress } from '../task/task.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
@@ -15,17 +15,23 @@ const CLOCK_CORRECTION_MS = 60_000
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
+  /** The leader epoch up to which the records before `from` were in the log; -1 when it is unknown. */
+  readonly leaderEpoch: number
   /** End of the log (high watermark) after the committed offsets were fetched. */
   readonly to: number
   /** True when the store is restored from the beginning. */
   readonly bulk: boolean
+  /** Number of offsets by which the state was ahead of the log. */
+  readonly lost: number
 }
 
 /** Offsets from the broker and the group that are needed to start a task, by partition key. */
 export interface StartOffsets {
-  readonly committed: ReadonlyMap<string, { readonly offset: number; readonly metadata: string }>
+  readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
+  /** The answers to `epochQueries`: where the records end that the state may contain. */
+  readonly changelogEpochEnds: ReadonlyMap<string, number>
   /** Ids of the changelog topics, by name. */
   readonly changelogIds: ReadonlyMap<string, string>
   /** Epoch ms. */
@@ -59,29 +65,54 @@ function sourceName({ topic, partition }: TopicPartition): string {
 
 /**
  * Adds the positions of the state to a batch, as part of commit step 5.
- * @param ends by partition key the offset after the transaction's records
  */
 export function putPositions(
   batch: Pick<StateBatch, 'putPosition'>,
   task: StreamTask,
   { offsets, streamTime }: TaskProgress,
-  ends: ReadonlyMap<string, number>,
   now: number,
 ): void {
-  for (const { topic, partition, positionName } of task.changelogs) {
-    const end = ends.get(partitionKey(topic, partition))
-    if (end !== undefined) batch.putPosition(positionName, end)
-  }
   for (const offset of offsets) batch.putPosition(sourceName(offset), offset.offset)
   if (streamTime >= 0) batch.putPosition(streamTimeName(task), streamTime)
   batch.putPosition(writtenAtName(task), now)
 }
 
+/** The ends of the changelogs after a transaction. */
+export interface ChangelogEnds {
+  /** By partition key the offset after the transaction's records. */
+  readonly offsets: ReadonlyMap<string, number>
+  /** Returns the epoch of a partition's leader, after it has acknowledged the records; -1 when it is unknown. */
+  leaderEpoch(topic: string, partition: number): number
+}
+
+/** Adds the positions in the changelogs to a batch, as part of commit step 5. */
+export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: StreamTask, ends: ChangelogEnds): void {
+  for (const changelog of task.changelogs) {
+    const { topic, partition } = changelog
+    const end = ends.offsets.get(partitionKey(topic, partition))
+    if (end !== undefined) putRestored(batch, changelog, end, ends.leaderEpoch(topic, partition))
+  }
+}
+
+/**
+ * Returns questions for `Transport.epochEnds`, whose answers show whether a changelog has lost records that the state
+ * contains, as after an unclean election of a leader. State without a known epoch is not asked about.
+ */
+export function epochQueries(session: StateSession, tasks: readonly TaskPlace[]): EpochQuery[] {
+  return tasks.flatMap(({ changelogs }) =>
+    changelogs.flatMap(({ topic, partition, positionName, epochName }): EpochQuery[] => {
+      const leaderEpoch = session.position(epochName)
+      if (leaderEpoch === undefined || session.position(positionName) === undefined) return []
+      return [{ topic, partition, leaderEpoch }]
+    }),
+  )
+}
+
 /**
  * Decides which part of a task's changelogs must be read, and puts the identities of the logs into the open batch. It
  * clears state that cannot be completed from its changelog: state without a position, state older than the beginning of
- * the log or from a log that was recreated, and state older than the retention of tombstones (or with a time in the
- * future).
+ * the log or ahead of its end, state from a log that was recreated or has lost records of it, and state older than the
+ * retention of tombstones (or with a time in the future).
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  *   committed nothing) is then restored from the beginning, so that the restore shows whether the changelog contains
  *   any records.
@@ -99,11 +130,16 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
     const topicId = offsets.changelogIds.get(changelog.topic)
     const isOther = isFromOtherLog(session, changelog, topicId)
     putLogIdentity(session, changelog, topicId)
+    const inLog = Math.max(0, Math.min(to, offsets.changelogEpochEnds.get(key) ?? to))
     const usable =
-      inputKnown && !isOther && stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, offsets))
-    if (usable) return { changelog, from: stored, to, bulk: false }
-    session.clear(changelog.store, changelog.partition, [changelog.positionName])
-    return { changelog, from: start, to, bulk: true }
+      inputKnown && !isOther && stored !== undefined && stored >= start && stored <= inLog && (!tooOld || isCurrent(stored, to, offsets))
+    if (usable) {
+      const leaderEpoch = session.position(changelog.epochName) ?? UNKNOWN_LEADER_EPOCH
+      return { changelog, from: stored, leaderEpoch, to, bulk: false, lost: 0 }
+    }
+    session.clear(changelog.store, changelog.partition, [changelog.positionName, changelog.epochName])
+    const lost = isOther || stored === undefined ? 0 : Math.max(0, stored - inLog)
+    return { changelog, from: start, leaderEpoch: UNKNOWN_LEADER_EPOCH, to, bulk: true, lost }
   })
   // Tombstones that the log holds now stay in it for their retention, counted from now, and no longer.
   if (ranges.length > 0 && ranges.every(({ bulk }) => bulk)) session.putPosition(writtenAtName(task), offsets.now)
@@ -165,17 +201,26 @@ export function stateWrittenAt(session: StateSession, task: TaskPlace): number |
 
 /** Deletes all state of a task. The open batch must not contain any of it. */
 export function deleteState(session: StateSession, task: TaskPlace): void {
-  for (const { store, partition, positionName, identityName } of task.changelogs)
-    session.clear(store, partition, [positionName, identityName])
+  for (const { store, partition, positionName, identityName, epochName } of task.changelogs)
+    session.clear(store, partition, [positionName, identityName, epochName])
   for (const store of task.unloggedStores) session.clear(store, task.partition)
   forgetSources(session, task)
   session.putPosition(writtenAtName(task), null)
   session.write()
 }
 
-/** Records in the session's open batch that a changelog was read up to an offset. */
-export function putRestored(session: StateSession, changelog: Changelog, offset: number): void {
-  session.putPosition(changelog.positionName, offset)
+/**
+ * Records in a batch that the state contains a changelog up to an offset.
+ * @param leaderEpoch the leader epoch up to which these records were in the log; -1 when it is unknown
+ */
+export function putRestored(
+  batch: Pick<StateBatch, 'putPosition'>,
+  { positionName, epochName }: Changelog,
+  offset: number,
+  leaderEpoch: number,
+): void {
+  batch.putPosition(positionName, offset)
+  batch.putPosition(epochName, leaderEpoch === UNKNOWN_LEADER_EPOCH ? null : leaderEpoch)
 }
 
 /**
@@ -198,8 +243,10 @@ export function startPositions(session: StateSession, task: TaskPlace, offsets: 
     const key = partitionKey(source.topic, source.partition)
     const committed = offsets.committed.get(key)
     const stored = session.position(sourceName(source))
-    if (committed !== undefined) positions.set(key, { offset: committed.offset, streamTime: streamTimeOf(committed.metadata) })
-    else if (stored !== undefined) positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })
+    if (committed !== undefined) {
+      const { offset, metadata, leaderEpoch } = committed
+      positions.set(key, { offset, streamTime: streamTimeOf(metadata), leaderEpoch })
+    } else if (stored !== undefined) positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })
   }
   return positions
 }

@@ -1,11 +1,11 @@
-import { type Fetcher, type PartitionData, partitionKey, type Transport } from '../../../kafka/transport.ts'
+import { type Fetcher, type PartitionData, partitionKey, type Transport, UNKNOWN_LEADER_EPOCH } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import type { GroupView } from '../worker/group-view.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { standbyOwners } from './placement.ts'
-import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
+import { epochQueries, forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
 
 /**
  * Interval at which the group's members are fetched. A dead member is noticed only after its session timeout anyway.
@@ -56,7 +56,7 @@ export interface StandbyDeps {
   readonly places: readonly TaskPlace[]
   /** Partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
-  readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'fetcher'>
+  readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'epochEnds' | 'fetcher'>
   /** Separate from the session of the running tasks. */
   readonly session: StateSession
   readonly group: GroupView
@@ -137,9 +137,18 @@ export function standbys(deps: StandbyDeps): Standbys {
       deps.transport.topicIds(topics),
       deps.transport.offsets(changelogs, 'earliest'),
       deps.transport.offsets(changelogs, 'end'),
+      deps.transport.epochEnds(epochQueries(session, fresh)),
     ])
-      .then(([changelogIds, changelogStarts, changelogEnds]): StartOffsets => {
-        return { committed: new Map(), changelogStarts, changelogEnds, changelogIds, now, exactlyOnce: deps.exactlyOnce }
+      .then(([changelogIds, changelogStarts, changelogEnds, changelogEpochEnds]): StartOffsets => {
+        return {
+          committed: new Map(),
+          changelogStarts,
+          changelogEnds,
+          changelogEpochEnds,
+          changelogIds,
+          now,
+          exactlyOnce: deps.exactlyOnce,
+        }
       })
       .then(
         (offsets) =>
@@ -161,12 +170,12 @@ export function standbys(deps: StandbyDeps): Standbys {
     if (copy === undefined || copy.following || deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)
-    for (const { changelog, from, to } of planRestore(session, place, offsets)) {
+    for (const { changelog, from, leaderEpoch, to } of planRestore(session, place, offsets)) {
       const key = partitionKey(changelog.topic, changelog.partition)
-      putRestored(session, changelog, from)
+      putRestored(session, changelog, from, leaderEpoch)
       copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined })
       owners.set(key, copy)
-      fetcher.assign(changelog, from, 'earliest')
+      fetcher.assign(changelog, from, 'rebuild', leaderEpoch)
     }
     session.write()
     log.info({ topology, task: place.id, behind: stateOf(copy).behind }, 'standby_started')
@@ -194,7 +203,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     if (followed.behind === 0) followed.completeAt = data.fetchedAt
     if (!moved && runtime.monotonic() - copy.writtenAt < AGE_REFRESH_MS) return false
     copyRecords(followed.changelog, data)
-    putRestored(session, followed.changelog, data.nextOffset)
+    putRestored(session, followed.changelog, data.nextOffset, data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH)
     const { completeAt } = stateOf(copy)
     if (completeAt !== undefined) putComplete(session, copy.place, completeAt)
     copy.writtenAt = runtime.monotonic()

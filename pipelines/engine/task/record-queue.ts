@@ -60,6 +60,8 @@ export class RecordQueue {
   row = 0
   /** Next offset to process. */
   position = -1
+  /** The leader epoch up to which the records before `position` were in the log; undefined when it is unknown. */
+  leaderEpoch: number | undefined
   highWatermark = 0
   /** The offset up to which records can be read: where the oldest open transaction begins, or the high watermark. */
   readableEnd = 0
@@ -94,6 +96,7 @@ export class RecordQueue {
     this.highWatermark = data.highWatermark
     this.readableEnd = data.lastStableOffset
     this.fetchedAt = data.fetchedAt
+    this.leaderEpoch = data.leaderEpoch
     for (const chunk of data.chunks) {
       if (chunk.count === 0) continue
       this.#chunks.push(chunk)

@@ -12,6 +12,8 @@ export interface Changelog {
   readonly positionName: string
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string
+  /** Name of the position that contains the leader epoch up to which the state's records were in the log. */
+  readonly epochName: string
 }
 
 /** One sub-topology in one partition, with its input and its state, whether or not its task runs here. */
@@ -36,7 +38,14 @@ export function taskPlace({ topology, stores }: Declaration, part: SubTopology, 
     changelogs: part.stores.filter(isLogged).map((store) => {
       const topic = changelogTopicName(topology, store)
       const key = partitionKey(topic, partition)
-      return { store, topic, partition, positionName: `changelog/${key}`, identityName: `changelog-id/${key}` }
+      return {
+        store,
+        topic,
+        partition,
+        positionName: `changelog/${key}`,
+        identityName: `changelog-id/${key}`,
+        epochName: `changelog-epoch/${key}`,
+      }
     }),
     unloggedStores: part.stores.filter((name) => !isLogged(name)),
   }

@@ -15,6 +15,7 @@ import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
 import { reasonOf } from './record-failure.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
+import type { RecordQueue } from './record-queue.ts'
 import { TaskContext } from './task-context.ts'
 import { taskIdling } from './task-idling.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
@@ -44,6 +45,8 @@ export interface StartPosition {
   readonly offset: number
   /** Event time when that offset was committed, epoch ms; -1 when it is unknown. */
   readonly streamTime: number
+  /** The leader epoch that was committed with the offset. */
+  readonly leaderEpoch?: number
 }
 
 /** The progress of a task that a commit records. */
@@ -200,7 +203,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   function progress(): TaskProgress {
     const { streamTime } = context
     const metadata = streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${streamTime}`
-    return { offsets: queues.map((queue) => ({ topic: queue.topic, partition, offset: queue.position, metadata })), streamTime }
+    const offsetOf = ({ topic, position, leaderEpoch }: RecordQueue) => ({ topic, partition, offset: position, metadata, leaderEpoch })
+    return { offsets: queues.map(offsetOf), streamTime }
   }
 
   return {
@@ -223,6 +227,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
         const start = positions.get(partitionKey(queue.topic, partition))
         if (start === undefined) throw new Error(`task ${id} was started without a position for ${queue.topic}`)
         queue.position = start.offset
+        queue.leaderEpoch = start.leaderEpoch
         context.streamTime = Math.max(context.streamTime, start.streamTime)
       }
       committedPositions = sources.positions()

@@ -1,5 +1,5 @@
 import type { MemoryBroker } from '../../../kafka/memory/broker.ts'
-import { partitionKey } from '../../../kafka/transport.ts'
+import { partitionKey, UNKNOWN_LEADER_EPOCH } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
 import { planRestore, putComplete, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
@@ -18,6 +18,7 @@ export function restoreTask(task: StreamTask, group: string, session: StateSessi
     committed: broker.groups.committed(group),
     changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
     changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
+    changelogEpochEnds: new Map(),
     changelogIds: new Map(),
     now,
     exactlyOnce: true,
@@ -26,7 +27,7 @@ export function restoreTask(task: StreamTask, group: string, session: StateSessi
   task.beginRestore()
   for (const { changelog, from, to } of planRestore(session, task, offsets)) {
     copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
-    putRestored(session, changelog, to)
+    putRestored(session, changelog, to, UNKNOWN_LEADER_EPOCH)
   }
   if (task.changelogs.length > 0) putComplete(session, task, now)
   session.write()

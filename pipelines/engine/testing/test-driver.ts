@@ -232,8 +232,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commit(): void {
     const session = backend.session(topology.name)
     const prepared = encodeCommit(tasks, session, fault)
-    const ends = producer.commitSync(prepared.offsets.values(), member)
-    writeCommit(prepared, ends, runtime.now(), fault)
+    const offsets = producer.commitSync(prepared.offsets.values(), member)
+    writeCommit(prepared, { offsets, leaderEpoch: () => 0 }, runtime.now(), fault)
   }
 
   function settle(): void {

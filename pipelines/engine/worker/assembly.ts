@@ -149,6 +149,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     session,
     producer,
     group,
+    leaderEpoch: transport.leaderEpoch,
     commitIntervalMs,
     commitSoonMs: Math.min(commitIntervalMs, topology.options.commitSoonMs ?? commitIntervalMs),
     commitWhenIdle,

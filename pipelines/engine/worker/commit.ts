@@ -1,6 +1,6 @@
 import { type OffsetToCommit, partitionKey } from '../../../kafka/transport.ts'
 import type { StateBatch, StateSession } from '../../../state/stores/store.ts'
-import { putPositions } from '../state/restore.ts'
+import { type ChangelogEnds, putChangelogEnds, putPositions } from '../state/restore.ts'
 import type { StreamTask, TaskProgress } from '../task/task.ts'
 
 /**
@@ -46,16 +46,13 @@ export function encodeCommit(tasks: readonly StreamTask[], session: StateSession
 
 /**
  * Runs step 5: writes state, changelog positions and source offsets in one batch.
- * @param ends by partition key the offset after the transaction's records
  * @throws the error of the database; the tasks must then be closed and restored
  */
-export function writeCommit(
-  { batch, tasks }: PreparedCommit,
-  ends: ReadonlyMap<string, number>,
-  now: number,
-  fault: CommitFault | undefined,
-): void {
-  for (const { task, progress } of tasks) putPositions(batch, task, progress, ends, now)
+export function writeCommit({ batch, tasks }: PreparedCommit, ends: ChangelogEnds, now: number, fault: CommitFault | undefined): void {
+  for (const { task, progress } of tasks) {
+    putPositions(batch, task, progress, now)
+    putChangelogEnds(batch, task, ends)
+  }
   batch.write()
   for (const { task } of tasks) task.committed()
   fault?.('written')

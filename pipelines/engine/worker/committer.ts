@@ -73,6 +73,8 @@ export interface CommitterDeps {
   readonly session: StateSession
   readonly producer: WorkerProducer
   readonly group: GroupMember
+  /** Returns the epoch of a partition's leader; -1 when it is unknown. */
+  readonly leaderEpoch: (topic: string, partition: number) => number
   readonly commitIntervalMs: number
   /** The interval for work that a caller waits for. */
   readonly commitSoonMs: number
@@ -168,9 +170,9 @@ export function committer(deps: CommitterDeps): Committer {
     deps.onCommit?.((runtime.monotonic() - startedAt) / 1_000)
   }
 
-  async function write(prepared: PreparedCommit, ends: ReadonlyMap<string, number>): Promise<void> {
+  async function write(prepared: PreparedCommit, offsets: ReadonlyMap<string, number>): Promise<void> {
     try {
-      writeCommit(prepared, ends, runtime.now(), fault)
+      writeCommit(prepared, { offsets, leaderEpoch: deps.leaderEpoch }, runtime.now(), fault)
       failedWrites = 0
     } catch (error) {
       prepared.batch.drop()
@@ -205,7 +207,7 @@ export function committer(deps: CommitterDeps): Committer {
   function refreshAge(now: number): void {
     if (elapsed(lastAgeRefresh, now) < AGE_REFRESH_MS) return
     lastAgeRefresh = now
-    for (const task of tasks.running()) putPositions(session, task, task.progress(), new Map(), now)
+    for (const task of tasks.running()) putPositions(session, task, task.progress(), now)
     session.write()
   }
 

@@ -3,13 +3,15 @@ import {
   type OffsetReset,
   type PartitionData,
   partitionKey,
+  type ReaderReset,
   type TopicPartition,
   type Transport,
+  UNKNOWN_LEADER_EPOCH,
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
-import { planRestore, putComplete, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
+import { epochQueries, planRestore, putComplete, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
@@ -46,7 +48,8 @@ interface Restoring {
 interface OpenChangelog {
   readonly restoring: Restoring
   readonly changelog: Changelog
-  readonly to: number
+  /** Sinks if the log loses records during the restore. */
+  to: number
   position: number
 }
 
@@ -74,7 +77,7 @@ export interface TaskStarts {
 export interface TaskStartDeps {
   readonly topology: string
   readonly session: StateSession
-  readonly assign: (partition: TopicPartition, offset: number, reset: OffsetReset) => void
+  readonly assign: (partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number) => void
   readonly unassign: (partition: TopicPartition) => void
   readonly resetOf: (source: TopicPartition) => OffsetReset
   readonly exactlyOnce: boolean
@@ -89,7 +92,7 @@ export async function fetchStartOffsets(
   transport: Transport,
   group: GroupMember,
   tasks: readonly StreamTask[],
-  { runtime, exactlyOnce }: Pick<TaskStartDeps, 'runtime' | 'exactlyOnce'>,
+  { session, runtime, exactlyOnce }: Pick<TaskStartDeps, 'session' | 'runtime' | 'exactlyOnce'>,
 ): Promise<TaskOffsets> {
   const sources = tasks.flatMap((task) => task.sources)
   const changelogs = tasks.flatMap((task) => task.changelogs)
@@ -99,13 +102,24 @@ export async function fetchStartOffsets(
   // Fetches the ids first: if a changelog is recreated between the requests, the offsets belong to the newer topic but
   // the id to the older one, and the next start clears the state that this one keeps.
   const changelogIds = await transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))])
-  const [changelogStarts, changelogEnds, sourceStarts, sourceEnds] = await Promise.all([
+  const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),
     transport.offsets(changelogs, 'end'),
+    transport.epochEnds(epochQueries(session, tasks)),
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  return { committed, changelogStarts, changelogEnds, changelogIds, sourceStarts, sourceEnds, now, exactlyOnce }
+  return {
+    committed,
+    changelogStarts,
+    changelogEnds,
+    changelogEpochEnds,
+    changelogIds,
+    sourceStarts,
+    sourceEnds,
+    now,
+    exactlyOnce,
+  }
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
@@ -129,14 +143,15 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       records: 0,
     }
     tasks.add(restoring)
-    for (const { changelog, from, to, bulk } of planRestore(session, task, offsets, known.size > 0)) {
-      putRestored(session, changelog, from)
+    for (const { changelog, from, leaderEpoch, to, bulk, lost } of planRestore(session, task, offsets, known.size > 0)) {
+      if (lost > 0) log.error({ topology, task: task.id, store: changelog.store, lost }, 'changelog_truncated')
+      putRestored(session, changelog, from, leaderEpoch)
       taken = true
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
       restoring.open++
       changelogs.set(partitionKey(changelog.topic, changelog.partition), { restoring, changelog, to, position: from })
-      assign(changelog, from, 'earliest')
+      assign(changelog, from, 'rebuild', leaderEpoch)
     }
   }
 
@@ -173,7 +188,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     task.start(positions)
     for (const source of task.sources) {
       const position = positions.get(partitionKey(source.topic, source.partition)) as StartPosition
-      assign(source, position.offset, deps.resetOf(source))
+      assign(source, position.offset, deps.resetOf(source), position.leaderEpoch)
     }
     log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }
@@ -188,8 +203,9 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (open === undefined) return false
       const { restoring, changelog } = open
       copy(changelog, data)
-      putRestored(session, changelog, data.nextOffset)
+      putRestored(session, changelog, data.nextOffset, data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH)
       taken = true
+      if (data.wasReset) open.to = Math.min(open.to, data.highWatermark)
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
       if (data.nextOffset >= open.to) {

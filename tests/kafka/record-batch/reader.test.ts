@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { offsetAfter } from '../../../kafka/record-batch/batches.ts'
+import { endOfBatches } from '../../../kafka/record-batch/batches.ts'
 import type { AbortedTransaction } from '../../../kafka/record-batch/committed.ts'
 import { compress, decompress } from '../../../kafka/record-batch/compression.ts'
-import { BATCH_LENGTH_AT, MAGIC_AT, RECORD_COUNT_AT, RECORDS_AT } from '../../../kafka/record-batch/format.ts'
+import { BATCH_LENGTH_AT, LEADER_EPOCH_AT, MAGIC_AT, RECORD_COUNT_AT, RECORDS_AT } from '../../../kafka/record-batch/format.ts'
 import { lz4UnpackedBytes } from '../../../kafka/record-batch/lz4-size.ts'
 import { ChunkReader, readChunks } from '../../../kafka/record-batch/reader.ts'
 import { snappyUnpackedBytes } from '../../../kafka/record-batch/snappy-size.ts'
@@ -19,6 +19,10 @@ function read(records: Buffer, options: { from?: number; aborted?: readonly Abor
     aborted: options.aborted ?? [],
     verifyChecksums: options.verifyChecksums ?? true,
   })
+}
+
+function offsetAfter(response: Buffer, from: number): number {
+  return endOfBatches(response, { offset: from, leaderEpoch: -1 }).offset
 }
 
 const bytes = fc.option(fc.uint8Array({ maxLength: 300 }).map((data) => Buffer.from(data)))
@@ -177,6 +181,17 @@ test('reads a response that begins in the middle of an aborted transaction', () 
 test('reads a response that ends inside an aborted transaction, before its marker', () => {
   const response = interleaved().subarray(0, offsetPosition(interleaved(), 3))
   expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
+})
+
+test('the end of a response has the epoch of the leader that appended its last complete batch', () => {
+  const [old, young, cut] = [4, 6, 7].map((epoch, offset) => {
+    const batch = batchOf([textRecord('a')], { baseOffset: offset })
+    batch.writeInt32BE(epoch, LEADER_EPOCH_AT)
+    return batch
+  })
+  const from = { offset: 0, leaderEpoch: 3 }
+  expect(endOfBatches(Buffer.concat([old, young, cut.subarray(0, 70)]), from)).toEqual({ offset: 2, leaderEpoch: 6 })
+  expect(endOfBatches(cut.subarray(0, 70), from)).toEqual(from)
 })
 
 test('control batches alone advance the position and return no records', () => {

@@ -3,7 +3,7 @@ import type { ClientRequest } from '../network.ts'
 import type { Cluster, SimulatedBroker } from './cluster.ts'
 import { codeFrom, codeOf, Refused } from './errors.ts'
 import { type Joining, join } from './join.ts'
-import type { PartitionLog } from './partition-log.ts'
+import type { EpochEnd, PartitionLog } from './partition-log.ts'
 import type { Identity } from './transactions.ts'
 
 /** From this version on, the leader adds its partition to the transaction. */
@@ -134,6 +134,7 @@ interface Wanted {
   readonly partition: number
   readonly epoch: number
   readonly offset: number
+  readonly lastEpoch: number
   readonly maxBytes: number
 }
 
@@ -152,9 +153,9 @@ export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedB
       const partition = entry.readInt32()
       const epoch = entry.readInt32()
       const offset = Number(entry.readInt64())
-      entry.readInt32()
+      const lastEpoch = entry.readInt32()
       entry.readInt64()
-      return { topicId, topic: name, partition, epoch, offset, maxBytes: entry.readInt32() }
+      return { topicId, topic: name, partition, epoch, offset, lastEpoch, maxBytes: entry.readInt32() }
     })
   })
   const logs = wanted.flat().flatMap(({ topic, partition }) => cluster.log(topic ?? '', partition) ?? [])
@@ -166,10 +167,20 @@ export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedB
     let left = maxBytes
     return wanted.map((partitions) =>
       partitions.map((entry) => {
-        const found = { ...entry, code: 0, highWatermark: -1, lastStable: -1, records: Buffer.alloc(0), aborted: [] as AbortedList }
+        const found: Found = {
+          ...entry,
+          diverging: undefined,
+          code: 0,
+          highWatermark: -1,
+          lastStable: -1,
+          records: Buffer.alloc(0),
+          aborted: [],
+        }
         found.code = codeFrom(() => {
           if (entry.topic === undefined) throw new Refused('UNKNOWN_TOPIC_ID')
           const log = leading(cluster, broker, entry.topic, entry.partition, entry.epoch)
+          found.diverging = divergingEnd(log, entry)
+          if (found.diverging !== undefined) return
           if (entry.offset < log.start || entry.offset > log.end) throw new Refused('OFFSET_OUT_OF_RANGE')
           found.highWatermark = log.highWatermark
           found.lastStable = log.lastStable
@@ -188,7 +199,7 @@ export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedB
       return
     }
     const found = read()
-    if (found.flat().some(({ code, records }) => code !== 0 || records.length > 0)) answer(found)
+    if (found.flat().some(({ code, records, diverging }) => code !== 0 || records.length > 0 || diverging !== undefined)) answer(found)
   }
 
   function stop(): void {
@@ -200,23 +211,77 @@ export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedB
     stop()
     const writer = Writer.create().appendInt32(NO_THROTTLE).appendInt16(0).appendInt32(0)
     writer.appendArray(found, (w, partitions) => {
-      w.appendUUID(partitions[0]?.topicId).appendArray(partitions, (inner, each) => {
-        inner.appendInt32(each.partition).appendInt16(each.code)
-        inner.appendInt64(BigInt(each.highWatermark)).appendInt64(BigInt(each.lastStable)).appendInt64(0n)
-        inner.appendArray(each.aborted, (one, { producerId, first }) => {
-          one.appendInt64(BigInt(producerId)).appendInt64(BigInt(first))
-        })
-        inner
-          .appendInt32(-1)
-          .appendUnsignedVarInt(each.records.length + 1)
-          .append(each.records)
-      })
+      w.appendUUID(partitions[0]?.topicId).appendArray(
+        partitions,
+        (inner, each) => {
+          inner.appendInt32(each.partition).appendInt16(each.code)
+          inner.appendInt64(BigInt(each.highWatermark)).appendInt64(BigInt(each.lastStable)).appendInt64(0n)
+          inner.appendArray(each.aborted, (one, { producerId, first }) => {
+            one.appendInt64(BigInt(producerId)).appendInt64(BigInt(first))
+          })
+          inner
+            .appendInt32(-1)
+            .appendUnsignedVarInt(each.records.length + 1)
+            .append(each.records)
+          appendDiverging(inner, each.diverging)
+        },
+        true,
+        false,
+      )
     })
     reply(writer.appendTaggedFields())
   }
 }
 
-type AbortedList = ReturnType<PartitionLog['read']>['aborted']
+interface Found extends Wanted {
+  diverging: EpochEnd | undefined
+  code: number
+  highWatermark: number
+  lastStable: number
+  records: Buffer
+  aborted: ReturnType<PartitionLog['read']>['aborted']
+}
+
+function divergingEnd(log: PartitionLog, { offset, lastEpoch }: Wanted): EpochEnd | undefined {
+  if (lastEpoch === NO_EPOCH) return undefined
+  const end = log.endOf(lastEpoch)
+  if (end === undefined) throw new Refused('OFFSET_OUT_OF_RANGE')
+  return end.epoch < lastEpoch || end.offset < offset ? end : undefined
+}
+
+/** Appends the tagged fields of a partition: tag 0, of 13 bytes, which end with no tagged fields of their own. */
+function appendDiverging(writer: Writer, diverging: EpochEnd | undefined): void {
+  if (diverging === undefined) {
+    writer.appendTaggedFields()
+    return
+  }
+  writer.appendUnsignedVarInt(1).appendUnsignedVarInt(0).appendUnsignedVarInt(13)
+  writer.appendInt32(diverging.epoch).appendInt64(BigInt(diverging.offset)).appendTaggedFields()
+}
+
+/** OffsetForLeaderEpoch v4. */
+export function epochEnds({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
+  body.readInt32()
+  const topics = body.readArray((topic) => {
+    const name = topic.readString()
+    const partitions = topic.readArray((entry) => {
+      const [index, currentEpoch, epoch] = [entry.readInt32(), entry.readInt32(), entry.readInt32()]
+      let end: EpochEnd | undefined
+      const code = codeFrom(() => {
+        end = leading(cluster, broker, name, index, currentEpoch).endOf(epoch)
+      })
+      return { index, code, end: end ?? { epoch: NO_EPOCH, offset: -1 } }
+    })
+    return { name, partitions }
+  })
+  const answer = Writer.create().appendInt32(NO_THROTTLE)
+  answer.appendArray(topics, (w, { name, partitions }) => {
+    w.appendString(name).appendArray(partitions, (inner, { index, code, end }) => {
+      inner.appendInt16(code).appendInt32(index).appendInt32(end.epoch).appendInt64(BigInt(end.offset))
+    })
+  })
+  reply(answer.appendTaggedFields())
+}
 
 /** ListOffsets v9 for the log's beginning, and its high watermark or last stable offset. */
 export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {

@@ -7,6 +7,7 @@ import { offsetsAnswer, readOffsets } from './transaction-requests.ts'
 
 const NO_THROTTLE = 0
 const NO_OFFSET = -1
+const NO_EPOCH = -1
 const NO_STRUCT = -1
 const STRUCT = 1
 const LEAVE_EPOCH = -1
@@ -117,7 +118,7 @@ export function fetchOffsets({ body, reply }: ClientRequest, broker: SimulatedBr
         one
           .appendInt32(partition)
           .appendInt64(BigInt(stored?.offset ?? NO_OFFSET))
-          .appendInt32(NO_OFFSET)
+          .appendInt32(stored?.leaderEpoch ?? NO_EPOCH)
         one.appendString(stored?.metadata ?? '').appendInt16(stable ? 0 : codeOf('UNSTABLE_OFFSET_COMMIT'))
       })
     })

@@ -11,6 +11,7 @@ export interface TopicPartitions {
 export interface StoredOffset {
   readonly offset: number
   readonly metadata: string | null
+  readonly leaderEpoch: number
 }
 
 interface PendingOffsets {

@@ -28,6 +28,18 @@ interface ProducerState {
   openFrom: number | undefined
 }
 
+/** Where the batches of a leader epoch begin. */
+interface EpochStart {
+  readonly epoch: number
+  readonly start: number
+}
+
+/** The last epoch up to another one, and the offset where it ends. */
+export interface EpochEnd {
+  readonly epoch: number
+  readonly offset: number
+}
+
 export interface AbortedRange {
   readonly producerId: number
   readonly first: number
@@ -48,6 +60,7 @@ export class PartitionLog {
   readonly #batches: Batch[] = []
   /** All batches that were ever appended and that no leader has lost. */
   readonly #history: Batch[] = []
+  #epochs: EpochStart[] = [{ epoch: 0, start: 0 }]
   #producers = new Map<number, ProducerState>()
   #expected = new ExpectedProducers()
   #aborted: AbortedRange[] = []
@@ -148,14 +161,17 @@ export class PartitionLog {
     this.changed()
   }
 
-  /** Another broker becomes the leader. It has everything below the high watermark, and maybe a part of the rest. */
-  moveTo(leader: number, keepUpTo: number): void {
-    while (this.end > Math.max(keepUpTo, this.highWatermark)) {
-      this.#history.pop()
-      this.#batches.pop()
-    }
+  /**
+   * Another broker becomes the leader. It has everything below the high watermark, and maybe a part of the rest.
+   * @param isClean false for a broker that was not in sync, and may lack records below the high watermark
+   */
+  moveTo(leader: number, keepUpTo: number, isClean = true): void {
+    const most = isClean ? Math.max(keepUpTo, this.highWatermark) : keepUpTo
+    while (this.end > most) this.#history.pop()
+    while ((this.#batches.at(-1)?.lastOffset ?? -1) >= this.end) this.#batches.pop()
     this.leader = leader
     this.leaderEpoch++
+    this.#epochs = [...this.#epochs.filter(({ start }) => start < this.end), { epoch: this.leaderEpoch, start: this.end }]
     this.#producers = new Map()
     this.#expected = new ExpectedProducers()
     this.#aborted = []
@@ -200,6 +216,14 @@ export class PartitionLog {
   /** Like `read`, but as if the log had neither been compacted nor shortened. */
   readEver(offset: number): ReturnType<PartitionLog['read']> {
     return this.#read(this.#history, offset, this.lastStable, Number.POSITIVE_INFINITY)
+  }
+
+  /** @returns undefined when the epoch is later than the leader's */
+  endOf(epoch: number): EpochEnd | undefined {
+    if (epoch > this.leaderEpoch) return undefined
+    if (epoch === this.leaderEpoch) return { epoch, offset: this.end }
+    const next = this.#epochs.find((each) => each.epoch > epoch) as EpochStart
+    return { epoch: this.#epochs.findLast((each) => each.epoch <= epoch)?.epoch ?? epoch, offset: next.start }
   }
 
   /** @returns whole batches from the one with the offset on, up to `limit` bytes but at least one batch */

@@ -1,5 +1,5 @@
 import type { Handle } from './cluster.ts'
-import { fetch, listOffsets, produce } from './data-requests.ts'
+import { epochEnds, fetch, listOffsets, produce } from './data-requests.ts'
 import { commitOffsets, describeGroups, fetchOffsets, heartbeat } from './group-requests.ts'
 import { apiVersions, createTopics, describeConfigs, findCoordinator, metadata } from './metadata-requests.ts'
 import {
@@ -24,6 +24,7 @@ const HANDLERS: ReadonlyMap<number, Handle> = new Map<number, Handle>([
   [18, (request, _, cluster) => apiVersions(request, cluster, [...HANDLERS.keys()])],
   [19, createTopics],
   [22, initProducerId],
+  [23, epochEnds],
   [24, addPartitions],
   [25, addOffsets],
   [26, endTransaction],

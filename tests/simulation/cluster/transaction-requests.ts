@@ -117,8 +117,8 @@ export function readOffsets(body: ClientRequest['body']): OffsetsOfTopic[] {
     const partitions = topic.readArray((entry) => {
       const partition = entry.readInt32()
       const offset = Number(entry.readInt64())
-      entry.readInt32()
-      return { partition, stored: { offset, metadata: entry.readNullableString() } }
+      const leaderEpoch = entry.readInt32()
+      return { partition, stored: { offset, leaderEpoch, metadata: entry.readNullableString() } }
     })
     return { name, partitions }
   })

@@ -223,7 +223,7 @@ export class Wire {
   async #fetch(topic: string, isolation: 'read_committed' | 'read_uncommitted') {
     const topicId = (await this.#topicId(topic)) ?? ''
     const limits = { maxWaitMs: 0, maxBytes: MAX_BYTES, maxPartitionBytes: MAX_BYTES }
-    const partitions = [{ partition: 0, leaderEpoch: NO_EPOCH, offset: 0 }]
+    const partitions = [{ partition: 0, leaderEpoch: NO_EPOCH, offset: 0, lastEpoch: NO_EPOCH }]
     const answer = await fetch(this.#connection, { isolation, ...limits, topics: [{ topicId, partitions }] })
     return answer.partitions[0]
   }

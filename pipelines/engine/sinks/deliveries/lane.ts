@@ -71,6 +71,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let hasNews = false
   let committedAt = 0
   let highWatermark = 0
+  /** The leader epoch up to which the records in the window were in the log; undefined when it is unknown. */
+  let leaderEpoch: number | undefined
   let clock = 0
 
   function become(next: LaneState): void {
@@ -106,12 +108,14 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     window = offsetWindow(Math.max(next, start))
     hasNews = true
     runtime.log.info({ ...partition, target: courier.name, next, start, end }, 'sink_partition_opened')
-    fetcher.assign(partition, window.next, 'earliest')
+    leaderEpoch = window.next === known?.offset ? known.leaderEpoch : undefined
+    fetcher.assign(partition, window.next, 'earliest', leaderEpoch)
   }
 
   function push(data: PartitionData): void {
     if (state !== 'running') return
     highWatermark = data.highWatermark
+    leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)
   }
 
@@ -223,7 +227,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     if (window === undefined || (!hasNews && now - committedAt < COMMIT_AGAIN_MS)) return undefined
     hasNews = false
     committedAt = now
-    return { ...partition, offset: window.next, metadata: window.metadata() }
+    return { ...partition, offset: window.next, metadata: window.metadata(), leaderEpoch }
   }
 
   function dueAt(now: number): number {

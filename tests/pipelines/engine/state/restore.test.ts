@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import type { Transport } from '../../../../kafka/transport.ts'
+import { type EpochQuery, partitionKey, type Transport } from '../../../../kafka/transport.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend, StateSession } from '../../../../state/stores/store.ts'
@@ -115,6 +115,35 @@ test('a worker that was away reads only what others have written since', async (
   await until(() => back.words.status().ready, 'it runs')
   expect(rows() - before).toBe(3)
   await back.count()
+})
+
+/** Answers like a broker whose changelogs have lost all records of the epoch in which the state was written. */
+function shortenedTransport(transport: Transport, asked: EpochQuery[]): Transport {
+  return {
+    ...transport,
+    leaderEpoch: () => 3,
+    async epochEnds(queries) {
+      asked.push(...queries)
+      return new Map(queries.map(({ topic, partition }) => [partitionKey(topic, partition), 0]))
+    },
+  }
+}
+
+test('state that contains records which its changelog has lost is restored from scratch', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const asked: EpochQuery[] = []
+  const transport = shortenedTransport(memoryTransport(at.broker), asked)
+  const first = await at.worker(wordCount(), { backend, transport })
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.latest(wordCounts).size === 6, 'all words')
+  await first.stop()
+  expect(asked).toEqual([])
+  const before = rows()
+  const second = await at.worker(wordCount(), { backend, transport })
+  await until(() => second.status().ready, 'it runs')
+  expect(asked.map(({ topic, leaderEpoch }) => ({ topic, leaderEpoch }))).toContainEqual({ topic: CHANGELOG, leaderEpoch: 3 })
+  expect(rows() - before).toBe(6)
 })
 
 const inDays = (days: number) => () => Date.now() + days * DAY_MS

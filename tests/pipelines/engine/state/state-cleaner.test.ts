@@ -27,7 +27,7 @@ test('state is kept for its retention from when the task moved away, however lon
   const row = Buffer.from('to')
   const rows = () => [...session.column('totals', 0).scan({})].length
   session.column('totals', 0).put(row, 0, 1, row, 1, 2)
-  putRestored(session, place.changelogs[0], 1)
+  putRestored(session, place.changelogs[0], 1, 0)
   putComplete(session, place, runtime.now() - 3 * HOUR_MS)
   session.write()
   const pass = (ms: number) => {

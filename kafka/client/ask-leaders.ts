@@ -1,0 +1,77 @@
+import { partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import type { Broker } from './connections.ts'
+import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
+import type { Context } from './options.ts'
+import type { Connection } from './protocol.ts'
+import { backoff } from './retry.ts'
+
+const LEADER_WAIT_MS = 20
+
+/** The answer of a leader for one partition. */
+export interface LeaderAnswer {
+  readonly errorCode: number
+  readonly offset: number
+}
+
+/** Sends one request for partitions of a broker. @returns the answers by `partitionKey` */
+export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[]) => Promise<Map<string, LeaderAnswer>>
+
+/**
+ * Asks the leaders of all partitions for an offset. Repeats the requests until all leaders have answered.
+ * @param doing what is asked for, for error messages
+ * @returns the offsets by `partitionKey`
+ */
+export async function askLeaders<Asked extends TopicPartition>(
+  context: Context,
+  cluster: Cluster,
+  partitions: readonly Asked[],
+  doing: string,
+  askOne: AskLeader<Asked>,
+  signal: AbortSignal = context.closing,
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  const topics = [...new Set(partitions.map(({ topic }) => topic))]
+  const wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
+  const retry = backoff(context, LEADER_WAIT_MS)
+  const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
+  let lastReason = 'no leader'
+
+  /** @returns the reason why an offset is still missing; undefined when none is */
+  async function askBroker(broker: Broker, asked: readonly Asked[]): Promise<string | undefined> {
+    let missing: string | undefined
+    try {
+      const answers = await askOne(await cluster.connectionTo(broker), asked)
+      for (const [key, { errorCode, offset }] of answers) {
+        const reason = errorName(errorCode)
+        if (reason === 'NONE') found.set(key, offset)
+        else if (classify(reason) === 'fatal') throw fatal(reason, `${doing} of ${key}`)
+        else missing = reason
+      }
+    } catch (error) {
+      if (!(error instanceof Disconnected)) throw error
+      missing = error.message
+    }
+    return missing
+  }
+
+  for (;;) {
+    try {
+      await cluster.refresh(topics)
+    } catch (error) {
+      if (!(error instanceof Disconnected)) throw error
+      lastReason = error.message
+    }
+    const missing = partitions.filter(({ topic, partition }) => !found.has(partitionKey(topic, partition)))
+    const byLeader = Map.groupBy(missing, ({ topic, partition }) => cluster.leader(topic, partition)?.broker)
+    const reasons = await Promise.all([...byLeader].map(([broker, asked]) => broker && askBroker(broker, asked)))
+    if (found.size === wanted.size) return found
+    lastReason = reasons.find((reason) => reason !== undefined) ?? lastReason
+    throwIfClosed(signal)
+    if (context.runtime.monotonic() > deadline) {
+      const names = missing.map(({ topic, partition }) => partitionKey(topic, partition)).join(', ')
+      throw new TransportError('TIMED_OUT', `${doing} of ${names}: still no answer at the deadline (${lastReason})`, { fatal: false })
+    }
+    await retry.wait(signal)
+  }
+}
