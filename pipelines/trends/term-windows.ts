@@ -15,7 +15,7 @@ import type {
 } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
-import { learn, newBaseline, usualAt } from './baseline.ts'
+import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import { regionsOf } from './cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { addCells, isRare, newestHour } from './rare-terms.ts'
@@ -63,6 +63,8 @@ export function termWindows(options: TermWindowsOptions) {
    * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
    */
   let finalHour = 0
+  /** Frequent terms that the sweep has just visited. */
+  let swept: [key: string, state: TermState][] = []
   const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
   const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
@@ -76,9 +78,12 @@ export function termWindows(options: TermWindowsOptions) {
     return standing
   }
 
-  function usualOf(key: string, hour: number): number {
-    const baseline = baselines.get(key)
-    return (baseline && usualAt(baseline, hour)) ?? 0
+  function usualOf(key: string, state: TermState, lastMinute: number): HourlyUsual | undefined {
+    if (finalHour > state.learned_hour) {
+      learnHours(key, state, finalHour)
+      frequent.put(key, state)
+    }
+    return hourlyUsual(baselines.get(key) ?? newBaseline(state.tracked_hour), lastMinute)
   }
 
   function prefetchCells({ terms }: TermCells): void {
@@ -242,13 +247,12 @@ export function termWindows(options: TermWindowsOptions) {
     const leaders = leadersOf(ctx)
     reportedHour = hourOfMinute(lastMinute)
     finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
-    if (!leaders.readyFor(lastMinute)) {
-      rounds.publish(publish)
-      yield* leaders.rebuild(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
-      rounds.caughtUp()
-    }
+    if (!leaders.isBuilt) rounds.publish(publish)
+    const isFirst = !leaders.isBuilt
+    yield* leaders.prepare(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
+    if (isFirst) rounds.caughtUp()
     const silent = new Set(regions.filter((_, index) => index % ctx.partitions === ctx.partition).map((region) => region.woeid))
-    yield* leaders.rank(lastMinute, function emitRegion(standing: RegionStanding) {
+    yield* leaders.rank(function emitRegion(standing: RegionStanding) {
       silent.delete(standing.woeid)
       ctx.emit(candidates, standing.woeid, {
         ...noCandidates(standing.woeid, windowEnd, ctx.partition),
@@ -262,6 +266,8 @@ export function termWindows(options: TermWindowsOptions) {
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     rareSweep.run(reportedHour)
     frequentSweep.run(reportedHour)
+    leaders.offerAgain(swept, frequentSweep.completed)
+    swept = []
     baselineSweep.run(reportedHour)
   }
 
@@ -271,7 +277,10 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function isTermExpired(key: string, state: TermState): boolean {
-    if (!isSilent(state, reportedHour)) return false
+    if (!isSilent(state, reportedHour)) {
+      swept.push([key, state])
+      return false
+    }
     learnHours(key, state, reportedHour)
     return true
   }

@@ -1,7 +1,8 @@
 /** Units of time in the trends service: minutes, hours and weeks since 1970, UTC. */
 export const MINUTE_MS = 60_000
 export const MINUTES_PER_HOUR = 60
-const HOURS_PER_WEEK = 168
+export const HOURS_PER_DAY = 24
+export const HOURS_PER_WEEK = 168
 
 /**
  * Number of one-minute buckets in the sliding window, including the current one:
@@ -45,8 +46,4 @@ export function hourOfWeek(hour: number): number {
 
 export function weekOf(hour: number): number {
   return Math.floor(hour / HOURS_PER_WEEK)
-}
-
-export function sameHourOfWeekBefore(hour: number): number {
-  return hour - HOURS_PER_WEEK
 }

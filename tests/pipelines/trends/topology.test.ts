@@ -280,7 +280,8 @@ test(
     for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
     for (let i = 0; i < 20; i++) send(driver, { hashtags: ['rare'] })
     for (let i = 0; i < 19; i++) send(driver, { hashtags: ['new'] })
-    leap(driver, MINUTE)
+    // At the end of the hour, the usual count is that of this hour alone.
+    leap(driver, HOUR)
     const entries = entriesOf(driver, NEW_YORK)
     expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
       { term: 'rare', velocity_vs_usual: 20, label: 'Viral' },
@@ -305,7 +306,7 @@ test(
     for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
     leap(driver, START + WEEK + 100 * MINUTE - driver.now)
     for (let i = 0; i < 40; i++) send(driver, { hashtags: ['usual'], woeid: WORLD })
-    leap(driver, MINUTE)
+    leap(driver, 20 * MINUTE)
     expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'usual', tweet_volume: 40, velocity_vs_usual: 2 }])
   },
   WEEK_TIMEOUT_MS,
