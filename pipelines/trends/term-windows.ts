@@ -14,7 +14,7 @@ import type {
   VolumesRound,
 } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
-import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
+import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import { regionsOf } from './cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
@@ -241,28 +241,33 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /** Reports the window that ends at `windowEnd`. */
-  function* report(windowEnd: number, ctx: Context): Generator<void, void, void> {
+  function* report(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     const lastMinute = lastMinuteOf(windowEnd)
     const publish = publishTo(ctx)
     const leaders = leadersOf(ctx)
     reportedHour = hourOfMinute(lastMinute)
-    finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
+    // What the missing partitions still send may change hours that would otherwise be final.
+    if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
+    const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
     if (!leaders.isBuilt) rounds.publish(publish)
     const isFirst = !leaders.isBuilt
     yield* leaders.prepare(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
     if (isFirst) rounds.caughtUp()
-    const silent = new Set(regions.filter((_, index) => index % ctx.partitions === ctx.partition).map((region) => region.woeid))
+    // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
+    // region must know that the report is not complete.
+    const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
+    const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(function emitRegion(standing: RegionStanding) {
       silent.delete(standing.woeid)
       ctx.emit(candidates, standing.woeid, {
-        ...noCandidates(standing.woeid, windowEnd, ctx.partition),
+        ...report,
+        woeid: standing.woeid,
         entries: standing.entries,
         rest_new: standing.restNew,
         rest_known: standing.restKnown,
       })
     })
-    // Regions without tweets get an empty list. The partitions share the work of reporting these regions.
-    for (const woeid of silent) ctx.emit(candidates, woeid, noCandidates(woeid, windowEnd, ctx.partition))
+    for (const woeid of silent) ctx.emit(candidates, woeid, { ...report, woeid, entries: [], rest_new: 0, rest_known: 0 })
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     rareSweep.run(reportedHour)
     frequentSweep.run(reportedHour)
@@ -299,8 +304,4 @@ export function termWindows(options: TermWindowsOptions) {
     beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),
     report,
   }
-}
-
-function noCandidates(woeid: number, windowEnd: number, partition: number): RegionCandidates {
-  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0 }
 }
