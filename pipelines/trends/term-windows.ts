@@ -19,7 +19,7 @@ import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts
 import { regionsOf } from './cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { addCells, isRare, newestHour } from './rare-terms.ts'
-import { rareVolumes } from './rare-volumes.ts'
+import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
 import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
@@ -48,6 +48,8 @@ export interface TermWindowsOptions {
   readonly volumes: Topic<string, TrendVolume>
   readonly rareVolumes: Topic<number, TrendRareVolumes>
 }
+
+type Added = ReturnType<typeof addedVolumes>
 
 /** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
@@ -105,6 +107,7 @@ export function termWindows(options: TermWindowsOptions) {
   function count({ terms }: TermCells, ctx: RecordContext<number>): void {
     const leaders = leadersOf(ctx)
     const ofFrequent: CellsOfTerm[] = []
+    const added = addedVolumes()
     for (const counted of terms) {
       const { term, cells } = counted
       const row = rare.get(term)
@@ -114,7 +117,7 @@ export function termWindows(options: TermWindowsOptions) {
       }
       const known = row?.cells ?? []
       if (!isRare(known, cells)) {
-        becomeFrequent(term, known, cells, ctx)
+        becomeFrequent(term, known, cells, ctx, added)
         continue
       }
       const all = addCells(known, cells)
@@ -122,16 +125,17 @@ export function termWindows(options: TermWindowsOptions) {
       rareRows.add(term, all, cells, ctx)
       leaders.changedRare(term, all, cells)
     }
+    countFrequent(ofFrequent, ctx, added)
     rareRows.send(ctx)
-    countFrequent(ofFrequent, ctx)
+    rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
   /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
-  function becomeFrequent(term: string, known: readonly TermCell[], added: readonly TermCell[], ctx: Context): void {
-    noteFrequent(term, newestHour([...known, ...added]))
+  function becomeFrequent(term: string, known: readonly TermCell[], more: readonly TermCell[], ctx: Context, added?: Added): void {
+    noteFrequent(term, newestHour([...known, ...more]))
     const states = new Map<number, TermState>()
     addToRegions(term, known, states, newTermState, ctx)
-    addToRegions(term, added, states, newTermState, ctx)
+    addToRegions(term, more, states, newTermState, ctx, added)
     putStates(term, states, ctx)
   }
 
@@ -143,7 +147,7 @@ export function termWindows(options: TermWindowsOptions) {
    * Reads all states in one batch, and then the baselines of those that are missing, because single reads cost ten
    * times as much.
    */
-  function countFrequent(terms: readonly CellsOfTerm[], ctx: Context): void {
+  function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
     const keysOf = ({ term, cells }: CellsOfTerm) => cells.flatMap((cell) => regionsOf(cell).map((woeid) => termKey(woeid, term)))
     const keys = new Set(terms.flatMap(keysOf))
     for (const key of keys) frequent.prefetch(key)
@@ -153,7 +157,7 @@ export function termWindows(options: TermWindowsOptions) {
     for (const { term, cells } of terms) {
       noteFrequent(term, newestHour(cells))
       const states = new Map<number, TermState>()
-      addToRegions(term, cells, states, storedState, ctx)
+      addToRegions(term, cells, states, storedState, ctx, added)
       putStates(term, states, ctx)
     }
   }
@@ -162,13 +166,17 @@ export function termWindows(options: TermWindowsOptions) {
     return frequent.get(key) ?? returningTerm(key)
   }
 
-  /** @param states the states of the term's regions so far; `stateOf` returns further ones */
+  /**
+   * @param states the states of the term's regions so far; `stateOf` returns further ones
+   * @param added receives the contributions to minutes that have left a state; undefined if those are published already
+   */
   function addToRegions(
     term: string,
     cells: readonly TermCell[],
     states: Map<number, TermState>,
     stateOf: (key: string) => TermState,
     ctx: Context,
+    added?: Added,
   ): void {
     for (const cell of cells) {
       for (const woeid of regionsOf(cell)) {
@@ -176,10 +184,8 @@ export function termWindows(options: TermWindowsOptions) {
         const state = states.get(woeid) ?? stateOf(key)
         states.set(woeid, state)
         applyCounts(state, cell, {
-          added(minute, volume) {
-            if (volume === 0) ctx.count('trends_minutes_too_old')
-            else rounds.changed(key, state, minute, volume)
-          },
+          added: (minute, volume) => rounds.changed(key, state, minute, volume),
+          tooOld: (minute, count) => added?.add(term, woeid, minute, count),
           droppingHour: (hour) => learnHours(key, state, hour),
           dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
         })

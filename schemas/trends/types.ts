@@ -178,6 +178,8 @@ export interface TrendEntry {
 
 /** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
 export interface TrendRareVolumes {
+  /** if not empty, the rows add to the other rows of their minute, and this identifies them */
+  adds_as: string
   rows: TrendRareVolume[]
 }
 

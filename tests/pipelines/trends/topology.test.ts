@@ -7,7 +7,7 @@ import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
-import { publishedVolumes } from './volumes.ts'
+import { historyOf, publishedVolumes } from './volumes.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -444,6 +444,26 @@ test('when a partition of the terms is stuck, all lists appear without its terms
   const owned = (term: string) => partitionFor(Buffer.from(term), 4) !== 2
   const expected = Array.from({ length: 40 }, (_, i) => `t${i}`).filter(owned)
   expect(Object.keys(volumesOf(lists.get(WORLD)!.entries)).sort()).toEqual(expected.sort())
+})
+
+test('contributions to minutes that have left the state of a frequent term are in the history', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const userOf = (partition: number, from: number) => {
+    for (let user = from; ; user++) if (partitionFor(Buffer.from(String(user)), 4) === partition) return BigInt(user)
+  }
+  const minute = START - (START % MINUTE)
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
+  driver.settle()
+  // After a stop, partition 3 of the tweets is read later than partition 0, which is three hours further.
+  for (let i = 0; i < 5; i++) send(driver, { user_id: userOf(3, 1_000 * i), hashtags: ['outage'] })
+  driver.advanceWallClock(3 * HOUR)
+  send(driver, { user_id: userOf(0, 1), hashtags: ['outage'] })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  const history = historyOf(driver).filter(({ woeid }) => woeid === NEW_YORK)
+  expect(history.map((volume) => [(volume.minute - minute) / MINUTE, volume.volume]).sort()).toEqual([
+    [0, 45],
+    [180, 1],
+  ])
 })
 
 test('users and terms without recent contributions are forgotten', () => {
