@@ -8,8 +8,9 @@ const ADDS_AS = 'adds_as String'
 /**
  * The counts of rare terms per minute, with one row for all regions. Each row holds the counts so far, and the one with
  * the greatest total is final. As a term has few such rows, queries need no order by region. When a term becomes
- * frequent, its minutes are also in `trend_volumes`, with counts that are not smaller. Rows with `adds_as` hold what was
- * counted after the minute had left the state of a frequent term, and add to the others. Fed by `trend-rare-volumes`.
+ * frequent, its minutes are also in `trend_volumes`, with counts that are not smaller. Rows with `adds_as` hold what
+ * was counted after the minute had left the state of a frequent term, and add to the others. Fed by
+ * `trend-rare-volumes`.
  */
 export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
   name: 'trend_rare_volumes',
