@@ -72,7 +72,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
     const region = knownRegion(woeid)
     if (personalFor === undefined) return await lists.plain(region, limit, safe)
     const [candidates, profile] = await Promise.all([lists.candidates(region, safe), profiles.of(personalFor)])
-    return personalAnswer(candidates.windowEnd, region, rerank(candidates.candidates, profile, limit))
+    return personalAnswer(candidates, region, rerank(candidates.candidates, profile, limit))
   }
 
   return {

@@ -28,7 +28,7 @@ export interface TrendLists {
   /** Returns the end of the served list's window, epoch ms; undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. */
-  candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'candidates'>>
+  candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
 }
 
 export interface TrendListsOptions {
@@ -51,7 +51,7 @@ const RETRY_AFTER_SECONDS = 5
 const STILL_BUILT = { message: 'The trends view is still being built. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS }
 
 /** The entries of a list that are not hidden, best first. */
-type Shown = Pick<ServedList, 'windowEnd' | 'entries'>
+type Shown = Pick<ServedList, 'windowEnd' | 'missing' | 'entries'>
 
 interface Rendering {
   readonly list: ServedList
@@ -125,15 +125,15 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
   async function shownOf(list: ServedList, woeid: number, safe: boolean): Promise<Shown> {
     const hides = hidden.test(safe)
     if (hides === undefined || !list.entries.some((entry) => hides(termOfEntry(entry)))) return list
-    const { windowEnd, candidates } = await currentCandidates(woeid)
+    const { windowEnd, missing, candidates } = await currentCandidates(woeid)
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)
-    return { windowEnd, entries: shown.map(candidateText) }
+    return { windowEnd, missing, entries: shown.map(candidateText) }
   }
 
-  function rendered({ windowEnd, entries }: Shown, { byLimit }: Rendering, region: Region, limit: number): Answer {
+  function rendered({ entries, ...head }: Shown, { byLimit }: Rendering, region: Region, limit: number): Answer {
     let found = byLimit.get(limit)
     if (found === undefined) {
-      found = cacheableAnswer(listBody(windowEnd, region, false, entries.slice(0, limit)), { 'Content-Type': JSON_TYPE })
+      found = cacheableAnswer(listBody(head, region, false, entries.slice(0, limit)), { 'Content-Type': JSON_TYPE })
       byLimit.set(limit, found)
     }
     return found
@@ -173,16 +173,17 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
 }
 
 /** Renders a list that was reranked for one user. No cache may store it. */
-export function personalAnswer(windowEnd: number, region: Region, candidates: readonly Candidate[]): Answer {
-  const body = listBody(windowEnd, region, true, candidates.map(candidateText))
+export function personalAnswer(head: Omit<Shown, 'entries'>, region: Region, candidates: readonly Candidate[]): Answer {
+  const body = listBody(head, region, true, candidates.map(candidateText))
   return { status: 200, headers: { 'Content-Type': JSON_TYPE, ...PRIVATE }, body }
 }
 
 /** Concatenates text, because the writer of the view has already rendered the entries. */
-function listBody(windowEnd: number, region: Region, personalized: boolean, entries: readonly EntryText[]): string {
+function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: boolean, entries: readonly EntryText[]): string {
+  const { windowEnd, missing } = head
   const location = JSON.stringify({ woeid: region.woeid, name: region.name })
   const asOf = new Date(windowEnd).toISOString()
-  return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"personalized":${personalized},"trends":${renderEntries(entries)}}`
+  return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"complete":${missing === 0},"missing_partitions":${missing},"personalized":${personalized},"trends":${renderEntries(entries)}}`
 }
 
 function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {

@@ -29,6 +29,8 @@ export const TrendListSchema = z
     as_of: timestamp('End of the counted window.'),
     ttl_s: z.int().openapi({ example: 60 }),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
+    complete: z.boolean().openapi({ description: 'Whether all partitions of the pipeline have contributed.' }),
+    missing_partitions: z.int().min(0).openapi({ description: 'The number of partitions that have not.', example: 0 }),
     personalized: z.boolean().openapi({ description: "Whether the list is reranked by the caller's interests." }),
     trends: z.array(TrendEntrySchema),
   })

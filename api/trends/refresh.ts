@@ -70,7 +70,7 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
   const entries = entriesOf(body, windowEnd, details)
   if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
   if (((await lists.servedEnd(region)) ?? 0) > windowEnd) return noContent()
-  const list: TrendOutput = { woeid: region.woeid, window_end: windowEnd, source: 'endpoint', entries }
+  const list: TrendOutput = { woeid: region.woeid, window_end: windowEnd, source: 'endpoint', missing_partitions: 0, entries }
   await facts.publish(trendOutput, region.woeid, list)
   return noContent()
 }

@@ -74,6 +74,7 @@ function listOf(woeid: number, windowEnd: number): TrendOutput {
     woeid,
     window_end: windowEnd,
     source: 'pipeline',
+    missing_partitions: 0,
     entries: Array.from({ length: CANDIDATES }, (_, index) => entryOf(index, windowEnd)),
   }
 }

@@ -28,11 +28,11 @@ const LEAST_SHOWN = 0.001
 const COUNTED = `
 SELECT sum(v) FROM (
   SELECT max(volume) AS v FROM (
-    SELECT woeid, term, minute, volume FROM trend_volumes
+    SELECT woeid, term, minute, '' AS adds_as, volume FROM trend_volumes
     UNION ALL
-    SELECT woeid, term, minute, toUInt64(volume) FROM trend_rare_volumes ARRAY JOIN woeids AS woeid, volumes AS volume
+    SELECT woeid, term, minute, adds_as, toUInt64(volume) FROM trend_rare_volumes ARRAY JOIN woeids AS woeid, volumes AS volume
   )
-  GROUP BY woeid, term, minute
+  GROUP BY woeid, term, minute, adds_as
 )`
 
 /** CPU is user + system seconds per million events. */

@@ -25,6 +25,7 @@ export type {
   Stream,
   TickHandler,
   TickOptions,
+  TimeContext,
   TimeHandler,
   TimeOptions,
   TopologyBuilder,

@@ -1,24 +1,79 @@
 import type { TermBaseline } from '../../schemas/trends/types.ts'
-import { hourOfWeek, sameHourOfWeekBefore, weekOf } from './time.ts'
+import { HOURS_PER_DAY, HOURS_PER_WEEK, hourOfMinute, hourOfWeek, MINUTES_PER_HOUR, weekOf } from './time.ts'
 
 /** Weight of the newest week in the exponentially weighted mean: docs/services/trends.md#baseline */
 const NEWEST_WEIGHT = 0.3
+/**
+ * In each window that ends in an hour or at its end, the hours that are at least this much older are final: a window
+ * that ends at 12:00 has made those before 10:00 final (`lastFinalHour`).
+ */
+const FINAL_AFTER_HOURS = 3
 
 /** Creates an empty baseline. Every hour from `hour` on counts as observed, and silent hours count as zero. */
 export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
 }
 
-/** Returns whether a term tracked since `sinceHour` has been observed at this hour of the week in an earlier week. */
+/** Returns whether a term tracked since `sinceHour` (0: never) has a usual count in this hour. */
 export function isKnownAt(sinceHour: number, hour: number): boolean {
-  return sinceHour !== 0 && sinceHour <= sameHourOfWeekBefore(hour)
+  return sinceHour !== 0 && hour >= knownFrom(sinceHour)
 }
 
-/** Returns the usual count in this hour of the week, from earlier weeks; undefined if none was observed. */
-export function usualAt(baseline: TermBaseline, hour: number): number | undefined {
-  if (!isKnownAt(baseline.since_hour, hour)) return undefined
-  const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
-  return place < 0 ? 0 : fadedMean(baseline, place, weekOf(hour))
+/** Returns the first hour in which a term tracked since `sinceHour` has a usual count. */
+export function knownFrom(sinceHour: number): number {
+  return sinceHour + FINAL_AFTER_HOURS
+}
+
+/**
+ * Returns the usual count in this hour: from the same hour of earlier weeks, or else of earlier days, or else from all
+ * observed hours; undefined if no hour was observed. The baseline must have learned all hours that are final.
+ */
+export function usualInHour(baseline: TermBaseline, hour: number): number | undefined {
+  const { since_hour } = baseline
+  if (isObservedByWeek(since_hour, hour)) return usualOfWeek(baseline, hour)
+  if (since_hour <= hour - HOURS_PER_DAY) {
+    let sum = 0
+    let days = 0
+    for (let day = hour - HOURS_PER_DAY; day >= since_hour; day -= HOURS_PER_DAY) {
+      sum += countIn(baseline, day)
+      days++
+    }
+    return sum / days
+  }
+  const last = hour - FINAL_AFTER_HOURS
+  if (since_hour > last) return undefined
+  let sum = 0
+  for (let observed = since_hour; observed <= last; observed++) sum += countIn(baseline, observed)
+  return sum / (last - since_hour + 1)
+}
+
+/**
+ * Returns the usual count in the window whose newest bucket is `lastMinute`. Each of the two hours that the window
+ * covers weighs as much as it has minutes there, so nothing changes suddenly with the hour.
+ */
+export function usualInWindow({ before, during }: HourlyUsual, lastMinute: number): number {
+  const minutes = (lastMinute % MINUTES_PER_HOUR) + 1
+  return (during * minutes + before * (MINUTES_PER_HOUR - minutes)) / MINUTES_PER_HOUR
+}
+
+/** What is usual in the windows of one hour. */
+export interface HourlyUsual {
+  /** In the hour before. */
+  readonly before: number
+  readonly during: number
+  /** The least usual count from now to the end of the next hour. */
+  readonly least: number
+}
+
+/** Returns undefined if the term has no usual count in the hour of `lastMinute`. */
+export function hourlyUsual(baseline: TermBaseline, lastMinute: number): HourlyUsual | undefined {
+  const hour = hourOfMinute(lastMinute)
+  const during = usualInHour(baseline, hour)
+  if (during === undefined) return undefined
+  const before = usualInHour(baseline, hour - 1) ?? during
+  // Hours that are not learned yet can only raise the usual count of the next hour.
+  const least = Math.min(usualInWindow({ before, during, least: 0 }, lastMinute), during, usualInHour(baseline, hour + 1) ?? 0)
+  return { before, during, least }
 }
 
 /**
@@ -27,8 +82,9 @@ export function usualAt(baseline: TermBaseline, hour: number): number | undefine
  */
 export function learn(baseline: TermBaseline, hour: number, count: number): void {
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
-  const usual = usualAt(baseline, hour)
-  const mean = usual === undefined ? count : NEWEST_WEIGHT * count + (1 - NEWEST_WEIGHT) * usual
+  const mean = isObservedByWeek(baseline.since_hour, hour)
+    ? NEWEST_WEIGHT * count + (1 - NEWEST_WEIGHT) * usualOfWeek(baseline, hour)
+    : count
   baseline.seen_hour = Math.max(baseline.seen_hour, hour)
   if (place < 0) {
     baseline.hours_of_week.push(hourOfWeek(hour))
@@ -40,8 +96,20 @@ export function learn(baseline: TermBaseline, hour: number, count: number): void
   }
 }
 
-/** Returns the mean, decayed for each silent week between its last update and `week`. */
-function fadedMean(baseline: TermBaseline, place: number, week: number): number {
-  const silentWeeks = week - baseline.weeks[place] - 1
+function isObservedByWeek(sinceHour: number, hour: number): boolean {
+  return sinceHour <= hour - HOURS_PER_WEEK
+}
+
+/** Returns the mean of the same hour in earlier weeks, decayed for each silent week since its last update. */
+function usualOfWeek(baseline: TermBaseline, hour: number): number {
+  const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
+  if (place < 0) return 0
+  const silentWeeks = weekOf(hour) - baseline.weeks[place] - 1
   return baseline.means[place] * (1 - NEWEST_WEIGHT) ** Math.max(0, silentWeeks)
+}
+
+/** Returns the count of an hour in the first week of the baseline, in which each hour of the week occurs once. */
+function countIn(baseline: TermBaseline, hour: number): number {
+  const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
+  return place < 0 ? 0 : baseline.means[place]
 }

@@ -24,22 +24,54 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   }
 
   /** A record has rows of one month only, because tables are divided by months. */
-  function push(row: TrendRareVolume, ctx: Context): void {
+  function push(row: TrendRareVolume, ctx: Context, addsAs = ''): void {
     const date = new Date(row.minute)
     const ofRow = date.getUTCFullYear() * 12 + date.getUTCMonth()
-    if (ofRow !== month || rows.length === MAX_ROWS) send(ctx)
+    if (ofRow !== month || rows.length === MAX_ROWS) send(ctx, addsAs)
     month = ofRow
     rows.push(row)
   }
 
-  function send(ctx: Context): void {
+  function send(ctx: Context, addsAs = ''): void {
     if (rows.length === 0) return
-    ctx.emit(topic, ctx.partition, { rows })
+    ctx.emit(topic, ctx.partition, { adds_as: addsAs, rows })
     rows = []
   }
 
-  return { add, send }
+  /**
+   * Publishes counts of minutes that are no longer in a state, so that their volumes so far are not known.
+   * @param id differs for each call, also after a restart
+   */
+  function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
+    send(ctx)
+    for (const row of added.rows()) push(row, ctx, id)
+    send(ctx, id)
+  }
+
+  return { add, send, sendAdded }
 }
+
+/** Counts that a record adds to minutes. */
+export function addedVolumes() {
+  const byTermAndMinute = new Map<string, TrendRareVolume>()
+
+  function add(term: string, woeid: number, minute: number, count: number): void {
+    const key = `${minute}:${term}`
+    const row = byTermAndMinute.get(key) ?? { term, minute: minute * MINUTE_MS, woeids: [], volumes: [] }
+    byTermAndMinute.set(key, row)
+    const place = row.woeids.indexOf(woeid)
+    if (place >= 0) {
+      row.volumes[place] += count
+      return
+    }
+    row.woeids.push(woeid)
+    row.volumes.push(count)
+  }
+
+  return { add, rows: () => byTermAndMinute.values() }
+}
+
+type AddedVolumes = ReturnType<typeof addedVolumes>
 
 function rowOf(term: string, cells: readonly TermCell[], minute: number): TrendRareVolume {
   const volumes = new Map<number, number>()

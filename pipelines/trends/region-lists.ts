@@ -1,5 +1,7 @@
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { regions } from '../../schemas/trends/places/regions.ts'
 import type { RegionCandidates, RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
-import type { Context, KeyedStore, Topic } from '../engine/index.ts'
+import type { Context, KeyedStore, TimeContext, Topic } from '../engine/index.ts'
 import { entryOf, KEPT_TERMS, rankTerms } from './ranking.ts'
 import { historyAfter, mayLabel, meanOfNewTerms } from './region-history.ts'
 import { trendScore } from './score.ts'
@@ -33,15 +35,17 @@ function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string 
 /** Creates the third stage: one partition of the regions, with their ranked lists. */
 export function regionLists(options: RegionListsOptions) {
   const { arrived, history, since, tracked, snapshots, renewals } = options
+  let own: readonly number[] | undefined
 
   function arrive(report: RegionCandidates): void {
     arrived.put(arrivalKey(report), report)
   }
 
-  /** Call it when every partition has reported the window that ends at `windowEnd`. */
-  function* publish(windowEnd: number, ctx: Context): Generator<void, void, void> {
+  /** Call it when the partitions have reported the window that ends at `windowEnd`. */
+  function* publish(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     let made = 0
     let region: RegionCandidates | undefined
+    const listed = new Set<number>()
     for (const [key, report] of arrived.scan()) {
       if (report.window_end > windowEnd) break
       arrived.delete(key)
@@ -55,33 +59,47 @@ export function regionLists(options: RegionListsOptions) {
         if (++made % LISTS_PER_PAUSE === 0) yield
       }
       region = report
+      listed.add(report.woeid)
     }
     if (region !== undefined) publishRegion(region, ctx)
+    if (ctx.missing === 0) return
+    // Nobody else reports the silent regions of a missing partition.
+    for (const woeid of ownRegions(ctx)) if (!listed.has(woeid)) publishRegion(noCandidates(woeid, windowEnd), ctx)
   }
 
-  function publishRegion(report: RegionCandidates, ctx: Context): void {
+  /** Returns the regions whose reports arrive in this partition. */
+  function ownRegions(ctx: Context): readonly number[] {
+    own ??= regions.map(({ woeid }) => woeid).filter((woeid) => partitionFor(Buffer.from(String(woeid)), ctx.partitions) === ctx.partition)
+    return own
+  }
+
+  function publishRegion(report: RegionCandidates, ctx: TimeContext): void {
     const { woeid, window_end } = report
+    const missing = ctx.missing + report.missing_partitions
     const known = history.get(woeid)
     const mean = meanOfNewTerms(known, window_end)
     const ranked = rankTerms(report.entries, mean)
-    const next = historyAfter(known, ranked, window_end)
+    const next = missing > 0 ? undefined : historyAfter(known, ranked, window_end)
     if (next !== undefined) history.put(woeid, next)
     countUncertain(report, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
-    const trending = sinceWhen(
-      woeid,
-      ranked.slice(0, SERVED_TERMS).map(({ candidate }) => candidate.term),
-      window_end,
-    )
+    const served = ranked.slice(0, SERVED_TERMS).map(({ candidate }) => candidate.term)
+    const trending = sinceWhen(woeid, served, window_end, missing === 0)
     const labels = mayLabel(known, window_end)
     const entries = ranked.map((term) => entryOf(term, trending.get(term.candidate.term) ?? window_end, labels))
-    ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, { woeid, window_end, source: 'pipeline', entries })
+    const list: TrendOutput = { woeid, window_end, source: 'pipeline', missing_partitions: missing, entries }
+    ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, list)
+    if (missing > 0) {
+      ctx.count('trends_incomplete_lists')
+      return
+    }
     for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, candidate.term, { woeid, window_end })
   }
 
-  function sinceWhen(woeid: number, served: readonly string[], windowEnd: number): ReadonlyMap<string, number> {
+  /** @param isComplete an incomplete list begins and ends no trend */
+  function sinceWhen(woeid: number, served: readonly string[], windowEnd: number, isComplete: boolean): ReadonlyMap<string, number> {
     const known = since.get(woeid) ?? { terms: [] }
-    const { since: found, changed } = noteTrending(known, served, windowEnd)
-    if (!changed) return found
+    const { since: found, changed } = noteTrending(isComplete ? known : { ...known }, served, windowEnd)
+    if (!changed || !isComplete) return found
     if (known.terms.length === 0) since.delete(woeid)
     else since.put(woeid, known)
     return found
@@ -99,7 +117,12 @@ function together(known: RegionCandidates, report: RegionCandidates): RegionCand
   return {
     ...known,
     entries: known.entries.concat(report.entries),
+    missing_partitions: Math.max(known.missing_partitions, report.missing_partitions),
     rest_new: Math.max(known.rest_new, report.rest_new),
     rest_known: Math.max(known.rest_known, report.rest_known),
   }
+}
+
+function noCandidates(woeid: number, windowEnd: number): RegionCandidates {
+  return { woeid, window_end: windowEnd, partition: 0, missing_partitions: 0, entries: [], rest_new: 0, rest_known: 0 }
 }

@@ -1,7 +1,7 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
-import { termKey } from '../../schemas/trends/term.ts'
+import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermCell, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
-import { isKnownAt } from './baseline.ts'
+import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
 import { countFrom, regionsOf } from './cells.ts'
 import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
@@ -13,6 +13,8 @@ import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
 /** Share of contenders to keep beyond those requested. They delay the next visit to all terms of a region. */
 const SPARE_SHARE = 0.25
+/** The same for terms with a baseline, whose bounds are looser because they hold for up to two hours. */
+const SPARE_SHARE_KNOWN = 3
 /** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
 /** Number of regions ranked between two pauses. */
@@ -20,8 +22,8 @@ const REGIONS_PER_PAUSE = 8
 
 export interface StandingsOptions {
   readonly terms: StoredTerms
-  /** Returns the usual count of a known term in an hour (hours since 1970). */
-  readonly usualOf: (key: string, hour: number) => number
+  /** Returns what is usual for a term in the hour of `lastMinute`; undefined if it has no baseline for it yet. */
+  readonly usualOf: (key: string, state: TermState, lastMinute: number) => HourlyUsual | undefined
   /** Reads in one batch the values that `usualOf` will need. */
   readonly prefetchUsual: (keys: readonly string[]) => void
   /** Number of candidates per region for each kind of term (with and without baseline). */
@@ -50,12 +52,17 @@ interface RegionContenders {
 
 /** The evaluation of a term, valid until something changes. */
 interface Look {
-  readonly candidate: TrendCandidate
+  /** Its baseline is that of the last ranking. */
+  candidate: TrendCandidate
+  /** Undefined for a term without baseline. */
+  readonly usual: HourlyUsual | undefined
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
   /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
   readonly through: number
 }
+
+type Kind = 'fresh' | 'known'
 
 /**
  * Tracks the leading terms of a partition in each region. Every change updates them, so a renewal need not visit all
@@ -63,18 +70,25 @@ interface Look {
  * same for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only
  * with the hour.
  *
- * The standings are in memory. `rebuild` derives them from the stored terms.
+ * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
+ * baseline is therefore its score by the lowest baseline up to the end of the next hour, and it must be offered again
+ * in each hour (`offerAgain`).
+ *
+ * The standings are in memory. `prepare` derives them from the stored terms.
  */
 export function standings({ terms, usualOf, prefetchUsual, perRegion }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
+  const keepKnown = Math.ceil(perRegion * (1 + SPARE_SHARE_KNOWN))
   let built = false
   /** The hour (since 1970) that decides which terms have a baseline. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
-  /** The earliest hour from which a term is tracked. No term has a baseline until a week later. */
-  let earliestTracked = Infinity
+  /** The last hour for which the bounds of all terms with a baseline hold. */
+  let coveredHour = 0
+  /** Keys of the terms that will have a baseline, by the hour from which they have it. */
+  const soonKnown = new Map<number, Set<string>>()
 
   function isKnown(state: TermState): boolean {
     return isKnownAt(state.tracked_hour, hour)
@@ -83,22 +97,33 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   function regionContenders(woeid: number): RegionContenders {
     const existing = byRegion.get(woeid)
     if (existing !== undefined) return existing
-    const added = { fresh: contenders(keep), known: contenders(keep), looks: new Map() }
+    const added = { fresh: contenders(keep), known: contenders(keepKnown), looks: new Map() }
     byRegion.set(woeid, added)
     return added
   }
 
   function offer(woeid: number, term: string, state: TermState): void {
-    if (state.tracked_hour !== 0 && state.tracked_hour < earliestTracked) earliestTracked = state.tracked_hour
     const bound = greatestCountFrom(state, lastMinute)
-    if (!isKnown(state)) {
-      offerFresh(woeid, term, bound)
+    if (isKnown(state)) {
+      offerKnown(woeid, term, state, bound)
       return
     }
+    if (state.tracked_hour !== 0 && bound > 0) noteSoonKnown(knownFrom(state.tracked_hour), termKey(woeid, term))
+    offerFresh(woeid, term, bound)
+  }
+
+  function offerKnown(woeid: number, term: string, state: TermState, bound: number): void {
     if (bound === 0 && !byRegion.has(woeid)) return
     const region = regionContenders(woeid)
     region.looks.delete(term)
-    region.known.offer(term, trendScore(bound, usualOf(termKey(woeid, term), hour)))
+    const least = bound === 0 ? 0 : (usualOf(termKey(woeid, term), state, lastMinute)?.least ?? 0)
+    region.known.offer(term, trendScore(bound, least))
+  }
+
+  function noteSoonKnown(from: number, key: string): void {
+    const keys = soonKnown.get(from)
+    if (keys === undefined) soonKnown.set(from, new Set([key]))
+    else keys.add(key)
   }
 
   function offerFresh(woeid: number, term: string, bound: number): void {
@@ -120,19 +145,24 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /**
-   * Returns false after a start, and when a new hour may give terms a baseline. In both cases, call `rebuild` first.
+   * Must be called before `rank`, with the same minute. Yields at intervals.
+   * @param visit called for each frequent term if all of them are visited, which is the case after a start
    */
-  function readyFor(minute: number): boolean {
-    if (!built) return false
-    const next = hourOfMinute(minute)
-    return next === hour || !isKnownAt(earliestTracked, next)
+  function* prepare(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
+    lastMinute = minute
+    hour = hourOfMinute(minute)
+    if (!built) {
+      yield* rebuild(visit)
+      return
+    }
+    if (hour > coveredHour) yield* offerAllKnown()
+    yield* offerNewlyKnown()
   }
 
-  /** Derives the standings by visiting every term. Yields at intervals. */
-  function* rebuild(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
+  /** Derives the standings by visiting every term. */
+  function* rebuild(visit: (key: string, state: TermState) => void): Generator<void, void, void> {
     byRegion.clear()
-    hour = hourOfMinute(minute)
-    lastMinute = minute
+    coveredHour = hour + 1
     let visited = 0
     for (const [woeid, term, state, key] of terms.frequent()) {
       visit(key, state)
@@ -146,6 +176,43 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     built = true
   }
 
+  /** Needed only after a stop of more than an hour, or if `offerAgain` did not reach all terms within an hour. */
+  function* offerAllKnown(): Generator<void, void, void> {
+    for (const { known } of byRegion.values()) known.restart()
+    coveredHour = hour + 1
+    let visited = 0
+    for (const [woeid, term, state] of terms.frequent()) {
+      if (isKnown(state)) offerKnown(woeid, term, state, greatestCountFrom(state, lastMinute))
+      if (++visited % TERMS_PER_PAUSE === 0) yield
+    }
+  }
+
+  /** Offers the terms that have a baseline since this hour. */
+  function* offerNewlyKnown(): Generator<void, void, void> {
+    for (const [from, keys] of soonKnown) {
+      if (from > hour) continue
+      soonKnown.delete(from)
+      let visited = 0
+      for (const key of keys) {
+        const term = termOfKey(key)
+        const [state] = terms.statesOf(woeidOfKey(key), [term])
+        if (state !== undefined) offer(woeidOfKey(key), term, state)
+        if (++visited % TERMS_PER_PAUSE === 0) yield
+      }
+    }
+  }
+
+  /**
+   * Renews the bounds of terms with a baseline.
+   * @param walkedHour the hour in which the last complete walk over all terms began; undefined if there was none
+   */
+  function offerAgain(frequent: Iterable<[key: string, state: TermState]>, walkedHour: number | undefined): void {
+    const active = [...frequent].filter(([, state]) => isKnown(state) && greatestCountFrom(state, lastMinute) > 0)
+    prefetchUsual(active.map(([key]) => key))
+    for (const [key, state] of active) offerKnown(woeidOfKey(key), termOfKey(key), state, greatestCountFrom(state, lastMinute))
+    if (walkedHour !== undefined) coveredHour = Math.max(coveredHour, walkedHour + 1)
+  }
+
   /** Must be called after contributions were added to a term. */
   function changed(woeid: number, term: string, state: TermState): void {
     if (built) offer(woeid, term, state)
@@ -157,9 +224,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /** Reports the candidates of every region that has any. Yields at intervals. */
-  function* rank(minute: number, take: (standing: RegionStanding) => void): Generator<void, void, void> {
-    lastMinute = minute
-    hour = hourOfMinute(minute)
+  function* rank(take: (standing: RegionStanding) => void): Generator<void, void, void> {
     let ranked = 0
     const exhausted = new Map<number, RegionContenders>()
     for (const { woeid } of regions) {
@@ -175,20 +240,27 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
 
   /** Returns undefined if all terms of the region must be visited. */
   function rankRegion(woeid: number, region: RegionContenders): RegionStanding | undefined {
-    const fresh = region.fresh.best(perRegion, (names) => evaluate(woeid, region, names))
-    const known = region.known.best(perRegion, (names) => evaluate(woeid, region, names))
-    if (fresh !== undefined && known !== undefined) return standingOf(woeid, region, fresh, known)
+    const evaluated: string[] = []
+    const best = (kind: Kind) =>
+      region[kind].best(perRegion, (names) => {
+        for (const name of names) evaluated.push(name)
+        return evaluate(woeid, region, names, kind)
+      })
+    const fresh = best('fresh')
+    const known = best('known')
+    if (fresh !== undefined && known !== undefined) return standingOf(woeid, region, fresh, known, evaluated)
     return undefined
   }
 
-  function evaluate(woeid: number, region: RegionContenders, names: readonly string[]): Evaluation[] {
+  function evaluate(woeid: number, region: RegionContenders, names: readonly string[], kind: Kind): Evaluation[] {
     lookAt(woeid, region, names)
     return names.map((term) => {
       const look = region.looks.get(term)
-      if (look === undefined) return { value: 0, bound: 0 }
-      const { candidate, greatest } = look
-      const value = worthOf(candidate.count, candidate.baseline)
-      return { value, bound: greatest === candidate.count ? value : worthOf(greatest, candidate.baseline) }
+      // With the hour, a term may have become one of the other kind, which has been offered there.
+      if (look === undefined || (look.usual === undefined) !== (kind === 'fresh')) return { value: 0, bound: 0 }
+      const { candidate, greatest, usual } = look
+      if (usual !== undefined) return { value: worthOf(candidate.count, candidate.baseline), bound: trendScore(greatest, usual.least) }
+      return { value: candidate.count, bound: greatest }
     })
   }
 
@@ -200,20 +272,27 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   /** Reads the terms whose evaluation is missing or may have changed. */
   function lookAt(woeid: number, region: RegionContenders, names: readonly string[]): void {
     const { looks } = region
-    const changedOnes = names.filter((term) => !((looks.get(term)?.through ?? 0) >= lastMinute))
+    const changedOnes: string[] = []
+    for (const term of names) {
+      const look = looks.get(term)
+      if (look === undefined || look.through < lastMinute) changedOnes.push(term)
+      else if (look.usual !== undefined) look.candidate = { ...look.candidate, baseline: usualInWindow(look.usual, lastMinute) }
+    }
     if (changedOnes.length === 0) return
     const states = terms.statesOf(woeid, changedOnes)
     prefetchUsual(changedOnes.flatMap((term, i) => (states[i] !== undefined && isKnown(states[i]) ? termKey(woeid, term) : [])))
     for (const [i, term] of changedOnes.entries()) {
       const state = states[i]
       if (state === undefined) looks.delete(term)
-      else looks.set(term, lookOf(term, state, isKnown(state) ? usualOf(termKey(woeid, term), hour) : undefined))
+      else looks.set(term, lookOf(woeid, term, state))
     }
   }
 
-  function lookOf(term: string, state: TermState, usual: number | undefined): Look {
-    const candidate = candidateOf(term, state, windowCount(state, lastMinute), usual, lastMinute)
-    return { candidate, greatest: greatestCountFrom(state, lastMinute), through: unchangedThrough(state, lastMinute) }
+  function lookOf(woeid: number, term: string, state: TermState): Look {
+    const usual = isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
+    const baseline = usual && usualInWindow(usual, lastMinute)
+    const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
+    return { candidate, usual, greatest: greatestCountFrom(state, lastMinute), through: unchangedThrough(state, lastMinute) }
   }
 
   /**
@@ -237,8 +316,9 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
       if (tops === undefined) continue
       offer(woeid, term, state)
       const count = windowCount(state, lastMinute)
-      if (isKnown(state)) tops.known.add(term, worthOf(count, usualOf(key, hour)))
-      else tops.fresh.add(term, count)
+      const usual = isKnown(state) ? usualOf(key, state, lastMinute) : undefined
+      if (usual === undefined) tops.fresh.add(term, count)
+      else tops.known.add(term, trendScore(count, usualInWindow(usual, lastMinute)))
     }
     for (const [term, cells] of terms.rare()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield
@@ -247,7 +327,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     }
     for (const [woeid, region] of exhausted) {
       const { fresh, known } = best.get(woeid)!
-      take(standingOf(woeid, region, fresh.best(), known.best()))
+      take(standingOf(woeid, region, fresh.best(), known.best(), []))
     }
   }
 
@@ -260,19 +340,29 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     return count
   }
 
-  function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best): RegionStanding {
+  /** @param evaluated further terms whose evaluations are kept, because the next ranking will probably need them */
+  function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best, evaluated: readonly string[]): RegionStanding {
     const names = [...fresh.terms, ...known.terms]
     lookAt(woeid, region, names)
-    region.looks = new Map(names.map((term) => [term, region.looks.get(term) as Look]))
-    return { woeid, entries: [...region.looks.values()].map((look) => look.candidate), restNew: fresh.rest, restKnown: known.rest }
+    const entries = names.map((term) => (region.looks.get(term) as Look).candidate)
+    const looks = new Map<string, Look>()
+    for (const term of [...names, ...evaluated]) {
+      const look = region.looks.get(term)
+      if (look !== undefined) looks.set(term, look)
+    }
+    region.looks = looks
+    return { woeid, entries, restNew: fresh.rest, restKnown: known.rest }
   }
 
   return {
-    readyFor,
-    rebuild,
+    prepare,
+    offerAgain,
     changed,
     changedRare,
     rank,
+    get isBuilt() {
+      return built
+    },
     get contenders() {
       let sum = 0
       for (const region of byRegion.values()) sum += region.fresh.size + region.known.size

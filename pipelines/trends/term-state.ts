@@ -18,8 +18,10 @@ export function newTermState(): TermState {
 }
 
 export interface MinuteListener {
-  /** Called with the minute's new count, or 0 if the minute is too old to be kept. */
+  /** Called with the minute's new count. */
   added(minute: number, volume: number): void
+  /** Called with the contributions to a minute that is too old to be kept. */
+  tooOld(minute: number, count: number): void
   /** Called when a minute leaves the kept two hours. */
   dropping(minute: number, volume: number): void
   /** Called when an hour leaves the kept day. */
@@ -27,7 +29,7 @@ export interface MinuteListener {
 }
 
 /** For states that are not stored. */
-export const NOBODY: MinuteListener = { added() {}, dropping() {}, droppingHour() {} }
+export const NOBODY: MinuteListener = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }
 
 type CountedMinutes = Omit<TermCell, 'place'>
 
@@ -38,7 +40,8 @@ export function applyCounts(state: TermState, counts: CountedMinutes, listener: 
     const count = counts.counts[i]
     const volume = addTo(state.minutes, minute, count, KEPT_MINUTES, listener.dropping)
     addTo(state.hours, hourOfMinute(minute), count, KEPT_HOURS, listener.droppingHour)
-    listener.added(minute, volume)
+    if (volume === 0) listener.tooOld(minute, count)
+    else listener.added(minute, volume)
   }
   for (const { form, count } of counts.forms) addForm(state.forms, form, count)
   for (const sample of counts.samples) addSample(state.samples, sample)

@@ -14,12 +14,12 @@ import type {
   VolumesRound,
 } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
-import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
-import { learn, newBaseline, usualAt } from './baseline.ts'
+import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
+import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import { regionsOf } from './cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { addCells, isRare, newestHour } from './rare-terms.ts'
-import { rareVolumes } from './rare-volumes.ts'
+import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
 import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
@@ -49,6 +49,8 @@ export interface TermWindowsOptions {
   readonly rareVolumes: Topic<number, TrendRareVolumes>
 }
 
+type Added = ReturnType<typeof addedVolumes>
+
 /** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
 export function termWindows(options: TermWindowsOptions) {
   const { rare, frequent, baselines, candidates, volumes } = options
@@ -63,6 +65,8 @@ export function termWindows(options: TermWindowsOptions) {
    * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
    */
   let finalHour = 0
+  /** Frequent terms that the sweep has just visited. */
+  let swept: [key: string, state: TermState][] = []
   const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
   const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
@@ -76,9 +80,12 @@ export function termWindows(options: TermWindowsOptions) {
     return standing
   }
 
-  function usualOf(key: string, hour: number): number {
-    const baseline = baselines.get(key)
-    return (baseline && usualAt(baseline, hour)) ?? 0
+  function usualOf(key: string, state: TermState, lastMinute: number): HourlyUsual | undefined {
+    if (finalHour > state.learned_hour) {
+      learnHours(key, state, finalHour)
+      frequent.put(key, state)
+    }
+    return hourlyUsual(baselines.get(key) ?? newBaseline(state.tracked_hour), lastMinute)
   }
 
   function prefetchCells({ terms }: TermCells): void {
@@ -100,6 +107,7 @@ export function termWindows(options: TermWindowsOptions) {
   function count({ terms }: TermCells, ctx: RecordContext<number>): void {
     const leaders = leadersOf(ctx)
     const ofFrequent: CellsOfTerm[] = []
+    const added = addedVolumes()
     for (const counted of terms) {
       const { term, cells } = counted
       const row = rare.get(term)
@@ -109,7 +117,7 @@ export function termWindows(options: TermWindowsOptions) {
       }
       const known = row?.cells ?? []
       if (!isRare(known, cells)) {
-        becomeFrequent(term, known, cells, ctx)
+        becomeFrequent(term, known, cells, ctx, added)
         continue
       }
       const all = addCells(known, cells)
@@ -117,16 +125,17 @@ export function termWindows(options: TermWindowsOptions) {
       rareRows.add(term, all, cells, ctx)
       leaders.changedRare(term, all, cells)
     }
+    countFrequent(ofFrequent, ctx, added)
     rareRows.send(ctx)
-    countFrequent(ofFrequent, ctx)
+    rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
   /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
-  function becomeFrequent(term: string, known: readonly TermCell[], added: readonly TermCell[], ctx: Context): void {
-    noteFrequent(term, newestHour([...known, ...added]))
+  function becomeFrequent(term: string, known: readonly TermCell[], more: readonly TermCell[], ctx: Context, added?: Added): void {
+    noteFrequent(term, newestHour([...known, ...more]))
     const states = new Map<number, TermState>()
     addToRegions(term, known, states, newTermState, ctx)
-    addToRegions(term, added, states, newTermState, ctx)
+    addToRegions(term, more, states, newTermState, ctx, added)
     putStates(term, states, ctx)
   }
 
@@ -138,7 +147,7 @@ export function termWindows(options: TermWindowsOptions) {
    * Reads all states in one batch, and then the baselines of those that are missing, because single reads cost ten
    * times as much.
    */
-  function countFrequent(terms: readonly CellsOfTerm[], ctx: Context): void {
+  function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
     const keysOf = ({ term, cells }: CellsOfTerm) => cells.flatMap((cell) => regionsOf(cell).map((woeid) => termKey(woeid, term)))
     const keys = new Set(terms.flatMap(keysOf))
     for (const key of keys) frequent.prefetch(key)
@@ -148,7 +157,7 @@ export function termWindows(options: TermWindowsOptions) {
     for (const { term, cells } of terms) {
       noteFrequent(term, newestHour(cells))
       const states = new Map<number, TermState>()
-      addToRegions(term, cells, states, storedState, ctx)
+      addToRegions(term, cells, states, storedState, ctx, added)
       putStates(term, states, ctx)
     }
   }
@@ -157,13 +166,17 @@ export function termWindows(options: TermWindowsOptions) {
     return frequent.get(key) ?? returningTerm(key)
   }
 
-  /** @param states the states of the term's regions so far; `stateOf` returns further ones */
+  /**
+   * @param states the states of the term's regions so far; `stateOf` returns further ones
+   * @param added receives the contributions to minutes that have left a state; undefined if those are published already
+   */
   function addToRegions(
     term: string,
     cells: readonly TermCell[],
     states: Map<number, TermState>,
     stateOf: (key: string) => TermState,
     ctx: Context,
+    added?: Added,
   ): void {
     for (const cell of cells) {
       for (const woeid of regionsOf(cell)) {
@@ -171,10 +184,8 @@ export function termWindows(options: TermWindowsOptions) {
         const state = states.get(woeid) ?? stateOf(key)
         states.set(woeid, state)
         applyCounts(state, cell, {
-          added(minute, volume) {
-            if (volume === 0) ctx.count('trends_minutes_too_old')
-            else rounds.changed(key, state, minute, volume)
-          },
+          added: (minute, volume) => rounds.changed(key, state, minute, volume),
+          tooOld: (minute, count) => added?.add(term, woeid, minute, count),
           droppingHour: (hour) => learnHours(key, state, hour),
           dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
         })
@@ -236,32 +247,38 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /** Reports the window that ends at `windowEnd`. */
-  function* report(windowEnd: number, ctx: Context): Generator<void, void, void> {
+  function* report(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     const lastMinute = lastMinuteOf(windowEnd)
     const publish = publishTo(ctx)
     const leaders = leadersOf(ctx)
     reportedHour = hourOfMinute(lastMinute)
-    finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
-    if (!leaders.readyFor(lastMinute)) {
-      rounds.publish(publish)
-      yield* leaders.rebuild(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
-      rounds.caughtUp()
-    }
-    const silent = new Set(regions.filter((_, index) => index % ctx.partitions === ctx.partition).map((region) => region.woeid))
-    yield* leaders.rank(lastMinute, function emitRegion(standing: RegionStanding) {
+    // What the missing partitions still send may change hours that would otherwise be final.
+    if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
+    const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
+    if (!leaders.isBuilt) rounds.publish(publish)
+    const isFirst = !leaders.isBuilt
+    yield* leaders.prepare(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
+    if (isFirst) rounds.caughtUp()
+    // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
+    // region must know that the report is not complete.
+    const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
+    const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
+    yield* leaders.rank(function emitRegion(standing: RegionStanding) {
       silent.delete(standing.woeid)
       ctx.emit(candidates, standing.woeid, {
-        ...noCandidates(standing.woeid, windowEnd, ctx.partition),
+        ...report,
+        woeid: standing.woeid,
         entries: standing.entries,
         rest_new: standing.restNew,
         rest_known: standing.restKnown,
       })
     })
-    // Regions without tweets get an empty list. The partitions share the work of reporting these regions.
-    for (const woeid of silent) ctx.emit(candidates, woeid, noCandidates(woeid, windowEnd, ctx.partition))
+    for (const woeid of silent) ctx.emit(candidates, woeid, { ...report, woeid, entries: [], rest_new: 0, rest_known: 0 })
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     rareSweep.run(reportedHour)
     frequentSweep.run(reportedHour)
+    leaders.offerAgain(swept, frequentSweep.completed)
+    swept = []
     baselineSweep.run(reportedHour)
   }
 
@@ -271,7 +288,10 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function isTermExpired(key: string, state: TermState): boolean {
-    if (!isSilent(state, reportedHour)) return false
+    if (!isSilent(state, reportedHour)) {
+      swept.push([key, state])
+      return false
+    }
     learnHours(key, state, reportedHour)
     return true
   }
@@ -290,8 +310,4 @@ export function termWindows(options: TermWindowsOptions) {
     beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),
     report,
   }
-}
-
-function noCandidates(woeid: number, windowEnd: number, partition: number): RegionCandidates {
-  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0 }
 }

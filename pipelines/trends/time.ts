@@ -1,7 +1,8 @@
 /** Units of time in the trends service: minutes, hours and weeks since 1970, UTC. */
 export const MINUTE_MS = 60_000
 export const MINUTES_PER_HOUR = 60
-const HOURS_PER_WEEK = 168
+export const HOURS_PER_DAY = 24
+export const HOURS_PER_WEEK = 168
 
 /**
  * Number of one-minute buckets in the sliding window, including the current one:
@@ -10,6 +11,11 @@ const HOURS_PER_WEEK = 168
 export const WINDOW_MINUTES = 60
 /** Every second renewal is the snapshot of its minute: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
+/**
+ * If at most a quarter of a stage's partitions is a minute behind the others, lists are made without them, so that one
+ * stuck partition does not make all lists stale: docs/services/trends.md#incomplete-lists
+ */
+export const CLOSE_WITHOUT = { share: 0.25, afterMs: MINUTE_MS } as const
 /** Tweets further ahead of the clock become dead letters: docs/services/trends.md#what-counts */
 export const MAX_AHEAD_MINUTES = 5
 export const MAX_AHEAD_MS = MAX_AHEAD_MINUTES * MINUTE_MS
@@ -45,8 +51,4 @@ export function hourOfWeek(hour: number): number {
 
 export function weekOf(hour: number): number {
   return Math.floor(hour / HOURS_PER_WEEK)
-}
-
-export function sameHourOfWeekBefore(hour: number): number {
-  return hour - HOURS_PER_WEEK
 }

@@ -2,7 +2,7 @@ import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, tweets } fr
 import { avro, decimalId, decimalInt, keyedStore, topology, utf8 } from '../engine/index.ts'
 import { regionLists } from './region-lists.ts'
 import { termWindows } from './term-windows.ts'
-import { RENEWAL_MS } from './time.ts'
+import { CLOSE_WITHOUT, RENEWAL_MS } from './time.ts'
 import { tweetCounts } from './tweet-counts.ts'
 
 /** Partitions of the terms of all regions. docs/operations.md derives the numbers for production. */
@@ -48,7 +48,7 @@ export const trends = topology(
       .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
-        { stores, emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS },
+        { stores, emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },
         term.report,
       )
     t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
@@ -59,7 +59,11 @@ export const trends = topology(
     const lists = regionLists({ arrived, history, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
     t.source(candidates, INTERNAL)
       .process('take-candidates', { stores: [arrived] }, lists.arrive)
-      .onTime('publish-lists', { stores: [arrived, history, since], emits: [trendOutput, trendRenewals, tracked] }, lists.publish)
+      .onTime(
+        'publish-lists',
+        { stores: [arrived, history, since], emits: [trendOutput, trendRenewals, tracked], closeWithout: CLOSE_WITHOUT },
+        lists.publish,
+      )
   },
   { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
 )

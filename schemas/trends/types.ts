@@ -51,6 +51,8 @@ export interface RegionCandidates {
   entries: TrendCandidate[]
   /** greatest count among the terms without baseline that were left out */
   rest_new: number
+  /** partitions of the first stage whose contributions are not complete */
+  missing_partitions: number
   /** greatest score among the terms with baseline that were left out */
   rest_known: number
 }
@@ -147,6 +149,8 @@ export interface TrendOutput {
   woeid: number
   window_end: number
   source: TrendSource
+  /** partitions of the pipeline that have not contributed in time; 0: the list is complete */
+  missing_partitions: number
   /** best first, at most 500; the rank is the position + 1 */
   entries: TrendEntry[]
 }
@@ -174,6 +178,8 @@ export interface TrendEntry {
 
 /** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
 export interface TrendRareVolumes {
+  /** if not empty, the rows add to the other rows of their minute, and this identifies them */
+  adds_as: string
   rows: TrendRareVolume[]
 }
 

@@ -198,12 +198,17 @@ describe('the API process', () => {
     })
     await expect.poll(() => facts.probe.check(), SOON).toBeUndefined()
     for (const count of counts) await facts.publish(trendVolumes, termKey(count.woeid, count.term), count)
-    const rare = (minute: number, woeids: number[], volumes: number[]) => ({ rows: [{ term: 'café', minute, woeids, volumes }] })
+    const rare = (minute: number, woeids: number[], volumes: number[], adds_as = '') => ({
+      adds_as,
+      rows: [{ term: 'café', minute, woeids, volumes }],
+    })
     // The first was published before the term became frequent, and the second has no count of the world's.
     await facts.publish(trendRareVolumes, 0, rare(step - 4 * MINUTE_MS, [44418, 1], [3, 60]))
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
+    // Counted after the minute had left the state. The second one is a repetition.
+    for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()
 
@@ -212,7 +217,7 @@ describe('the API process', () => {
     const points = await series('#CAFÉ')
     expect(points).toHaveLength(12)
     expect(points.filter(({ volume }: { volume: number }) => volume > 0)).toEqual([
-      { ts: new Date(step - 5 * MINUTE_MS).toISOString(), volume: 116 },
+      { ts: new Date(step - 5 * MINUTE_MS).toISOString(), volume: 136 },
     ])
   })
 

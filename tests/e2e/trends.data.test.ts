@@ -280,9 +280,9 @@ test('dead letters can be listed, shown and replayed', async () => {
       const result = await client.query({
         // The term is rare, unless a list had room for it before this query.
         query: `SELECT max(volume) AS volume FROM (
-          SELECT woeid, term, minute, volume FROM trend_volumes
+          SELECT woeid, term, minute, '' AS adds_as, volume FROM trend_volumes
           UNION ALL
-          SELECT woeid, term, minute, toUInt64(volume) FROM trend_rare_volumes ARRAY JOIN woeids AS woeid, volumes AS volume
+          SELECT woeid, term, minute, adds_as, toUInt64(volume) FROM trend_rare_volumes ARRAY JOIN woeids AS woeid, volumes AS volume
         ) WHERE term = 'datedahead' AND woeid = 1 GROUP BY minute`,
         format: 'JSONEachRow',
       })

@@ -11,6 +11,8 @@ export interface Sweep {
    * decoded over and over. The next walk finds entries that expire in the meantime.
    */
   run(period: number): void
+  /** The period in which the last complete walk began; undefined if there was none. */
+  readonly completed: number | undefined
 }
 
 export interface SweepOptions<K, V> {
@@ -23,6 +25,7 @@ export function sweep<K, V>(store: KeyedStore<K, V>, options: SweepOptions<K, V>
   let next: K | undefined
   /** The period in which the last walk began. */
   let walked: number | undefined
+  let completed: number | undefined
 
   function run(period: number): void {
     if (next === undefined && walked === period) return
@@ -39,7 +42,13 @@ export function sweep<K, V>(store: KeyedStore<K, V>, options: SweepOptions<K, V>
       if (options.isExpired(key, value)) expired.push(key)
     }
     for (const key of expired) store.delete(key)
+    if (next === undefined) completed = walked
   }
 
-  return { run }
+  return {
+    run,
+    get completed() {
+      return completed
+    },
+  }
 }

@@ -2,14 +2,14 @@ import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { StoreAccess } from '../../../state/stores/store.ts'
-import type { EmitOptions, RecordContext } from '../topology/api.ts'
+import type { EmitOptions, RecordContext, TimeContext } from '../topology/api.ts'
 import type { EmittingNode } from '../topology/declaration.ts'
 import { ProcessorError } from '../topology/errors.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
 
 /** The context object of a task. The task sets its fields before it calls the author's code. */
-export class TaskContext implements RecordContext<unknown>, StoreAccess {
+export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAccess {
   readonly partition: number
   readonly partitions: number
   now = 0
@@ -18,6 +18,7 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
   key: unknown
   timestamp = -1
   offset = -1
+  missing = 0
   /**
    * The node whose code runs, or undefined for engine code. Its declaration determines the topics and stores that it
    * may use.

@@ -126,7 +126,8 @@ export function timeClosing(
 ): TimeClosing {
   const { timeStore, timeHandlers } = stream
   if (timeStore === undefined) throw new Error(`stream ${stream.topic.name} has no time store`)
-  const gate: TimeGate = timeGate(stages.all, stages.forwarding, timeStore)
+  const without = timeHandlers.find((each) => each.closeWithout !== undefined)?.closeWithout
+  const gate: TimeGate = timeGate(stages.all, stages.forwarding, timeStore, without)
   let time: number | undefined
   let handler = 0
   let begun = false
@@ -141,13 +142,15 @@ export function timeClosing(
    * skip the time as well.
    */
   function isPassedOver(at: number): boolean {
-    return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at, thinBehindMs))
+    const waitedMs = without !== undefined && gate.missing(at) > 0 ? without.afterMs : 0
+    return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at - waitedMs, thinBehindMs))
   }
 
   /** @returns true when the handler has finished */
   function step(at: number): boolean {
     const node = timeHandlers[handler]
     enter(node, at)
+    context.missing = gate.missing(at)
     if (generator === undefined) {
       const result = node.handler(at, context)
       if (result === undefined) return true

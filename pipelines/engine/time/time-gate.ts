@@ -9,9 +9,17 @@ export interface TimeGate {
    * stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
+  /** Returns how many upstream partitions have not sent their marker for the time. */
+  missing(time: number): number
   /** Closes a time. Times are closed in ascending order, each of them once. */
   close(time: number): void
   readonly closed: number | undefined
+}
+
+/** See `TimeOptions.closeWithout`. */
+export interface CloseWithout {
+  readonly share: number
+  readonly afterMs: number
 }
 
 const CLOSED_KEY = 'closed'
@@ -31,8 +39,10 @@ const SENT_PREFIX = 'sent/'
  * closed
  * @param forwarding the stages among them that only forward times that they have closed
  * @param store keeps the current marker of each upstream partition, committed with the records before it
+ * @param without when a time may be closed although partitions are missing. The markers of the others serve as the
+ * clock, so that a stage that reads a backlog finds the same partitions missing as one that did not lag.
  */
-export function timeGate(stages: readonly string[], forwarding: readonly string[], store: TimeStore): TimeGate {
+export function timeGate(stages: readonly string[], forwarding: readonly string[], store: TimeStore, without?: CloseWithout): TimeGate {
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
@@ -64,30 +74,81 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return least
   }
 
+  function dueWithAll(): number | undefined {
+    let least = Infinity
+    for (const stage of stages) {
+      const time = reached(stage)
+      if (time === undefined) return undefined
+      if (time < least) least = time
+    }
+    return isOpen(least) && isWhole(least) ? least : undefined
+  }
+
+  function isOpen(time: number): boolean {
+    const closed = store.get(CLOSED_KEY)
+    return closed === undefined || time > closed
+  }
+
+  /** Returns the newest time for which enough partitions have sent a marker, and a later one `afterMs` ago. */
+  function dueWithout({ share, afterMs }: CloseWithout): number | undefined {
+    const newest = Math.min(...stages.map((stage) => reachedByMost(stage, share))) - afterMs
+    let found: number | undefined
+    for (const key of store.keys()) {
+      if (!key.startsWith(SENT_PREFIX)) continue
+      const time = sentTime(key)
+      if (time > newest || !isOpen(time) || time <= (found ?? -Infinity)) continue
+      if (stages.every((stage) => (store.get(sentKey(stage, time)) ?? 0) >= needed(stage, share))) found = time
+    }
+    return found
+  }
+
+  function needed(stage: string, share: number): number {
+    const partitions = store.get(partitionsKey(stage)) ?? 0
+    return partitions - Math.floor(partitions * share)
+  }
+
+  /** Returns the time that all but `share` of the partitions have reached; -Infinity if there is none. */
+  function reachedByMost(stage: string, share: number): number {
+    return markersOf(stage).sort((a, b) => b - a)[needed(stage, share) - 1] ?? -Infinity
+  }
+
+  /** Returns the current marker of each partition, -Infinity if it has sent none. */
+  function markersOf(stage: string): number[] {
+    const partitions = store.get(partitionsKey(stage)) ?? 0
+    return Array.from({ length: partitions }, (_, partition) => store.get(markerKey(stage, partition)) ?? -Infinity)
+  }
+
   return {
     accept({ stage, partition, partitions, time }) {
       raise(partitionsKey(stage), partitions)
       const key = markerKey(stage, partition)
+      const isLater = time > (store.get(key) ?? -Infinity)
+      const counts = without !== undefined || forwarding.includes(stage)
+      if (counts && isLater && isOpen(time)) store.put(sentKey(stage, time), (store.get(sentKey(stage, time)) ?? 0) + 1)
       if (!forwarding.includes(stage)) store.put(key, time)
-      else if (raise(key, time)) store.put(sentKey(stage, time), (store.get(sentKey(stage, time)) ?? 0) + 1)
+      else raise(key, time)
     },
     due() {
-      let least = Infinity
+      return dueWithAll() ?? (without && dueWithout(without))
+    },
+    missing(time) {
+      let missing = 0
       for (const stage of stages) {
-        const time = reached(stage)
-        if (time === undefined) return undefined
-        if (time < least) least = time
+        if (forwarding.includes(stage)) missing += (store.get(partitionsKey(stage)) ?? 0) - (store.get(sentKey(stage, time)) ?? 0)
+        else missing += markersOf(stage).filter((marker) => marker < time).length
       }
-      const closed = store.get(CLOSED_KEY)
-      return (closed === undefined || least > closed) && isWhole(least) ? least : undefined
+      return missing
     },
     close(time) {
       store.put(CLOSED_KEY, time)
-      for (const key of [...store.keys()])
-        if (key.startsWith(SENT_PREFIX) && Number.parseInt(key.slice(SENT_PREFIX.length), 10) <= time) store.delete(key)
+      for (const key of [...store.keys()]) if (key.startsWith(SENT_PREFIX) && sentTime(key) <= time) store.delete(key)
     },
     get closed() {
       return store.get(CLOSED_KEY)
     },
   }
+}
+
+function sentTime(key: string): number {
+  return Number.parseInt(key.slice(SENT_PREFIX.length), 10)
 }

@@ -120,6 +120,12 @@ export interface TimeOptions {
    * every time is closed, however late.
    */
   readonly thinBehindMs?: number
+  /**
+   * Closes a time although upstream partitions are missing, if they are at most this share of each stage's partitions
+   * and the others are already `afterMs` further. What the missing ones send later counts for later times;
+   * `TimeContext.missing` says how many they were. By default a time waits for all partitions.
+   */
+  readonly closeWithout?: { readonly share: number; readonly afterMs: number }
 }
 
 export interface ProcessOptions<K, V> {
@@ -165,7 +171,7 @@ export interface TickOptions {
 }
 /** @param now epoch ms of the requested clock */
 export type TickHandler = (now: number, ctx: Context) => void
-export type TimeHandler = (time: number, ctx: Context) => void | Generator<void, void, void>
+export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<void, void, void>
 
 /** One object per task, reused for every call: do not keep it after the call. */
 export interface Context {
@@ -184,6 +190,11 @@ export interface Context {
   count(metric: string, by?: number): void
   /** Shortens the time to the next commit to the topology's `commitSoonMs`, because a caller waits for the output. */
   commitSoon(): void
+}
+
+export interface TimeContext extends Context {
+  /** The number of upstream partitions without which the time is closed; see `TimeOptions.closeWithout`. */
+  readonly missing: number
 }
 
 export interface RecordContext<K> extends Context {

@@ -1,5 +1,6 @@
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
+import type { CloseWithout } from '../time/time-gate.ts'
 import { type TimeStore, timeStore } from '../time/time-store.ts'
 import type {
   Context,
@@ -77,6 +78,7 @@ export interface TimeHandlerNode extends NamedNode {
   readonly forwardTo: AnyTopic | undefined
   /** Infinity closes every time. */
   readonly thinBehindMs: number
+  readonly closeWithout: CloseWithout | undefined
   readonly handler: TimeHandler
 }
 
@@ -179,8 +181,13 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
         return self
       },
       onTime(name, options, handler) {
-        const { emits = [], forwardTo, thinBehindMs = Infinity } = options
+        const { emits = [], forwardTo, thinBehindMs = Infinity, closeWithout } = options
         if (thinBehindMs !== Infinity) checkPeriod(`onTime ${name}`, 'thinBehindMs', thinBehindMs)
+        if (closeWithout !== undefined) {
+          checkPeriod(`onTime ${name}`, 'closeWithout.afterMs', closeWithout.afterMs)
+          if (!(closeWithout.share > 0 && closeWithout.share < 1))
+            refuse(`onTime ${name}: closeWithout.share must be between 0 and 1, not ${closeWithout.share}`)
+        }
         declaration.timeHandlers.push({
           kind: 'on-time',
           name: claimNode(name),
@@ -188,6 +195,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
           emits,
           forwardTo,
           thinBehindMs,
+          closeWithout,
           handler,
         })
         declaration.timeStore ??= addStore(timeStore(`${name}-time`))

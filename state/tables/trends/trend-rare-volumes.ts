@@ -3,18 +3,31 @@ import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 import { VOLUMES_KEPT } from './trend-volumes.ts'
 
+const ADDS_AS = 'adds_as String'
+
 /**
  * The counts of rare terms per minute, with one row for all regions. Each row holds the counts so far, and the one with
  * the greatest total is final. As a term has few such rows, queries need no order by region. When a term becomes
- * frequent, its minutes are also in `trend_volumes`, with counts that are not smaller. Fed by `trend-rare-volumes`.
+ * frequent, its minutes are also in `trend_volumes`, with counts that are not smaller. Rows with `adds_as` hold what
+ * was counted after the minute had left the state of a frequent term, and add to the others. Fed by
+ * `trend-rare-volumes`.
  */
 export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
   name: 'trend_rare_volumes',
-  columns: ['term String', "minute DateTime('UTC')", 'total UInt32', 'woeids Array(Int32)', 'volumes Array(UInt32)'],
-  orderBy: '(term, minute)',
+  columns: ['term String', "minute DateTime('UTC')", 'total UInt32', 'woeids Array(Int32)', 'volumes Array(UInt32)', ADDS_AS],
+  orderBy: '(term, minute, adds_as)',
   version: 'total',
   partitionBy: 'toYYYYMM(minute)',
   ttl: VOLUMES_KEPT,
+  migrations: [
+    {
+      id: '002-added-rows',
+      statements: ({ onCluster }) => [
+        // Without a default expression, because ClickHouse allows no other new column in a sorting key.
+        `ALTER TABLE trend_rare_volumes${onCluster} ADD COLUMN IF NOT EXISTS ${ADDS_AS}, MODIFY ORDER BY (term, minute, adds_as)`,
+      ],
+    },
+  ],
   rowsOf: (_key, batch) =>
     (batch?.rows ?? []).map(({ term, minute, woeids, volumes }) => ({
       term,
@@ -23,6 +36,7 @@ export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
       total: Math.max(...volumes),
       woeids,
       volumes,
+      ...(batch?.adds_as === '' ? undefined : { adds_as: batch?.adds_as }),
     })),
   partitionOf: (_key, { rows }) => isoMonth(rows[0].minute),
 }

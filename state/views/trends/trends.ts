@@ -15,8 +15,10 @@ import {
  *
  * | key | value |
  * |---|---|
- * | `{trends:<p>}:served:<woeid>` | line 1: window end (epoch ms); then one served entry per line, best first |
- * | `{trends:<p>}:candidates:<woeid>` | line 1: window end (epoch ms); then one candidate per line |
+ * | `{trends:<p>}:served:<woeid>` | line 1: head; then one served entry per line, best first |
+ * | `{trends:<p>}:candidates:<woeid>` | line 1: head; then one candidate per line |
+ *
+ * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
  *
  * A candidate's line holds its score, a tab, its term as JSON, a tab, and its other fields as a JSON array.
  * Both keys are written with `setIfNewer`: a newer window wins, and within one window a posted list wins over the
@@ -38,9 +40,14 @@ interface Versioned {
   readonly version: string
 }
 
-export interface ServedList extends Versioned {
+interface Head {
   /** Epoch ms. */
   readonly windowEnd: number
+  /** Partitions of the pipeline that are not in the list; 0 if it is complete. */
+  readonly missing: number
+}
+
+export interface ServedList extends Versioned, Head {
   readonly entries: readonly EntryText[]
 }
 
@@ -53,9 +60,7 @@ export interface Candidate {
   text?: EntryText
 }
 
-export interface CandidateList extends Versioned {
-  /** Epoch ms. */
-  readonly windowEnd: number
+export interface CandidateList extends Versioned, Head {
   readonly candidates: readonly Candidate[]
 }
 
@@ -65,8 +70,8 @@ function operationsFor(partition: number, _woeid: number, list: TrendOutput | nu
   // Lists are never deleted, so their topics have no tombstones.
   if (list === null) return []
   const version = versionOf(list)
-  const served = [list.window_end, ...list.entries.slice(0, SERVED_ENTRIES).map(entryText)]
-  const candidates = [list.window_end, ...list.entries.map(candidateLine)]
+  const served = [headLine(list), ...list.entries.slice(0, SERVED_ENTRIES).map(entryText)]
+  const candidates = [headLine(list), ...list.entries.map(candidateLine)]
   return [
     { op: 'setIfNewer', key: servedKey(partition, list.woeid), version, value: served.join('\n') },
     { op: 'setIfNewer', key: candidatesKey(partition, list.woeid), version, value: candidates.join('\n') },
@@ -91,8 +96,8 @@ export function readServed(
   woeid: number,
   known?: ServedList,
 ): Promise<ServedList | undefined | typeof NOT_CAUGHT_UP> {
-  return readIfChanged(reader, partition, servedKey(partition, woeid), known, function parseServed(version, [windowEnd, ...entries]) {
-    return { version, windowEnd: Number(windowEnd), entries }
+  return readIfChanged(reader, partition, servedKey(partition, woeid), known, function parseServed(version, [head, ...entries]) {
+    return { version, ...headOf(head), entries }
   })
 }
 
@@ -103,8 +108,8 @@ export function readCandidates(
   woeid: number,
   known?: CandidateList,
 ): Promise<CandidateList | undefined | typeof NOT_CAUGHT_UP> {
-  return readIfChanged(reader, partition, candidatesKey(partition, woeid), known, function parseCandidates(version, [windowEnd, ...lines]) {
-    return { version, windowEnd: Number(windowEnd), candidates: lines.map(candidateOf) }
+  return readIfChanged(reader, partition, candidatesKey(partition, woeid), known, function parseCandidates(version, [head, ...lines]) {
+    return { version, ...headOf(head), candidates: lines.map(candidateOf) }
   })
 }
 
@@ -122,6 +127,15 @@ async function readIfChanged<T extends Versioned>(
   // If a newer list is stored between the two reads, the next call sees that its version differs from this one.
   const value = await withCaughtUp(reader, TRENDS_VIEW, partition, reader.hget(key, VALUE_FIELD))
   return value === NOT_CAUGHT_UP || value === null ? (value ?? undefined) : parse(version, value.split('\n'))
+}
+
+function headLine({ window_end, missing_partitions }: TrendOutput): string {
+  return missing_partitions === 0 ? String(window_end) : `${window_end} ${missing_partitions}`
+}
+
+function headOf(line: string): Head {
+  const [windowEnd, missing = 0] = line.split(' ').map(Number)
+  return { windowEnd, missing }
 }
 
 /** Returns the folded term of a rendered entry. */

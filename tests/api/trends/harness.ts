@@ -89,7 +89,14 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
 
   /** Puts a list into the view as if the pipeline had produced it. */
   function putList(more: Partial<TrendOutput> = {}): void {
-    const list: TrendOutput = { woeid: 1, window_end: api.clock.now, source: 'pipeline', entries: terms(40), ...more }
+    const list: TrendOutput = {
+      woeid: 1,
+      window_end: api.clock.now,
+      source: 'pipeline',
+      missing_partitions: 0,
+      entries: terms(40),
+      ...more,
+    }
     applyList(facts.partitionOf(trendOutput, list.woeid), list)
   }
 

@@ -20,11 +20,19 @@ describe('GET /v1/trends', () => {
       as_of: '2026-01-15T12:00:00.000Z',
       ttl_s: 60,
       location: { woeid: 1, name: 'Worldwide' },
+      complete: true,
+      missing_partitions: 0,
       personalized: false,
     })
     expect(body.trends.map(({ rank, term }: { rank: number; term: string }) => [rank, term])).toEqual(
       Array.from({ length: 30 }, (_, index) => [index + 1, `term${index + 1}`]),
     )
+  })
+
+  test('says how many partitions a list lacks', async () => {
+    const { get, putList } = await trendsApi()
+    putList({ missing_partitions: 2 })
+    expect((await get('/v1/trends')).body).toMatchObject({ complete: false, missing_partitions: 2 })
   })
 
   test('accepts a location and a limit', async () => {

@@ -35,6 +35,7 @@ test("writes a record like the pipeline's, in the given order, and serves it", a
         woeid: 1,
         window_end: START,
         source: 'endpoint',
+        missing_partitions: 0,
         entries: [
           {
             term: 'café',

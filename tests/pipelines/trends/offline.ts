@@ -3,9 +3,9 @@ import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
- * Computes what the trends service must publish from a list of tweets, in the simplest way: nothing is incremental, and
- * the pipeline shares only the identity of terms and the table of places. Valid for the first week, in which no term
- * has a baseline.
+ * Computes what the trends service must publish from a list of tweets, in the simplest way: counts are not incremental,
+ * and the pipeline shares only the identity of terms and the table of places. Valid while no term is silent for four
+ * weeks, after which its baseline is forgotten.
  */
 export interface SentTweet {
   readonly tweet: Tweet
@@ -22,87 +22,86 @@ interface Contribution {
   readonly sentAt: number
 }
 
-export type OfflineEntry = Omit<TrendEntry, 'trending_since'>
-
 /** How long renewals wait for tweets in flight. */
 const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
-const RENEWAL_MS = 30_000
 const LISTED_TERMS = 500
+const SERVED_TERMS = 30
 /** A region labels nothing before. */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
-const MAX_SEARCHED_MS = 24 * 60 * MINUTE_MS
+/** A term that returns to the served ones within this time has not left them. */
+const GAP_MS = 10 * MINUTE_MS
+const DAY_HOURS = 24
+const WEEK_HOURS = 168
+/** In a window, hours that are so much older are final. */
+const FINAL_AFTER_HOURS = 3
+
+/** What a region's lists so far determine. */
+interface RegionPast {
+  firstList: number | undefined
+  lists: { windowEnd: number; mean: number }[]
+  /** By term: the hour of its first list. */
+  tracked: Map<string, number>
+  /** By term: since when it trends, and when it was last among the served terms. */
+  trending: Map<string, { since: number; seen: number; leftAt: number | undefined }>
+}
 
 export interface Offline {
   /**
    * Returns every region's list at a window's end, best first, with at most 500 entries. Regions without entries are
-   * absent.
+   * absent. Means, labels, baselines and `trending_since` depend on earlier lists, so they are right only if this is
+   * called for each published window, in their order.
    */
-  listsAt(windowEnd: number): Map<number, OfflineEntry[]>
+  listsAt(windowEnd: number): Map<number, TrendEntry[]>
   /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 
-/** @param sent in the order in which each user's tweets were sent */
+/** @param sent in the order in which each user's tweets were sent; more may be added between the calls */
 export function offlineTrends(sent: readonly SentTweet[]): Offline {
-  const contributions = countedContributions(sent)
-  const firstLists = new Map<number, number>()
+  let counted = { sent: 0, contributions: [] as Contribution[] }
+  const pasts = new Map<number, RegionPast>()
 
-  function listsAt(windowEnd: number): Map<number, OfflineEntry[]> {
-    const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
-    const lists = new Map<number, OfflineEntry[]>()
+  function contributions(): readonly Contribution[] {
+    if (counted.sent !== sent.length) counted = { sent: sent.length, contributions: countedContributions(sent) }
+    return counted.contributions
+  }
+
+  function listsAt(windowEnd: number): Map<number, TrendEntry[]> {
+    const known = contributions().filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
+    const lists = new Map<number, TrendEntry[]>()
     for (const [woeid, terms] of byRegionAndTerm(known)) {
-      const mean = meanOfTerms(woeid, windowEnd - MINUTE_MS)
-      const labels = mayLabel(woeid, windowEnd)
-      const entries = [...terms]
-        .map(([term, all]) => entryOf(term, all, windowEnd, { mean, labels }))
-        .filter((entry) => entry.tweet_volume > 0)
-      entries.sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1))
-      if (entries.length > 0) lists.set(woeid, entries.slice(0, LISTED_TERMS))
+      const past = pastOf(woeid)
+      const mean = past.lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)?.mean ?? 0
+      const labels = past.firstList !== undefined && windowEnd - past.firstList >= LABELS_AFTER_MS
+      const ranked = [...terms].flatMap(([term, all]) => {
+        const usual = usualIn(all, past.tracked.get(term), windowEnd)
+        const entry = entryOf(term, all, windowEnd, { usual: usual ?? mean, labels })
+        return entry.tweet_volume === 0 ? [] : { entry, isNew: usual === undefined }
+      })
+      ranked.sort((a, b) => b.entry.score - a.entry.score || (a.entry.term < b.entry.term ? -1 : 1))
+      ranked.length = Math.min(ranked.length, LISTED_TERMS)
+      const entries = ranked.map(({ entry }) => entry)
+      const newVolumes = ranked.filter(({ isNew }) => isNew).map(({ entry }) => entry.tweet_volume)
+      note(past, windowEnd, entries, newVolumes)
+      if (entries.length === 0) continue
+      lists.set(
+        woeid,
+        entries.map((entry) => ({ ...entry, trending_since: trendingSince(past, entry.term, windowEnd) })),
+      )
     }
     return lists
   }
 
-  /** Returns the mean count of the region's best 500 terms at an earlier window's end; 0 before the first renewal. */
-  function meanOfTerms(woeid: number, windowEnd: number): number {
-    const known = contributions.filter((each) => each.woeids.includes(woeid) && each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
-    const counts = [...(byRegionAndTerm(known).get(woeid)?.values() ?? [])].map((all) => countIn(all, windowEnd))
-    const best = counts
-      .filter((count) => count > 0)
-      .sort((a, b) => b - a)
-      .slice(0, LISTED_TERMS)
-    return best.length === 0 ? 0 : best.reduce((sum, count) => sum + count, 0) / best.length
-  }
-
-  /** Returns whether the region's first list with terms was at least two hours before. */
-  function mayLabel(woeid: number, windowEnd: number): boolean {
-    return firstListOf(woeid) <= windowEnd - LABELS_AFTER_MS
-  }
-
-  function firstListOf(woeid: number): number {
-    const known = firstLists.get(woeid)
-    if (known !== undefined) return known
-    const own = contributions.filter((each) => each.woeids.includes(woeid))
-    const earliest = Math.min(...own.map((each) => Math.ceil((each.sentAt - ARRIVAL_DELAY_MS) / RENEWAL_MS) * RENEWAL_MS))
-    let first = earliest
-    while (
-      own.length > 0 &&
-      countIn(
-        own.filter((each) => each.sentAt <= first + ARRIVAL_DELAY_MS),
-        first,
-      ) === 0
-    ) {
-      first += RENEWAL_MS
-      // Only tweets dated ahead leave a list empty.
-      if (first > earliest + MAX_SEARCHED_MS) throw new Error(`Region ${woeid} has contributions but no list with terms.`)
-    }
-    firstLists.set(woeid, first)
-    return first
+  function pastOf(woeid: number): RegionPast {
+    const past = pasts.get(woeid) ?? { firstList: undefined, lists: [], tracked: new Map(), trending: new Map() }
+    pasts.set(woeid, past)
+    return past
   }
 
   function volumes(woeid: number): Map<string, Map<number, number>> {
     const found = new Map<string, Map<number, number>>()
-    for (const { woeids, term, minute } of contributions) {
+    for (const { woeids, term, minute } of contributions()) {
       if (!woeids.includes(woeid)) continue
       const minutes = found.get(term) ?? new Map<number, number>()
       found.set(term, minutes)
@@ -112,6 +111,65 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
   }
 
   return { listsAt, volumes }
+}
+
+/** Records a published list. */
+function note(past: RegionPast, windowEnd: number, entries: readonly OfflineEntry[], newVolumes: readonly number[]): void {
+  if (entries.length > 0) past.firstList ??= windowEnd
+  past.lists.push({ windowEnd, mean: meanOf(newVolumes) })
+  const hour = Math.floor(lastMinuteOf(windowEnd) / 60)
+  for (const { term } of entries) if (!past.tracked.has(term)) past.tracked.set(term, hour)
+  const served = new Set(entries.slice(0, SERVED_TERMS).map(({ term }) => term))
+  for (const [term, trend] of past.trending) if (!served.has(term)) trend.leftAt ??= windowEnd
+  for (const term of served) {
+    const trend = past.trending.get(term)
+    const goesOn = trend !== undefined && (trend.leftAt === undefined || windowEnd - trend.leftAt <= GAP_MS)
+    past.trending.set(term, { since: goesOn ? trend.since : windowEnd, seen: windowEnd, leftAt: undefined })
+  }
+}
+
+function trendingSince(past: RegionPast, term: string, windowEnd: number): number {
+  const trend = past.trending.get(term)
+  return trend?.seen === windowEnd ? trend.since : windowEnd
+}
+
+/**
+ * Returns the usual count of a term in a window, where each hour weighs as much as it has minutes in the window;
+ * undefined if the term is new.
+ * @param since the hour of its first list
+ */
+function usualIn(all: readonly Contribution[], since: number | undefined, windowEnd: number): number | undefined {
+  if (since === undefined) return undefined
+  const counts = new Map<number, number>()
+  for (const { minute } of all) counts.set(Math.floor(minute / 60), (counts.get(Math.floor(minute / 60)) ?? 0) + 1)
+  const last = lastMinuteOf(windowEnd)
+  const hour = Math.floor(last / 60)
+  const during = usualInHour(counts, since, hour)
+  if (during === undefined) return undefined
+  const minutes = (last % 60) + 1
+  return (during * minutes + (usualInHour(counts, since, hour - 1) ?? during) * (60 - minutes)) / 60
+}
+
+function usualInHour(counts: ReadonlyMap<number, number>, since: number, hour: number): number | undefined {
+  const observed = (everyHours: number, upTo: number): number[] => {
+    const found: number[] = []
+    for (let at = upTo; at >= since; at -= everyHours) found.unshift(counts.get(at) ?? 0)
+    return found
+  }
+  const weeks = observed(WEEK_HOURS, hour - WEEK_HOURS)
+  if (weeks.length > 0) return weeks.reduce((mean, count) => 0.3 * count + 0.7 * mean)
+  const days = observed(DAY_HOURS, hour - DAY_HOURS)
+  if (days.length > 0) return meanOf(days)
+  const hours = observed(1, hour - FINAL_AFTER_HOURS)
+  return hours.length > 0 ? meanOf(hours) : undefined
+}
+
+function meanOf(numbers: readonly number[]): number {
+  return numbers.length === 0 ? 0 : numbers.reduce((sum, each) => sum + each, 0) / numbers.length
+}
+
+function lastMinuteOf(windowEnd: number): number {
+  return Math.ceil(windowEnd / MINUTE_MS) - 1
 }
 
 /** Returns the contributions that count, in the order of the tweets. */
@@ -159,16 +217,18 @@ function byRegionAndTerm(contributions: readonly Contribution[]): Map<number, Ma
 
 /** Counts the contributions in the 60 one-minute buckets up to `windowEnd`, including a running minute. */
 function countIn(all: readonly Contribution[], windowEnd: number): number {
-  const last = Math.ceil(windowEnd / MINUTE_MS) - 1
+  const last = lastMinuteOf(windowEnd)
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length
 }
 
-function entryOf(term: string, all: readonly Contribution[], windowEnd: number, region: { mean: number; labels: boolean }): OfflineEntry {
-  const last = Math.ceil(windowEnd / MINUTE_MS) - 1
+type OfflineEntry = Omit<TrendEntry, 'trending_since'>
+
+function entryOf(term: string, all: readonly Contribution[], windowEnd: number, how: { usual: number; labels: boolean }): OfflineEntry {
+  const last = lastMinuteOf(windowEnd)
   const count = countIn(all, windowEnd)
   const hourAgo = all.filter(({ minute }) => minute > last - 120 && minute <= last - 60).length
   const firstHour = (Math.floor(last / 60) - 24) * 60
-  const velocity = count / Math.max(1, region.mean)
+  const velocity = count / Math.max(1, how.usual)
   return {
     term,
     name: mostWritten(all),
@@ -177,7 +237,7 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     velocity: count / Math.max(1, hourAgo),
     velocity_vs_usual: velocity,
     score: count * Math.log2(1 + velocity),
-    label: region.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
+    label: how.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
     sample_tweets: newestOfDistinctUsers(all, (last - 59) * MINUTE_MS),
   }
 }

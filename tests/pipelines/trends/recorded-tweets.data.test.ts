@@ -5,12 +5,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
-import type { TrendOutput } from '../../../schemas/trends/types.ts'
+import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import { readRecording, tweetMaker } from '../../../tools/replay/recording.ts'
 import { replayTimes } from '../../../tools/replay/replay-times.ts'
 import { dataTest } from '../../public-data.ts'
 import { GENERATED_EVENTS, writeGeneratedRecording } from './generated-recording.ts'
-import { type OfflineEntry, offlineTrends, type SentTweet } from './offline.ts'
+import { offlineTrends, type SentTweet } from './offline.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 12, 0, 0)
@@ -106,6 +106,6 @@ test(
   TIMEOUT_MS,
 )
 
-function countsOf({ term, name, tweet_volume, volume_24h, velocity, sample_tweets }: OfflineEntry) {
+function countsOf({ term, name, tweet_volume, volume_24h, velocity, sample_tweets }: TrendEntry) {
   return { term, name, tweet_volume, volume_24h, velocity, sample_tweets }
 }

@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import type { TermCell, TermState } from '../../../schemas/trends/types.ts'
 
 const NOW = 30_000_000
-const silent = { added() {}, dropping() {}, droppingHour() {} }
+const silent = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }
 
 function countsAt(minute: number, count: number): TermCell {
   const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS }]

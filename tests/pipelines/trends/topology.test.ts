@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { partitionFor } from '../../../kafka/partitioner.ts'
 import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
 import type { KeyedStore } from '../../../pipelines/engine/index.ts'
 import { memoryTransport, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
@@ -6,7 +7,7 @@ import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
-import { publishedVolumes } from './volumes.ts'
+import { historyOf, publishedVolumes } from './volumes.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -280,7 +281,8 @@ test(
     for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
     for (let i = 0; i < 20; i++) send(driver, { hashtags: ['rare'] })
     for (let i = 0; i < 19; i++) send(driver, { hashtags: ['new'] })
-    leap(driver, MINUTE)
+    // At the end of the hour, the usual count is that of this hour alone.
+    leap(driver, HOUR)
     const entries = entriesOf(driver, NEW_YORK)
     expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
       { term: 'rare', velocity_vs_usual: 20, label: 'Viral' },
@@ -305,7 +307,7 @@ test(
     for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
     leap(driver, START + WEEK + 100 * MINUTE - driver.now)
     for (let i = 0; i < 40; i++) send(driver, { hashtags: ['usual'], woeid: WORLD })
-    leap(driver, MINUTE)
+    leap(driver, 20 * MINUTE)
     expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'usual', tweet_volume: 40, velocity_vs_usual: 2 }])
   },
   WEEK_TIMEOUT_MS,
@@ -390,6 +392,78 @@ test('a term that becomes frequent keeps all counts, in its lists and in the his
   const greatest = new Map<number, number>()
   for (const { woeid, volume } of publishedVolumes(driver)) greatest.set(woeid, Math.max(volume, greatest.get(woeid) ?? 0))
   expect([WORLD, UNITED_STATES, NEW_YORK, 44418].map((woeid) => greatest.get(woeid))).toEqual([59, 32, 32, 27])
+})
+
+/** Makes a task stop reading until the driver restarts. */
+function block(driver: TestDriver, source: string, partition: number): void {
+  const task = driver.tasks.find((each) => each.part.sources.includes(source) && each.partition === partition)!
+  // A task with queued records that it does not process gets no further ones.
+  Object.defineProperties(task, { queuedRecords: { value: 1 }, idles: { value: false }, run: { value: () => 'idle' } })
+}
+
+test('when a partition of the tweets is stuck, lists are incomplete but not stale, and change neither trends nor means', () => {
+  const driver = testDriver(trends, { startAt: START })
+  const users = Array.from({ length: 40 }, (_, i) => BigInt(i))
+  const stuckUsers = users.filter((user) => partitionFor(Buffer.from(String(user)), 4) === 1)
+  for (const user_id of users) send(driver, { user_id, hashtags: ['all'] })
+  for (const user_id of stuckUsers) send(driver, { user_id, hashtags: ['stuck'] })
+  driver.advanceWallClock(MINUTE)
+  const before = newestLists(driver).get(WORLD)!
+  expect(before).toMatchObject({ missing_partitions: 0, entries: [{ term: 'all', tweet_volume: 40 }, { term: 'stuck' }] })
+  block(driver, tweets.name, 1)
+  for (const user_id of users) if (!stuckUsers.includes(user_id)) send(driver, { user_id, hashtags: ['new'] })
+  driver.advanceWallClock(3 * MINUTE)
+  const during = newestLists(driver)
+  expect(during.size).toBe(551)
+  expect([...during.values()].every(({ missing_partitions }) => missing_partitions === 1)).toBe(true)
+  const list = during.get(WORLD)!
+  expect(list.window_end).toBeGreaterThanOrEqual(driver.now - 2 * MINUTE)
+  expect(volumesOf(list.entries)).toEqual({ all: 40, new: 40 - stuckUsers.length, stuck: stuckUsers.length })
+  expect(list.entries.find(({ term }) => term === 'all')?.trending_since).toBe(before.entries[0].trending_since)
+  expect(list.entries.find(({ term }) => term === 'new')?.trending_since).toBe(list.window_end)
+  driver.restart()
+  driver.advanceWallClock(MINUTE)
+  const after = newestLists(driver).get(WORLD)!
+  expect(after.missing_partitions).toBe(0)
+  // The new term has trended since the first complete list, whose means are those before the stop.
+  expect(after.entries.find(({ term }) => term === 'new')?.trending_since).toBeGreaterThan(list.window_end)
+})
+
+test('when a partition of the terms is stuck, all lists appear without its terms', () => {
+  const driver = testDriver(trends, { startAt: START })
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
+  driver.advanceWallClock(MINUTE)
+  expect(entriesOf(driver, WORLD)).toHaveLength(40)
+  block(driver, 'trends-cells-repartition', 2)
+  driver.advanceWallClock(3 * MINUTE)
+  const lists = newestLists(driver)
+  expect(lists.size).toBe(551)
+  expect(
+    [...lists.values()].every(({ missing_partitions, window_end }) => missing_partitions === 1 && window_end > driver.now - 2 * MINUTE),
+  ).toBe(true)
+  const owned = (term: string) => partitionFor(Buffer.from(term), 4) !== 2
+  const expected = Array.from({ length: 40 }, (_, i) => `t${i}`).filter(owned)
+  expect(Object.keys(volumesOf(lists.get(WORLD)!.entries)).sort()).toEqual(expected.sort())
+})
+
+test('contributions to minutes that have left the state of a frequent term are in the history', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const userOf = (partition: number, from: number) => {
+    for (let user = from; ; user++) if (partitionFor(Buffer.from(String(user)), 4) === partition) return BigInt(user)
+  }
+  const minute = START - (START % MINUTE)
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
+  driver.settle()
+  // After a stop, partition 3 of the tweets is read later than partition 0, which is three hours further.
+  for (let i = 0; i < 5; i++) send(driver, { user_id: userOf(3, 1_000 * i), hashtags: ['outage'] })
+  driver.advanceWallClock(3 * HOUR)
+  send(driver, { user_id: userOf(0, 1), hashtags: ['outage'] })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  const history = historyOf(driver).filter(({ woeid }) => woeid === NEW_YORK)
+  expect(history.map((volume) => [(volume.minute - minute) / MINUTE, volume.volume]).sort()).toEqual([
+    [0, 45],
+    [180, 1],
+  ])
 })
 
 test('users and terms without recent contributions are forgotten', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { partitionFor } from '../../../../kafka/partitioner.ts'
 import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
-import { timeGate } from '../../../../pipelines/engine/time/time-gate.ts'
+import { type CloseWithout, timeGate } from '../../../../pipelines/engine/time/time-gate.ts'
 import { timeMark } from '../../../../pipelines/engine/time/time-mark.ts'
 import { timeMarkerHeaders } from '../../../../pipelines/engine/time/time-marker.ts'
 import { timeStore } from '../../../../pipelines/engine/time/time-store.ts'
@@ -137,11 +137,12 @@ test('a stage without a time handler does not count time markers as records', ()
   expect(driver.readDeadLetters()).toEqual([])
 })
 
-function gate(stages: readonly string[], forwarding: readonly string[] = []) {
+function gate(stages: readonly string[], forwarding: readonly string[] = [], without?: CloseWithout) {
   const store = timeStore('t')
-  const { accept, due, close } = timeGate(stages, forwarding, store)
+  const { accept, due, missing, close } = timeGate(stages, forwarding, store, without)
   return {
     due,
+    missing,
     close,
     accept: (stage: string, partition: number, partitions: number, time: number) => accept({ stage, partition, partitions, time }),
   }
@@ -248,6 +249,38 @@ test('a missing partition holds time back', () => {
   expect(due()).toBeUndefined()
   accept('votes', 1, 3, 100)
   expect(due()).toBe(100)
+})
+
+test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
+  'with closeWithout, a time is closed without a quarter of the partitions when the others are a minute further ($forwarding)',
+  ({ forwarding }) => {
+    const { accept, due, missing, close } = gate(['votes'], forwarding, { share: 0.25, afterMs: MINUTE_MS })
+    for (const partition of [0, 1, 2, 3]) accept('votes', partition, 4, minute(1))
+    expect([due(), missing(minute(1))]).toEqual([minute(1), 0])
+    close(minute(1))
+    for (const partition of [0, 1, 2]) accept('votes', partition, 4, minute(2))
+    expect(due()).toBeUndefined()
+    for (const partition of [0, 1]) accept('votes', partition, 4, minute(3))
+    expect(due()).toBeUndefined()
+    accept('votes', 2, 4, minute(3))
+    expect([due(), missing(minute(2))]).toEqual([minute(2), 1])
+    close(minute(2))
+    // The missing partition is back.
+    for (const time of [minute(2), minute(3)]) accept('votes', 3, 4, time)
+    expect([due(), missing(minute(3))]).toEqual([minute(3), 0])
+  },
+)
+
+test('closeWithout waits for more than a quarter of the partitions, and for all when only times have passed that nobody marked', () => {
+  const { accept, due } = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
+  for (const number of [1, 2, 3]) for (const partition of [0, 1]) accept('votes', partition, 4, minute(number))
+  expect(due()).toBeUndefined()
+  const restarted = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
+  for (const partition of [0, 1, 2, 3]) restarted.accept('votes', partition, 4, minute(1))
+  restarted.close(minute(1))
+  // After a stop of an hour, partition 3 still reads its backlog.
+  for (const partition of [0, 1, 2]) restarted.accept('votes', partition, 4, minute(61))
+  expect(restarted.due()).toBeUndefined()
 })
 
 test('a stage that has sent no markers holds time back', () => {

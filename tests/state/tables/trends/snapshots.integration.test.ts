@@ -18,7 +18,7 @@ async function world(table: typeof trendSnapshots = trendSnapshots) {
   await store.prepare()
   let offset = 0
   const put = (list: Partial<TrendOutput>) => {
-    const whole: TrendOutput = { woeid: 1, window_end: AT * SECOND_MS, source: 'pipeline', entries: [], ...list }
+    const whole: TrendOutput = { woeid: 1, window_end: AT * SECOND_MS, source: 'pipeline', missing_partitions: 0, entries: [], ...list }
     const rows = table.rowsOf(whole.woeid, whole).map((row) => ({ offset, row }))
     offset++
     return store.insert({ topic: 'trend-output', partition: 0, rows })

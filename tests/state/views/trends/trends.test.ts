@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000
 const WINDOW_END = Date.UTC(2026, 0, 15, 12)
 
 function list(more: Partial<TrendOutput> = {}): TrendOutput {
-  return { woeid: 1, window_end: WINDOW_END, source: 'pipeline', entries: [entry('a')], ...more }
+  return { woeid: 1, window_end: WINDOW_END, source: 'pipeline', missing_partitions: 0, entries: [entry('a')], ...more }
 }
 
 function view() {

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
+import { trends } from '../../../pipelines/trends/topology.ts'
+import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
+import type { TrendEntry, TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
+import { integer, pick, type Random, seededRandom } from '../../../tools/random/random.ts'
+import { offlineTrends, type SentTweet } from './offline.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+/** Ten seconds after a renewal, so that a list is not late when the clock has advanced by whole minutes. */
+const START = Date.UTC(2026, 0, 1, 12, 0, 10)
+const DAYS = 27
+const REGIONS = 551
+/** New York, Chicago, London, and the United States. */
+const PLACES = [2459115, 2379574, 44418, 23424977]
+const TERMS = ['sandy', '#Obama', 'good morning', 'monday', 'rare', 'goal', 'quake']
+const CROWD = 24
+/** Numbers with a fraction are computed in another order offline. */
+const DIGITS = 9
+const SEED = 20_260_101
+/** The test takes about five seconds of one core, and many times that on a busy machine. */
+const TIMEOUT_MS = 300_000
+
+/** Sends tweets, and compares all lists that are published with the offline ones. */
+function simulation(random: Random) {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 4_000 })
+  const sent: SentTweet[] = []
+  const offline = offlineTrends(sent)
+  const seen = { lists: 0, labels: 0 }
+  let id = 2n ** 60n
+
+  function send(user_id: bigint, term: string, created_at: number): void {
+    const tweet: Tweet = {
+      tweet_id: id++,
+      user_id,
+      text: '',
+      hashtags: [term],
+      phrases: [],
+      lang: 'en',
+      woeid: pick(random, PLACES),
+      bot_score: 0,
+      created_at,
+    }
+    driver.pipe(tweets, user_id, tweet)
+    sent.push({ tweet, sentAt: driver.now })
+  }
+
+  function chat(): void {
+    for (let i = integer(random, 12); i > 0; i--)
+      send(BigInt(1 + integer(random, 9)), pick(random, TERMS), driver.now - integer(random, 20) * MINUTE)
+    if (random() < 0.2) {
+      const term = pick(random, TERMS)
+      for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), term, driver.now)
+    }
+  }
+
+  function leap(ms: number): void {
+    driver.advanceWallClock(ms)
+    driver.settle()
+    compare()
+  }
+
+  function compare(): void {
+    for (const [windowEnd, lists] of publishedLists(driver)) {
+      expect(lists).toHaveLength(REGIONS)
+      const expected = offline.listsAt(windowEnd)
+      for (const { woeid, entries } of lists) {
+        expect(entries.map(rounded)).toEqual((expected.get(woeid) ?? []).map(rounded))
+        seen.lists += entries.length > 0 ? 1 : 0
+        seen.labels += entries.filter(({ label }) => label !== null).length
+      }
+    }
+  }
+
+  return { driver, chat, leap, seen }
+}
+
+function publishedLists(driver: TestDriver): [windowEnd: number, lists: TrendOutput[]][] {
+  const byWindow = new Map<number, TrendOutput[]>()
+  for (const { value } of [...driver.read(trendOutput), ...driver.read(trendRenewals)]) {
+    const list = value as TrendOutput
+    byWindow.set(list.window_end, [...(byWindow.get(list.window_end) ?? []), list])
+  }
+  return [...byWindow].sort(([a], [b]) => a - b)
+}
+
+function rounded(entry: TrendEntry): TrendEntry {
+  const { velocity_vs_usual, score } = entry
+  return { ...entry, velocity_vs_usual: Number(velocity_vs_usual.toFixed(DIGITS)), score: Number(score.toFixed(DIGITS)) }
+}
+
+test(
+  'all lists of a month with baselines, labels, stops and lost state equal the offline ones',
+  () => {
+    const random = seededRandom(SEED)
+    const { driver, chat, leap, seen } = simulation(random)
+    leap(MINUTE)
+    while (driver.now < START + DAYS * DAY) {
+      for (let session = 1 + integer(random, 3); session > 0; session--) {
+        chat()
+        if (random() < 0.5) driver.settle()
+        if (random() < 0.2) driver.restart({ wipeState: random() < 0.5 })
+        leap((1 + integer(random, 40)) * MINUTE)
+      }
+      chat()
+      // Most stops end in the same hour of another day, or of a day before.
+      const stop = pick(random, [HOUR, 3 * HOUR, 18 * HOUR, 22 * HOUR, 24 * HOUR, 24 * HOUR])
+      driver.restart({ downMs: stop })
+      leap(MINUTE)
+    }
+    expect(seen.lists).toBeGreaterThan(300)
+    expect(seen.labels).toBeGreaterThan(20)
+  },
+  TIMEOUT_MS,
+)
