@@ -1,6 +1,6 @@
 /**
- * Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn one text into the
- * other (optimal string alignment).
+ * Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn one text into
+ * the other (optimal string alignment).
  */
 export function editDistance(left: string, right: string): number {
   let [beforeLast, last]: number[][] = [[], Array.from({ length: right.length + 1 }, (_, at) => at)]
