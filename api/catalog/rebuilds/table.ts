@@ -16,7 +16,7 @@ export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTable
   const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // Search and everything else work without news of rebuilds.
+    // Search and everything else work without the state of rebuilds.
     probes: [],
     close: table.close,
   }
