@@ -44,7 +44,9 @@ export interface FollowOptions {
    * too long. Without it, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
-  /** Reading starts over after this time without news, because deletions may have been removed in the meantime. */
+  /**
+   * Reading starts over after this time without a response, because deletions may have been removed in the meantime.
+   */
   readonly maxGapMs?: number
   /** Called when the topic is read up to the end that it had at the start, and again after each `onStartOver`. */
   onCaughtUp?(): void
@@ -148,7 +150,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   function assertNoGap(): void {
     const last = heardAt()
     if (options.maxGapMs === undefined || last === undefined || monotonic() - last <= options.maxGapMs) return
-    mustStartOver = 'Kafka gave no news for too long'
+    mustStartOver = 'Kafka did not respond for too long'
     throw new Error(mustStartOver)
   }
 

@@ -19,12 +19,12 @@ export const matchesErrors = defineErrors({
   },
   profile_inactive: {
     status: 403,
-    when: 'the own profile is switched off',
+    when: 'the profile of the caller is switched off',
     message: 'Your profile is switched off. Switch it on with PATCH /v1/me.',
   },
   profile_not_found: {
     status: 404,
-    when: 'the own profile does not exist, or the other one does not exist, is deleted, switched off, blocked or unmatched',
+    when: 'the profile of the caller does not exist, or the other one does not exist, is deleted, switched off, blocked or unmatched',
     message: 'This profile does not exist.',
   },
   match_not_found: { status: 404, when: 'the caller has no such match', message: 'You have no such match.' },

@@ -24,7 +24,7 @@ export const recommendationErrors = defineErrors({
   },
   no_earlier_model: {
     status: 409,
-    when: 'no model was in force before the one that is',
+    when: 'no model was in force before the current one',
     message: 'There is nothing to roll back to.',
   },
   model_in_force: {

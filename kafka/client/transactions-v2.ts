@@ -19,7 +19,7 @@ export interface EndTxnResponse {
   readonly producerEpoch: number
 }
 
-/** Like version 4, but the response tells the identity of the next transaction. */
+/** Like version 4, but the response contains the identity of the next transaction. */
 export const endTxnV5 = createAPI<Parameters<typeof endTxnV4.createRequest>, EndTxnResponse>(
   END_TXN_KEY,
   VERSION,

@@ -42,7 +42,7 @@ export interface CartCommand {
 
 export type CartAction = 'OPEN' | 'CHECK_OUT' | 'RELEASE' | 'EXTEND'
 
-/** What became of a cart, for the stock of one of its products. Topic reservation-outcomes, key: product_id. */
+/** How a cart has ended, for the stock of one of its products. Topic reservation-outcomes, key: product_id. */
 export interface CartOutcome {
   reservation_id: string
   product_id: number
@@ -579,7 +579,7 @@ export interface StockRow {
   first_end: number
 }
 
-/** Terms that searches take for each other. Topic catalog-synonyms, key: the name of the group. */
+/** Terms that searches treat as equal. Topic catalog-synonyms, key: the name of the group. */
 export interface SynonymGroup {
   terms: string[]
   /** whether only the first term also finds the others */

@@ -21,7 +21,7 @@ export function hash48(text: string): number {
   return (mix(high) & HIGH_BITS) * TWO_TO_32 + (mix(low) >>> 0)
 }
 
-/** Returns a 32-bit hash of the id of another entity, by which profiles tell different ones apart. */
+/** Returns a 32-bit hash of the id of another entity, by which profiles distinguish entities. */
 export function hash32(text: string): number {
   return hash48(text) >>> 0
 }

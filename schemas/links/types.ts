@@ -15,7 +15,7 @@ export interface Click {
   country: string
 }
 
-/** What a click tells, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
+/** The facts of a click, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
 export interface ClickDetails {
   short_code: string
   clicked_at: number
@@ -114,12 +114,12 @@ export interface LinkCommand {
 
 export type LinkAction = 'create' | 'update' | 'delete'
 
-/** A link whose clicks were counted is gone: whoever keeps something of it may forget it. Topic link-deletions, key: short_code. */
+/** A link whose clicks were counted has been deleted, so everything about it may be dropped. Topic link-deletions, key: short_code. */
 export interface LinkDeletion {
   deleted_at: number
 }
 
-/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of tells, with as_of alone, up to when a partition's clicks are all counted in the records before it. */
+/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of has only as_of: all clicks of the partition up to this time are counted in the records before it. */
 export interface LinkStats {
   as_of: number
   total_clicks: number

@@ -66,7 +66,7 @@ export interface MatchNotification {
   matched_at: number
 }
 
-/** What a user says about themselves. Store match-profiles-profiles and view of topic match-profiles, key: user_id. After a deletion only user_id and deleted_at hold anything. */
+/** What a user says about themselves. Store match-profiles-profiles and view of topic match-profiles, key: user_id. After a deletion, only user_id and deleted_at have values. */
 export interface MatchProfile {
   /** lower-case UUID */
   user_id: string
@@ -108,7 +108,7 @@ export interface MatchProfileCommand {
 
 export type MatchProfileAction = 'put' | 'patch' | 'delete'
 
-/** What one user has to do with another. Topic match-relations, key: <user_id>:<other_id>, partitioned by user_id. */
+/** How one user is related to another. Topic match-relations, key: <user_id>:<other_id>, partitioned by user_id. */
 export interface MatchRelation {
   user_id: string
   other_id: string

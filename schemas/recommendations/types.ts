@@ -94,7 +94,7 @@ export interface ItemNeighbours {
   neighbours: Buffer
 }
 
-/** What the topology item-signals keeps of an item. Counts decay, and are those at `at`. */
+/** What the topology item-signals keeps of an item. Counts decay, and are as of `at`. */
 export interface ItemSignals {
   at: number
   popularity: number
@@ -116,7 +116,7 @@ export interface ItemSignals {
   total: number
 }
 
-/** What the APIs know of an item. Counts are those at `at` and continue decaying. Topic item-stats, key: item_id. */
+/** What the APIs know of an item. Counts are as of `at` and decay after that. Topic item-stats, key: item_id. */
 export interface ItemStats {
   at: number
   /** half-life 30 days */
@@ -221,7 +221,7 @@ export interface RecommendationItem {
 
 export type RecommendationItemStatus = 'ACTIVE' | 'INACTIVE'
 
-/** What is known of a user beside the interactions. Topic recommendation-users, key: user_id. */
+/** What is known about a user apart from the interactions. Topic recommendation-users, key: user_id. */
 export interface RecommendationUser {
   country: null | string
   language: null | string
@@ -317,7 +317,7 @@ export interface StatedPreference {
   weight: number
 }
 
-/** What a user has said to like. Topic user-preferences, key: user_id. */
+/** The stated preferences of a user. Topic user-preferences, key: user_id. */
 export interface UserPreferences {
   preferences: Preference[]
   /** the newer one counts */

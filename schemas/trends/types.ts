@@ -232,7 +232,7 @@ export interface Tweet {
   created_at: number
 }
 
-/** What one user has had counted lately; the state behind the cap per user. Store trends-users, key: user_id. */
+/** The recently counted contributions of one user, for the cap per user. Store trends-users, key: user_id. */
 export interface UserContributions {
   terms: TermContributions[]
 }

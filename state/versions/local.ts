@@ -10,7 +10,7 @@ export interface LocalVersions {
   /**
    * Returns the folder of a version, whose files are complete and match their hashes. Files that are here already are
    * checked again, and fetched again if they are damaged.
-   * @throws VersionRefusedError when the record is wrong, or a stored blob has another length than the record says
+   * @throws VersionRefusedError when the record is wrong, or a stored blob does not have the length in the record
    * @throws BlobCorruptError when a stored blob is damaged
    * @throws BlobsUnavailableError when a blob is not there, or the store does not respond; trying again may help
    */

@@ -241,7 +241,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByLabel('Find', { exact: true }).focus()
     await row.getByRole('button', { name: 'Restore 6' }).click()
     expect(fakes.changes).toEqual([])
-    await row.getByRole('button', { name: 'Replace all rules by version 6?' }).click()
+    await row.getByRole('button', { name: 'Replace all rules with version 6?' }).click()
     await page.getByText('Version 8 has the rules of version 6').waitFor()
     expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([['POST rules/rollback', { version: 6 }]])
     expect(complaints.join('\n')).toBe('')

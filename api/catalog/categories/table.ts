@@ -1,6 +1,7 @@
 import { categories } from '../../../schemas/catalog/documents/topics.ts'
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
+import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type CategoryTree, categoryTree } from './tree.ts'
 
@@ -20,18 +21,14 @@ const SEEN_WITHIN_MS = 1_000
 export async function openCategories({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<CategoryTable> {
   let tree: CategoryTree | undefined
   let waiting: (() => void)[] = []
-  const table = await smallTables<Category, Category>(categories, {
-    version: 1,
-    hold: (category) => category,
-    save: (category) => category,
-    load: (saved) => saved as Category,
-    onChange() {
-      tree = undefined
-      const seen = waiting
-      waiting = []
-      for (const look of seen) look()
-    },
-  })
+  const table = await smallTables(categories, heldAsIs<Category>(1, changed))
+
+  function changed(): void {
+    tree = undefined
+    const seen = waiting
+    waiting = []
+    for (const look of seen) look()
+  }
 
   function isSeen({ category_id, parent_id, name, slug }: Category): boolean {
     const known = table.entries().get(String(category_id))

@@ -12,13 +12,13 @@ export const variantFields = {
     status: z.enum(['in_stock', 'low_stock', 'out_of_stock']),
     quantity_hint: z.enum(['10+', '6-10', 'only 3 left', 'none']).or(z.string()),
   }),
-  images: z.array(imageAddress).openapi({ description: 'Those of this variant and of all variants, in display order.' }),
+  images: z.array(imageAddress).openapi({ description: 'The images of this variant and those of all variants, in display order.' }),
 }
 
 const variant = z
   .object(variantFields)
   .catchall(z.string())
-  .openapi('ProductVariant', { description: 'Attributes such as `colour` stand beside the other fields.' })
+  .openapi('ProductVariant', { description: 'Attributes such as `colour` are beside the other fields.' })
 
 /** The fields of the detail answer. */
 export const detailFields = {
@@ -42,7 +42,9 @@ export const detailFields = {
     count: z.int(),
     distribution: z.record(z.string(), z.int()).openapi({ description: 'How many reviews have 1 to 5 stars.' }),
   }),
-  related_products: z.array(z.int()).openapi({ description: 'What buyers look at together with it, then best sellers of the category.' }),
+  related_products: z
+    .array(z.int())
+    .openapi({ description: 'Products that buyers look at together with it, then best sellers of the category.' }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')

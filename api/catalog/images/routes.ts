@@ -11,7 +11,7 @@ export const imageRoute = defineRoute({
   path: '/api/v1/images/{content_hash}/{file}',
   operationId: 'productImage',
   summary: 'An image of a product',
-  description: `A WebP file that is ${IMAGE_WIDTHS.join(', ')} pixels wide, or as wide as the original if that is narrower. An address never shows anything else.`,
+  description: `A WebP file that is ${IMAGE_WIDTHS.join(', ')} pixels wide, or as wide as the original if that is narrower. The content at an address never changes.`,
   auth: { kind: 'open' },
   params: z.object({
     content_hash: z

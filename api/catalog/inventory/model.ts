@@ -11,7 +11,7 @@ export const MAX_UNITS = 2 ** 31 - 1
 export const warehouseId = z
   .string()
   .refine((value) => value !== '' && [...value].length <= MAX_WAREHOUSE_ID, `must have 1 to ${MAX_WAREHOUSE_ID} characters`)
-  .openapi({ minLength: 1, maxLength: MAX_WAREHOUSE_ID, description: 'The first RECEIVE makes a warehouse.', example: 'east' })
+  .openapi({ minLength: 1, maxLength: MAX_WAREHOUSE_ID, description: 'The first RECEIVE creates a warehouse.', example: 'east' })
 
 export const variantId = z.string().openapi({ description: 'A variant_id in decimal.', example: '4503599627370497' })
 
@@ -27,7 +27,7 @@ export const StockChangeBody = z
       .min(-MAX_UNITS)
       .max(MAX_UNITS)
       .refine((value) => value !== 0, 'must not be 0')
-      .openapi({ description: 'Units. Its sign counts for ADJUST only, because the other operations have a direction.', example: -1 }),
+      .openapi({ description: 'Units. The sign matters only for ADJUST, because the other operations have a direction.', example: -1 }),
     operation: z.enum(OPERATIONS),
     reservation_id: z
       .string()
@@ -39,7 +39,7 @@ export const StockChangeBody = z
       .int()
       .min(0)
       .optional()
-      .openapi({ description: 'Refuses the change if the row has another version. 0: the row does not exist yet.' }),
+      .openapi({ description: 'If set, the change is refused unless the row has this version. 0: the row must not exist yet.' }),
   })
   .refine(({ operation, reservation_id }) => reservation_id === undefined || ENDING.includes(operation), {
     path: ['reservation_id'],

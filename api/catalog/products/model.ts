@@ -151,7 +151,7 @@ export const PriceBody = z
   .strictObject({
     price_cents: cents,
     compare_price_cents: compareCents.optional().openapi({ description: 'The price to strike through; null: none. Default: unchanged.' }),
-    starts_at: instant.optional().openapi({ description: 'Begin of a period. Default, with ends_at: now.' }),
+    starts_at: instant.optional().openapi({ description: 'Beginning of a period. Default, with ends_at: now.' }),
     ends_at: instant.optional().openapi({ description: `End of the period. A product has at most ${MOST_PERIODS} periods at once.` }),
     force,
   })
@@ -175,7 +175,7 @@ const VariantSchema = z
     ...variantFields,
     compare_price: amount.nullable(),
     status: z.enum(['ACTIVE', 'INACTIVE']),
-    periods: z.array(PeriodSchema).openapi({ description: 'Prices for a time that have not ended.' }),
+    periods: z.array(PeriodSchema).openapi({ description: 'Prices for periods that have not ended.' }),
   })
   .openapi('SellerVariant')
 
@@ -186,7 +186,7 @@ export const ProductSchema = z
     ...detailFields,
     seller_id: z.string(),
     version: z.int().openapi({ description: 'Grows with every replacement and change of the status.' }),
-    variants: z.array(VariantSchema).openapi({ description: 'All variants. Attributes stand beside the fields of the variant.' }),
+    variants: z.array(VariantSchema).openapi({ description: 'All variants. Attributes are beside the fields of the variant.' }),
   })
   .openapi('SellerProduct')
 

@@ -17,7 +17,7 @@ export interface Claimed {
 export interface SkuClaims {
   /**
    * Claims all of the skus, by one command per partition of skus.
-   * @param step tells this claim from others of the command
+   * @param step distinguishes this claim from others of the command
    * @returns when the earliest of them was claimed, epoch ms
    * Throws ApiError `sku_taken`; then nothing is claimed.
    */

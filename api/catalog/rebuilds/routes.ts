@@ -28,7 +28,7 @@ export const requestRebuildRoute = defineRoute({
   operationId: 'requestIndexRebuild',
   summary: 'Rebuild the search index',
   description:
-    'Fills a new index from the products, then replaces the old one, which is searched until then. Requests are carried out one after the other. Repeating a request with its Idempotency-Key starts no second rebuild.',
+    'Fills a new index from the products, then replaces the old one, which is searched until then. Requests are executed one after the other. Repeating a request with its Idempotency-Key does not start a second rebuild.',
   auth,
   idempotent: true,
   answers: { 202: { description: 'the rebuild will begin', schema: rebuild } },

@@ -1,6 +1,7 @@
 import { indexRebuilds } from '../../../schemas/catalog/rebuilds/topics.ts'
 import type { IndexRebuildStatus } from '../../../schemas/catalog/types.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
+import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 
 /** All rebuilds, as this process knows them now. */
@@ -12,15 +13,10 @@ export interface RebuildTable {
 }
 
 export async function openRebuilds({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<RebuildTable> {
-  const table = await smallTables<IndexRebuildStatus, IndexRebuildStatus>(indexRebuilds, {
-    version: 1,
-    hold: (status) => status,
-    save: (status) => status,
-    load: (saved) => saved as IndexRebuildStatus,
-  })
+  const table = await smallTables(indexRebuilds, heldAsIs<IndexRebuildStatus>(1))
   return {
     read: (rebuildId) => table.entries().get(rebuildId),
-    // Search and everything else work without news of rebuilds.
+    // Search and everything else work without the state of rebuilds.
     probes: [],
     close: table.close,
   }

@@ -49,7 +49,10 @@ export const searchAnswer = z
     matched: z
       .enum(['all', 'described', 'most', 'half'])
       .nullable()
-      .openapi({ description: 'How many of the words had to be found, because more found too little; null without words.' }),
+      .openapi({
+        description:
+          'How many of the words a product must have. Fewer are required if too few products have all of them. Null without words.',
+      }),
   })
   .openapi('SearchAnswer')
 

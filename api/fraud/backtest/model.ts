@@ -54,7 +54,7 @@ const DecisionCountsSchema = z
 
 const QualitySchema = z
   .object({
-    recall: z.number().nullable().openapi({ description: 'share of the fraud that these decisions met; null: no fraud is known' }),
+    recall: z.number().nullable().openapi({ description: 'share of the known fraud that got these decisions; null: no fraud is known' }),
     precision: z.number().nullable().openapi({ description: 'share of fraud among the labelled transactions with these decisions' }),
     false_positive_rate: z.number().nullable().openapi({ description: 'share of the legitimate transactions with these decisions' }),
   })
@@ -97,7 +97,7 @@ const BacktestReportSchema = z
     quality: z.object({ review_or_block: QualitySchema, block: QualitySchema }),
     changes: z
       .array(z.object({ logged: decision, would_be: decision, ...cell }).openapi('FraudBacktestChange'))
-      .openapi({ description: 'decisions that would be others' }),
+      .openapi({ description: 'decisions that would be different' }),
     changed: z.int(),
     changed_3ds: z.object(cell).openapi({ description: 'transactions for which only requires_3ds would change' }),
     rules: z.array(RuleResultSchema),

@@ -42,7 +42,7 @@ export const NewEntryBody = z
   .strictObject({
     entity_type: entityType.openapi({ example: 'DEVICE' }),
     entity_value: text(MAX_VALUE).openapi({
-      description: 'The value as scoring requests have it. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
+      description: 'The value in the form of scoring requests. Surrounding white space, the case of e-mail addresses and the spelling of IP addresses do not matter.', // biome-ignore format: one sentence each
       example: 'd1',
     }),
     ...attributes,
@@ -64,7 +64,7 @@ export const EntrySchema = z
   .object({
     entry_id: z.string(),
     entity_type: entityType,
-    entity_value: z.string().openapi({ description: 'In canonical form. Of an e-mail address only the first character and the domain.' }),
+    entity_value: z.string().openapi({ description: 'In canonical form. For an e-mail address, only the first character and the domain.' }),
     reason: z.string(),
     blocked_by: z.string(),
     ttl_hours: z.int().nullable(),
@@ -101,7 +101,7 @@ export const listQuery = z.object({
     .string()
     .refine(isBlocklistPlace, 'must be the `next` of an earlier page')
     .optional()
-    .openapi({ description: 'The `next` of the page before.' }),
+    .openapi({ description: 'The `next` of the previous page.' }),
   limit: pageLimitParameter('entries'),
 })
 

@@ -25,7 +25,7 @@ const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.0
 
 export function modelTelemetry(registry: Registry, isUp: () => boolean): ModelTelemetry {
   const registers = [registry]
-  const restarts = new Counter({ name: 'fraud_model_restarts_total', help: 'Ends of the model process that nobody asked for', registers })
+  const restarts = new Counter({ name: 'fraud_model_restarts_total', help: 'Unexpected ends of the model process', registers })
   const refusals = new Counter({ name: 'fraud_model_refusals_total', help: 'Model files that failed their hash or vectors', registers })
   const unscored = new Counter({
     name: 'fraud_model_unscored_total',

@@ -66,7 +66,7 @@ const ruleFields = {
   enabled: z.boolean().default(true),
   mode: z.enum(['live', 'shadow']).default('live').openapi({ description: '`shadow`: evaluated and counted, without effect.' }),
   expires_at: time.nullable().default(null).openapi({ description: 'From then on, the rule is not evaluated.' }),
-  created_by: text(MAX_AUTHOR).optional().openapi({ description: "Default: the token's subject, or who created the rule before." }),
+  created_by: text(MAX_AUTHOR).optional().openapi({ description: "Default: the token's subject, or the author of the existing rule." }),
   // A rule that was read can be sent back.
   created_at: z.string().optional().openapi({ description: 'Ignored.' }),
   updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
@@ -155,7 +155,7 @@ export const VersionListSchema = z
 
 export const RollbackBody = z.strictObject({ version: z.int().min(0) }).openapi('FraudRollback')
 export const RollbackSchema = z
-  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the rules of the one that was asked for.' }) })
+  .object({ ruleset_version: z.int().openapi({ description: 'The new version, which has the rules of the requested one.' }) })
   .openapi('FraudRolledBack')
 
 export const AuditSchema = z

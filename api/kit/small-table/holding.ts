@@ -10,3 +10,8 @@ export interface Holding<V, H> {
   /** Called after every change, and when the table serves other contents. */
   onChange?(): void
 }
+
+/** Holds values as they are. Only for records without bigints and bytes, which JSON does not keep. */
+export function heldAsIs<V>(version: number, onChange?: () => void): Holding<V, V> {
+  return { version, hold: (value) => value, save: (held) => held, load: (saved) => saved as V, onChange }
+}

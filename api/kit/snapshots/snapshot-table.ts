@@ -97,7 +97,10 @@ export interface SnapshotTable<C> extends TableState {
 const POLL_MS = 1_000
 /** Applying that many bytes takes a few milliseconds, for which requests wait. */
 const MAX_POLL_BYTES = 262_144
-/** After this time without news from Kafka, the table is stale, and a table that is not read yet takes its snapshot. */
+/**
+ * After this time without a response from Kafka, the table is stale, and a table that is not read yet takes its
+ * snapshot.
+ */
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
 /** How often the snapshot of an unchanged table is written, so that it stays young enough to continue from. */

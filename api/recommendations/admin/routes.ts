@@ -60,7 +60,7 @@ export const putEditorialRoute = defineRoute({
   operationId: 'putEditorialList',
   summary: 'Place items, or boost new ones',
   description:
-    'A LIST makes items candidates. The rule `new-releases` multiplies the scores of new items; without one of this name it is 1.1 below 30 days. Both count within a second, from start to end.',
+    'A LIST makes items candidates. The rule `new-releases` multiplies the scores of new items. Without a rule of this name, the factor is 1.1 for items younger than 30 days. Both take effect within a second, from start to end.',
   auth: ADMIN,
   params: z.object({ name }),
   body: editorialBody,
@@ -85,7 +85,7 @@ export const deleteEditorialRoute = defineRoute({
   path: '/api/v1/editorial-lists/{name}',
   operationId: 'deleteEditorialList',
   summary: 'Remove an editorial list or rule',
-  description: 'It no longer counts within a second.',
+  description: 'It stops having an effect within a second.',
   auth: ADMIN,
   params: z.object({ name }),
   answers: { 204: { description: 'removed' } },

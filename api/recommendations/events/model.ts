@@ -26,7 +26,9 @@ export const eventBody = z
       .string()
       .regex(/^[ -~]{1,128}$/, 'must have 1 to 128 printable ASCII characters')
       .optional()
-      .openapi({ description: 'Repeated events count once. Without it, user, item, type and second tell them apart.' }),
+      .openapi({
+        description: 'Repeated events count once. Without an id, events of the same user, item, type and second are repetitions.',
+      }),
     context: z
       .strictObject({
         page: text(PAGE_CHARACTERS),

@@ -44,7 +44,7 @@ export const signInPageRoute = defineRoute({
   path: SIGN_IN,
   operationId: 'signInToRecommendations',
   summary: 'Show the sign-in of the page that explains lists',
-  description: 'The page puts a token into the session of the browser and then leads to what it was opened for.',
+  description: 'The page puts a token into the session of the browser and then leads to the page for which it was opened.',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   errors: [],

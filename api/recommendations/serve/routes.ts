@@ -16,7 +16,7 @@ const DEFAULT_LIMIT = 20
 const explained = z
   .object({
     channel: z.enum(CHANNELS),
-    place_by_score: z.int().openapi({ description: 'Where the item would stand by its score alone, from 0.' }),
+    place_by_score: z.int().openapi({ description: 'The place that the item would have by its score alone, from 0.' }),
     features: z.record(z.string(), z.number()).openapi({ description: `By name: ${RANKING_FEATURES.join(', ')}.` }),
   })
   .openapi('ExplainedItem')
@@ -40,7 +40,7 @@ export const recommendationsRoute = defineRoute({
   operationId: 'recommendations',
   summary: 'What a user may like next',
   description:
-    'A list of up to 50 items, page by page, each with a reason. It never contains what the user has watched or hidden. `degraded` names what the list had to do without.',
+    'A list of up to 50 items, page by page, each with a reason. It never contains what the user has watched or hidden. `degraded` names the parts that were unavailable.',
   auth: { kind: 'user', anySubjectOf: 'internal' },
   query: z.object({
     user_id: idParameter('The subject of the token if it is left out; services may name anybody.', '42').optional(),
@@ -58,8 +58,8 @@ export const recommendationsRoute = defineRoute({
       .min(1)
       .max(MAX_TOKEN_CHARACTERS)
       .optional()
-      .openapi({ description: '`page_token` of the page before, within 30 minutes. It replaces all other parameters but `limit`.' }),
-    diversity: booleanParameter({ default: false, description: 'Whether items that are like earlier ones come later.' }),
+      .openapi({ description: '`page_token` of the previous page, within 30 minutes. It replaces all other parameters except `limit`.' }),
+    diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier ones are moved down.' }),
     explain: booleanParameter({ default: false, description: 'Adds channel, features and place by score. Needs the scope `internal`.' }),
   }),
   answers: {

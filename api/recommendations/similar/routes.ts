@@ -13,7 +13,7 @@ export const similarRoute = defineRoute({
   path: '/api/v1/items/{item_id}/similar',
   operationId: 'similarItems',
   summary: 'Items that are like another one',
-  description: 'By what users view together; for items without views by their content, else by their category.',
+  description: 'Based on what users view together; for items without views on their content, or else on their category.',
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
   query: z.object({ limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many items.' }) }),

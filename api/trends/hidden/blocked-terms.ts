@@ -1,6 +1,7 @@
 import { blockedTerms } from '../../../schemas/trends/topics.ts'
 import type { BlockedTerm } from '../../../schemas/trends/types.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
+import { heldAsIs } from '../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../service.ts'
 
 /** The terms that administrators have blocked, as this process knows them now. They reach it within a second. */
@@ -15,15 +16,10 @@ export interface BlockedTerms {
 
 export async function openBlockedTerms({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<BlockedTerms> {
   let revision = 0
-  const table = await smallTables<BlockedTerm, BlockedTerm>(blockedTerms, {
-    version: 1,
-    hold: (blocked) => blocked,
-    save: (blocked) => blocked,
-    load: (saved) => saved as BlockedTerm,
-    onChange() {
-      revision++
-    },
-  })
+  const table = await smallTables(
+    blockedTerms,
+    heldAsIs<BlockedTerm>(1, () => void revision++),
+  )
   return {
     get entries() {
       return table.entries()

@@ -25,8 +25,8 @@ export type Spread = 'spread' | 'hot IP' | 'hot merchant'
 const STRIDE = 7_919
 
 /**
- * Returns a function that makes payments. Users take turns, so that nearly all payments meet the week that was seeded,
- * and not what the pipeline has written since.
+ * Returns a function that makes payments. Users take turns, so that nearly all payments are scored with the seeded
+ * profiles and not with those that the pipeline has written since.
  */
 export function benchPayments(users: number, random: Random): (spread: Spread) => string {
   let made = 0

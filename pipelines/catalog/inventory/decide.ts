@@ -86,7 +86,7 @@ function reserve(line: StockLine, heldMs: number, { productId, now, commandId }:
   return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
 }
 
-/** Every repetition of a command makes the same reservation. The prefix tells it from a cart. */
+/** Every repetition of a command makes the same reservation. The prefix distinguishes it from a cart. */
 function reservationIdOf(commandId: string): string {
   return `r-${commandId}`
 }

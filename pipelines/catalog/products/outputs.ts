@@ -20,7 +20,7 @@ export interface Cause {
   readonly reason: CatalogPriceReason
 }
 
-/** Returns the records that tell of a change of a product. */
+/** Returns the records about a change of a product. */
 export function outputsOf(before: CatalogProductState | undefined, { product }: CatalogProductState, cause: Cause): Emission[] {
   const key = String(product.product_id)
   const earlier = before?.product

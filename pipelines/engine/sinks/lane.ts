@@ -87,7 +87,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   const job = retriedJob({
     wake: fetcher.wake,
     runtime,
-    onRecovery: (attempts) => log.info({ ...partition, target: target.name, attempts }, 'sink_goes_on'),
+    onRecovery: (attempts) => log.info({ ...partition, target: target.name, attempts }, 'sink_recovered'),
     onFailure: failed,
   })
   let state: LaneState = 'opening'
@@ -148,7 +148,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   function reopen(): void {
     become('opening')
     metrics.rewinds++
-    log.warn({ ...partition, target: target.name, expected: applied, isOwnedElsewhere }, 'sink_target_stands_elsewhere')
+    log.warn({ ...partition, target: target.name, expected: applied, isOwnedElsewhere }, 'sink_target_moved')
     buffer.clear()
     applied = undefined
     caughtUp = false

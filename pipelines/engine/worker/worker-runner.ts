@@ -84,7 +84,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 
   yield sample('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
-  yield sample('partitions_outgrown', 'Sub-topologies whose sources have got partitions that nothing processes', withoutTask.length)
+  yield sample('partitions_outgrown', 'Sub-topologies whose sources have gained partitions that nothing processes', withoutTask.length)
   yield sample('records_processed_total', 'Records that processors have seen', metrics.processed)
   yield sample('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
   for (const { source, stage, handling, count } of metrics.skipped)

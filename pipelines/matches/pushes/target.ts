@@ -60,7 +60,7 @@ export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions)
 const VIEW_BEHIND: DeliveryOutcome = {
   outcome: 'failed',
   code: 'view_behind',
-  message: 'the view of users does not tell whether the match still exists',
+  message: 'the view of users does not show whether the match still exists',
 }
 
 /** Sends pushes to the operator's webhook. */

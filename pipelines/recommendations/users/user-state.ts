@@ -100,7 +100,7 @@ export function withPreferences(user: UserState, record: UserPreferences | null)
   return { ...user, preferences: record.preferences, preferences_updated_at: record.updated_at }
 }
 
-/** Forgets what only counts for a week. The history stays, because it tells the taste of a user who returns. */
+/** Forgets what only counts for a week. The history stays, because it shows the taste of a user who returns. */
 export function withoutVisit(user: UserState): UserState {
   return {
     ...user,

@@ -46,7 +46,7 @@ export interface ProfileShape {
 }
 
 const MOST_EVENTS = 512
-/** Enough to tell a device farm from a family; the count ends here. */
+/** Enough to distinguish a device farm from a family; the count ends here. */
 const MOST_SEEN = 128
 /** A user's merchants of 90 days. */
 const MOST_MERCHANTS = 256

@@ -81,7 +81,7 @@ function tidied(text: string): string {
     .replace(/(\d\s*(?:in|ft|cm|mm)?\.?)\s*[x*×]\s*(?=\d|\.\d)/g, '$1 x ')
 }
 
-/** Words after which a title tells what belongs to the product rather than what it is. */
+/** Words after which a title says what belongs to the product rather than what it is. */
 const END_OF_NAME = /\s(?:with|without|in|for|by|from|-|–|—)\s|,/i
 const IN_BRACKETS = /\([^)]*\)/g
 /** In English the noun that names a product is the last of its name; the words before it narrow it down. */

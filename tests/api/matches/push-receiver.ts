@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 /** A push as the receiver saw it. */
 export interface ReceivedPush {
   readonly key: string
-  /** Whether the signature is that of the secret, computed as docs/services/matches.md tells receivers to do. */
+  /** Whether the signature is that of the secret, computed as in docs/services/matches.md. */
   readonly isGenuine: boolean
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields

@@ -124,10 +124,10 @@ export const searchParameters = z
       .string('must be given once')
       .max(MOST_CURSOR_CHARACTERS, 'is not a cursor of this search')
       .optional()
-      .openapi({ description: '`next_cursor` of the page before, instead of `page`. All other parameters must be the same.' }),
+      .openapi({ description: '`next_cursor` of the previous page, instead of `page`. All other parameters must be the same.' }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether each result says how its relevance comes about. For administrators.',
+      description: 'Whether each result explains its relevance. For administrators.',
     }),
   })
   .superRefine((query, context) => {

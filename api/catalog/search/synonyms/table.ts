@@ -1,6 +1,7 @@
 import { catalogSynonyms } from '../../../../schemas/catalog/search/topics.ts'
 import type { SynonymGroup } from '../../../../schemas/catalog/types.ts'
 import type { ReadinessProbe } from '../../../kit/readiness.ts'
+import { heldAsIs } from '../../../kit/small-table/holding.ts'
 import type { ServiceKit } from '../../../service.ts'
 import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
 
@@ -15,15 +16,12 @@ export interface SynonymTable {
 
 export async function openSynonyms({ smallTables }: Pick<ServiceKit, 'smallTables'>): Promise<SynonymTable> {
   let synonyms: Synonyms | undefined
-  const table = await smallTables<SynonymGroup, SynonymGroup>(catalogSynonyms, {
-    version: 1,
-    hold: (group) => group,
-    save: (group) => group,
-    load: (saved) => saved as SynonymGroup,
-    onChange() {
+  const table = await smallTables(
+    catalogSynonyms,
+    heldAsIs<SynonymGroup>(1, () => {
       synonyms = undefined
-    },
-  })
+    }),
+  )
   return {
     get groups() {
       return table.entries()

@@ -1,5 +1,5 @@
+import { editDistance } from '../../../../schemas/edit-distance.ts'
 import type { Query } from '../engine/query.ts'
-import { editDistance } from './edit-distance.ts'
 import { type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
 /** Shorter words have too many neighbours. */

@@ -40,7 +40,7 @@ export function versionList({ onFailure, onSuccess, onRestored }) {
    */
   function rowOf({ version, at, changed_by, action, rule_id, rules }, index) {
     const change = make('span', '', words(action), ...(rule_id === null ? [] : [' ', isolated(rule_id)]))
-    const restore = askAgain(`Restore ${version}`, `Replace all rules by version ${version}?`, () => restored(version))
+    const restore = askAgain(`Restore ${version}`, `Replace all rules with version ${version}?`, () => restored(version))
     // The seeded rules have no time.
     const when = Date.parse(at) === 0 ? '–' : dateTime(at)
     const last = index === 0 ? 'in force' : restore

@@ -8,7 +8,7 @@ export interface ScoreBin {
   readonly frauds: number
 }
 
-/** How well scores tell frauds from normal transactions. Rates are shares of 0 to 1. */
+/** How well scores distinguish frauds from normal transactions. Rates are shares of 0 to 1. */
 export interface Curves {
   readonly transactions: number
   readonly frauds: number

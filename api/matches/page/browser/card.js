@@ -32,8 +32,8 @@ export function cardOf(candidate) {
 }
 
 /**
- * A coloured field with initials in place of a photo. Photos are addresses that users choose: loading them would tell
- * those servers who looks at whom.
+ * A coloured field with initials in place of a photo. Photos are addresses that users choose: loading them would reveal
+ * to those servers who looks at whom.
  * @param {Person} person
  */
 export function portraitOf({ user_id, display_name }) {

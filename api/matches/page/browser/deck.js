@@ -183,7 +183,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   }
 
   /**
-   * Reads the feed and replaces the deck by it.
+   * Reads the feed and replaces the deck with it.
    * @param {() => boolean} isCurrent
    */
   async function load(isCurrent) {

@@ -53,7 +53,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const job = retriedJob({
     wake: fetcher.wake,
     runtime,
-    onRecovery: (attempts) => runtime.log.info({ ...partition, target: courier.name, attempts }, 'sink_goes_on'),
+    onRecovery: (attempts) => runtime.log.info({ ...partition, target: courier.name, attempts }, 'sink_recovered'),
     onFailure: failed,
   })
   const closing = new AbortController()

@@ -1,26 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { didYouMean } from '../../../../../api/catalog/search/results/did-you-mean.ts'
 import { correctionsOf, doubtfulWords } from '../../../../../api/catalog/search/text/corrections.ts'
-import { editDistance } from '../../../../../api/catalog/search/text/edit-distance.ts'
 import { corrected, planOf } from '../../../../../api/catalog/search/text/plan.ts'
 import { textQuery } from '../../../../../api/catalog/search/text/query.ts'
 import { NO_SYNONYMS, synonymsOf } from '../../../../../api/catalog/search/text/synonyms.ts'
 
 const plan = (q: string) => planOf(q, NO_SYNONYMS)!
-
-describe('edit distance', () => {
-  it.each([
-    ['drill', 'drill', 0],
-    ['dril', 'drill', 1],
-    ['drlil', 'drill', 1],
-    ['drrill', 'drill', 1],
-    ['brill', 'drill', 1],
-    ['', 'abc', 3],
-    ['ca', 'abc', 3],
-  ])('%s → %s', (left, right, expected) => {
-    expect(editDistance(left, right)).toBe(expected)
-  })
-})
 
 describe('corrections', () => {
   const report = (found: number, ...candidates: [string, number][]) => ({

@@ -1,19 +1,19 @@
 /**
- * Returns how many letters one must insert, remove, replace or swap with their neighbour to turn one word into the
- * other (optimal string alignment).
+ * Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to turn one text into
+ * the other (optimal string alignment).
  */
 export function editDistance(left: string, right: string): number {
-  let [before, last]: number[][] = [[], Array.from({ length: right.length + 1 }, (_, at) => at)]
+  let [beforeLast, last]: number[][] = [[], Array.from({ length: right.length + 1 }, (_, at) => at)]
   for (let row = 1; row <= left.length; row++) {
     const next = [row]
     for (let column = 1; column <= right.length; column++) {
       const same = left[row - 1] === right[column - 1]
       let least = Math.min(last[column] + 1, next[column - 1] + 1, last[column - 1] + (same ? 0 : 1))
       const swapped = row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]
-      if (swapped) least = Math.min(least, before[column - 2] + 1)
+      if (swapped) least = Math.min(least, beforeLast[column - 2] + 1)
       next.push(least)
     }
-    before = last
+    beforeLast = last
     last = next
   }
   return last[right.length]

@@ -1,0 +1,355 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, normalize } from 'node:path'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { describe, expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { readApiConfig } from '../../api/config.ts'
+import { localConfig } from '../../deploy/local/config.ts'
+import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { readPipelinesConfig } from '../../pipelines/config.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+type Env = Record<string, string>
+
+/** A container of this project's image, whatever starts it. */
+interface Container {
+  readonly name: string
+  readonly command: readonly string[]
+  readonly env: Env
+  readonly isReadOnly: boolean
+  readonly dropsPrivileges: boolean
+  /** Paths that it may write to. */
+  readonly writable: readonly string[]
+}
+
+/** Variables that Node, its thread pool, the AWS SDK and Kubernetes read, not this project. */
+const OF_OTHERS = new Set([
+  'NODE_COMPILE_CACHE',
+  'UV_THREADPOOL_SIZE',
+  'AWS_REGION',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'POD_IP',
+])
+/** Secrets without which production does not start. */
+const REQUIRED_SECRETS = ['LINKS_SECRET', 'FRAUD_HASH_KEY', 'RECOMMENDATIONS_SECRET', 'VISITOR_SECRET']
+const SECRET = 'twenty-two characters and more'
+const MILLRACE_HOME = '/var/lib/millrace'
+const POD_IP = '10.0.0.1'
+
+/** All settings, from the README's table, which another test compares with the code. */
+const settings = new Set([...source('README.md').matchAll(/^\| `([A-Z][A-Z0-9_]+)` \|/gm)].map(([, name]) => name))
+
+/** The `ENV` of the image. */
+const image = source('deploy/image/Dockerfile')
+const imageEnv = Object.fromEntries(
+  [...(/^ENV ((?:.*\\\n)*.*)$/m.exec(image)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+) as Env
+
+// --- compose ---
+
+// biome-ignore lint/suspicious/noExplicitAny: documents without types
+type Document = any
+
+const compose: Document = parse(source('deploy/compose/compose.yaml'), { merge: true })
+const composeExample = Object.fromEntries(
+  [...source('deploy/compose/env.example').matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value || SECRET]),
+) as Env
+const ownServices = Object.entries<Document>(compose.services).filter(([, { image: name }]) => name === 'millrace')
+
+function composeContainer([name, service]: [string, Document]): Container {
+  const given = Object.entries<string>(service.environment).map(([key, value]) => [
+    key,
+    value.replace(/\$\{(\w+):\?\}/g, (_, variable: string) => composeExample[variable] ?? ''),
+  ])
+  return {
+    name: `compose ${name}`,
+    command: service.command,
+    env: { ...imageEnv, ...Object.fromEntries(given) },
+    isReadOnly: service.read_only === true,
+    dropsPrivileges: service.cap_drop.includes('ALL') && service.security_opt.includes('no-new-privileges:true'),
+    // The image declares its home as a volume, so a service without a named one gets an anonymous one.
+    writable: [MILLRACE_HOME, ...service.tmpfs, ...(service.volumes ?? []).map((volume: string) => volume.split(':')[1])],
+  }
+}
+
+// --- Kubernetes ---
+
+const FOLDER = 'deploy/kubernetes'
+const kustomization: Document = parse(source(`${FOLDER}/kustomization.yaml`))
+const manifests = kustomization.resources.flatMap((file: string) =>
+  parseAllDocuments(source(`${FOLDER}/${file}`)).map((document): Document => document.toJS()),
+) as Document[]
+const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind)
+const configMap: Env = ofKind('ConfigMap')[0].data
+const secret = Object.fromEntries(
+  Object.keys((parse(source(`${FOLDER}/secret.example.yaml`)) as Document).stringData).map((name) => [
+    name,
+    name === 'OPENSEARCH_URL' ? 'https://user:password@opensearch:9200' : SECRET,
+  ]),
+) as Env
+const workloads = ofKind('StatefulSet')
+const podOf = (workload: Document): Document => workload.spec.template.spec
+const containerOf = (workload: Document): Document => podOf(workload).containers[0]
+const allOf = (workload: Document): Document[] => [...(podOf(workload).initContainers ?? []), ...podOf(workload).containers]
+
+function kubernetesContainer(workload: Document, container: Document = containerOf(workload)): Container {
+  const { command, env, envFrom, securityContext, volumeMounts } = container
+  const from = envFrom.map((source: Document) => (source.configMapRef ? configMap : secret))
+  const own: Env = {}
+  for (const { name, value, valueFrom } of env) {
+    own[name] = valueFrom === undefined ? value.replace('$(POD_IP)', POD_IP) : POD_IP
+  }
+  const pod = podOf(workload).securityContext
+  return {
+    name: `Kubernetes ${workload.metadata.name} ${container.name}`,
+    command,
+    env: Object.assign({ ...imageEnv }, ...from, own),
+    isReadOnly: securityContext.readOnlyRootFilesystem,
+    dropsPrivileges:
+      pod.runAsNonRoot && securityContext.allowPrivilegeEscalation === false && securityContext.capabilities.drop.includes('ALL'),
+    writable: volumeMounts.map(({ mountPath }: Document) => mountPath),
+  }
+}
+
+const containers = [
+  ...ownServices.map(composeContainer),
+  ...workloads.flatMap((workload) => allOf(workload).map((container) => kubernetesContainer(workload, container))),
+]
+const program = ({ command }: Container) => command.at(-1) ?? ''
+const READERS: Record<string, (env: Env) => unknown> = {
+  'api/main.ts': readApiConfig,
+  'pipelines/main.ts': readPipelinesConfig,
+  'deploy/local/topics.ts': localConfig,
+}
+
+describe.each(containers)('$name', (container) => {
+  const read = READERS[program(container)]
+
+  test('sets only variables that exist, and all that production requires', () => {
+    expect(Object.keys(container.env).filter((name) => !settings.has(name) && !OF_OTHERS.has(name))).toEqual([])
+    expect(container.env.NODE_ENV).toBe('production')
+    expect(() => read(container.env)).not.toThrow()
+  })
+
+  test('writes nothing to its own file system, and gives up all privileges', () => {
+    expect(container.isReadOnly && container.dropsPrivileges).toBe(true)
+    expect(container.writable).toEqual(expect.arrayContaining([MILLRACE_HOME, '/tmp']))
+    const folders = ['MILLRACE_HOME', 'STATE_DIR', 'SPOOL_DIR', 'API_TABLES_DIR', 'NODE_COMPILE_CACHE']
+    for (const path of folders.flatMap((name) => container.env[name] ?? [])) expect(path).toMatch(MILLRACE_HOME)
+  })
+
+  test('starts a program of the image, a worker with its flags', () => {
+    expect(container.command).toEqual(
+      program(container) === 'pipelines/main.ts' ? ['node', ...BUFFER_HEAP_FLAGS, 'pipelines/main.ts'] : ['node', program(container)],
+    )
+  })
+})
+
+test.each(REQUIRED_SECRETS)('without %s, production does not start', (name) => {
+  const { [name]: _, ...others } = Object.assign({}, ...containers.map(({ env }) => env), { WORKER_ROLE: 'all' }) as Env
+  expect(() => [readApiConfig(others), readPipelinesConfig(others)]).toThrow(name)
+})
+
+test('Kubernetes creates the topics of production before a worker, which would create those of a small machine', () => {
+  const workers = workloads.filter((workload) => containerOf(workload).command.at(-1) === 'pipelines/main.ts')
+  const first = workers.map((workload) => kubernetesContainer(workload, podOf(workload).initContainers[0]))
+  expect(first.map((container) => [program(container), container.env.PARTITIONS])).toEqual([
+    ['deploy/local/topics.ts', 'production'],
+    ['deploy/local/topics.ts', 'production'],
+  ])
+})
+
+test('both roles of workers run, and an API, with both', () => {
+  const roles = containers.filter((container) => program(container) === 'pipelines/main.ts').map(({ env }) => env.WORKER_ROLE)
+  expect(roles.sort()).toEqual(['bulk', 'bulk', 'deciding', 'deciding'])
+  expect(containers.filter((container) => program(container) === 'api/main.ts')).toHaveLength(2)
+})
+
+describe('ports', () => {
+  const portsOf = (env: Env) =>
+    ['API_PORT', 'SHORT_PORT', 'OPERATIONS_PORT', 'HEALTH_PORT'].flatMap((name) => (env[name] ? [Number(env[name])] : []))
+
+  test.each(ofKind('StatefulSet'))('of $metadata.name agree with its settings, probes, services and network policies', (workload) => {
+    const { env } = kubernetesContainer(workload)
+    const { ports, livenessProbe, readinessProbe } = containerOf(workload)
+    const declared = ports.map(({ containerPort }: Document) => containerPort)
+    expect(declared).toEqual(portsOf(env))
+    const main = ports[0].name
+    expect([livenessProbe.httpGet, readinessProbe.httpGet]).toEqual([
+      { path: '/livez', port: main },
+      { path: '/readyz', port: main },
+    ])
+    const component = workload.metadata.name
+    const selects = ({ spec }: Document) => (spec.selector.matchLabels ?? spec.selector)['app.kubernetes.io/component'] === component
+    const served = ofKind('Service')
+      .filter(selects)
+      .flatMap(({ spec }) => spec.ports.map(({ port }: Document) => port))
+    expect(served.sort()).toEqual(declared.toSorted())
+    expect(ofKind('PodDisruptionBudget').filter(selects)).toHaveLength(1)
+    const open = ofKind('NetworkPolicy').flatMap(({ spec }) =>
+      spec.ingress.flatMap((rule: Document) => rule.ports.map(({ port }: Document) => port)),
+    )
+    expect(open).toEqual(expect.arrayContaining(declared))
+    const scraped = Number(workload.spec.template.metadata.annotations['prometheus.io/port'])
+    expect(scraped).toBe(Number(env.HEALTH_PORT ?? env.OPERATIONS_PORT))
+  })
+
+  test('of compose agree with the settings', () => {
+    for (const [name, service] of ownServices) {
+      const known = portsOf(composeContainer([name, service]).env)
+      const checked = [...JSON.stringify(service.healthcheck ?? '').matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
+      const published = (service.ports ?? []).map((port: string) => Number(port.split(':').at(-1)))
+      expect(known).toEqual(expect.arrayContaining([...checked, ...published]))
+    }
+  })
+})
+
+test('a process has more time to stop than it needs', () => {
+  const MS_PER_SECOND = 1_000
+  for (const workload of ofKind('StatefulSet')) {
+    const { env } = kubernetesContainer(workload)
+    const drain = Number(env.API_DRAIN_DELAY_MS ?? 0) + Number(env.API_DRAIN_TIMEOUT_MS ?? 30_000)
+    expect(podOf(workload).terminationGracePeriodSeconds * MS_PER_SECOND).toBeGreaterThan(drain)
+  }
+})
+
+test('the servers of compose have the versions and broker settings of the local stack', () => {
+  const version = (pom: string) => /<version>(\d+\.\d+\.\d+)<\/version>\s*<\/dependency>/.exec(source(pom))?.[1]
+  expect(compose.services.kafka.image).toBe(`apache/kafka:${version('deploy/local/kafka/pom.xml')}`)
+  expect(compose.services.opensearch.image).toBe(`opensearchproject/opensearch:${version('deploy/local/search/pom.xml')}`)
+
+  const local = new Map(
+    brokerProperties('/data', { client: 9092, controller: 9093 })
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=') as [string, string]),
+  )
+  // Addresses and folders differ.
+  const differs = /LISTENERS|QUORUM|LOG_DIRS/
+  const common = Object.entries<string>(compose.services.kafka.environment).flatMap(([name, value]) => {
+    const property = name.replace('KAFKA_', '').toLowerCase().replaceAll('_', '.')
+    return differs.test(name) || !local.has(property) ? [] : [[property, value]]
+  })
+  expect(common.length).toBeGreaterThan(12)
+  expect(common).toEqual(common.map(([property]) => [property, local.get(property)]))
+})
+
+describe('the image', () => {
+  const copied = [...image.matchAll(/^COPY (?!--from)(\S+) (?:\S+)$/gm)].map(([, path]) => path)
+  const { dependencies, optionalDependencies } = JSON.parse(source('package.json'))
+  const packages = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
+
+  test('runs as a user who is not root, with production packages only', () => {
+    expect(image).toMatch(/^USER 1000:1000$/m)
+    expect(image).toContain('npm install --no-save --omit=dev --ignore-scripts')
+  })
+
+  test('gets every file that its programs load, and every package', () => {
+    const starts = [...new Set(containers.map(program)), 'tools/recommendations/train/main.ts']
+    const [files, named] = [new Set<string>(), new Set<string>()]
+    const waiting = [...starts]
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      if (files.has(path)) continue
+      files.add(path)
+      if (!/\.[mj]?[jt]s$/.test(path)) continue
+      const text = source(path).replaceAll(/^import type .*$/gm, '')
+      for (const [, found] of text.matchAll(/(?:\bfrom |\bimport\(|^import |\bnew URL\()'([^']+)'/gm)) {
+        if (found.startsWith('.')) waiting.push(...existing(normalize(join(path, '..', found))))
+        else if (!found.startsWith('node:') && /^[@a-z]/.test(found)) named.add(found.split('/', found.startsWith('@') ? 2 : 1).join('/'))
+      }
+    }
+    expect(files.size).toBeGreaterThan(700)
+    expect([...files].filter((path) => !copied.some((folder) => path === folder || path.startsWith(`${folder}/`)))).toEqual([])
+    expect([...named].filter((name) => !packages.has(name) && !/^https?:|^data:/.test(name))).toEqual([])
+  })
+
+  test('does not ignore what it copies', () => {
+    const shown = source('deploy/image/Dockerfile.dockerignore').split('\n')
+    const sources = [...image.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => paths.split(' '))
+    expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
+  })
+
+  /** Folders that code names by a URL count with what they contain in the image. */
+  function existing(path: string): string[] {
+    try {
+      readFileSync(join(ROOT, path))
+      return [path]
+    } catch {
+      return []
+    }
+  }
+})
+
+describe('monitoring', () => {
+  interface Rule {
+    readonly alert: string
+    readonly expr: string
+  }
+  const rules = (parse(source('deploy/monitoring/alerts.yaml')) as Document).groups.flatMap(
+    (group: { rules: readonly Rule[] }) => group.rules,
+  ) as readonly Rule[]
+  const panels = JSON.parse(source('deploy/monitoring/dashboard.json')).panels as readonly {
+    id: number
+    title: string
+    targets: readonly { expr: string }[]
+  }[]
+
+  /** The documentation of the engine's metrics, which another test compares with the code. */
+  const ofWorkers = [...source('docs/engine-reference.md').matchAll(/^\| `([a-z_]+)`[^|]*\| (?:gauge|counter|histogram) \|/gm)].map(
+    ([, name]) => name,
+  )
+  const workerSources = sources('pipelines')
+  const apiSources = sources('api')
+
+  function sources(room: string): string {
+    return readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => source(join(room, file)))
+      .join('\n')
+  }
+
+  /** Returns whether the code composes the name from the name of a thing and a suffix. */
+  function isComposed(metric: string): boolean {
+    const suffixes = [...apiSources.matchAll(/`\$\{(?:kind|name)\}((?:_[a-z]+)+)`/g)].map(([, suffix]) => suffix)
+    return suffixes.some((suffix) => metric.endsWith(suffix) && apiSources.includes(`'${metric.slice(0, -suffix.length)}'`))
+  }
+
+  async function namesOfNode(): Promise<string[]> {
+    const registry = new Registry()
+    collectDefaultMetrics({ register: registry })
+    return (await registry.getMetricsAsJSON()).map(({ name }) => name)
+  }
+
+  function metricsIn(expr: string): string[] {
+    const bare = expr.replaceAll(/\{[^}]*\}|"[^"]*"|\[[^\]]*\]/g, ' ').replaceAll(/\b(?:by|on|without|group_left) \([^)]*\)/g, ' ')
+    return [...bare.matchAll(/[a-z_][a-z0-9_]*(?![a-z0-9_]|\s*\()/g)]
+      .map(([name]) => name)
+      .filter((name) => !/^(?:and|or|unless|by)$/.test(name))
+  }
+
+  test('names only metrics that a worker or an API exports', async () => {
+    const ofNode = await namesOfNode()
+    const isExported = (metric: string) => {
+      const name = metric.replace(/(_(?:total|seconds|rows))_(?:bucket|count|sum)$/, '$1')
+      if (ofNode.includes(name)) return true
+      if (!name.startsWith('millrace_')) return apiSources.includes(`'${name}'`) || isComposed(name)
+      const own = name.slice('millrace_'.length)
+      return ofWorkers.includes(own) || workerSources.includes(`name: '${own}'`)
+    }
+    const named = [...rules.map(({ expr }) => expr), ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))].flatMap(metricsIn)
+    expect(named.length).toBeGreaterThan(50)
+    expect([...new Set(named)].filter((metric) => !isExported(metric))).toEqual([])
+    expect(isExported('millrace_sink_lag')).toBe(false)
+  })
+
+  test('has names and ids that are used once', () => {
+    const unique = (list: readonly unknown[]) => new Set(list).size === list.length
+    expect(unique(rules.map(({ alert }) => alert)) && unique(panels.map(({ id }) => id)) && unique(panels.map(({ title }) => title))).toBe(
+      true,
+    )
+  })
+})
