@@ -58,8 +58,11 @@ const WALK_EVERY_MS = 24 * 3_600_000
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
-/** Several swipes at one target, and several pages of one user, share a commit. */
-const COMMIT_INTERVAL_MS = 100
+/**
+ * Several swipes at one target, and several pages of one user, share a commit. Nobody waits for it except users who get
+ * a push about a match.
+ */
+const COMMIT_INTERVAL_MS = 200
 
 /** Profiles, places, swipes and scores of each user → the candidate index, seen-sets and likes of pairs. */
 export const matchUsers = topology(
