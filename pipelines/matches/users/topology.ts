@@ -98,7 +98,7 @@ export const matchUsers = topology(
 
     /** Stores a user and brings the index in line. */
     function keep(userId: string, user: MatchUser, ctx: Context): void {
-      const index_key = indexEntry(userId, user, ctx.now)
+      const index_key = indexEntry(userId, user, ctx.now, users.get(userId))
       if (index_key !== user.index_key) {
         // The new entry comes first, so that the user is never missing; readers keep the newer of the two.
         if (index_key !== null) ctx.emit(matchIndex, index_key, { user_id: userId }, { partitionBy: indexCellOf(index_key) })
