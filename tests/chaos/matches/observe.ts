@@ -28,6 +28,7 @@ const SAMPLE_EVERY_MS = 25
 const PAGE = 100
 const MOST_CANDIDATES = 50
 const READ_AGAIN_MS = 500
+const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 
 /** Reads what the services have written about the users of a round. */
 export interface Observer {
@@ -86,7 +87,8 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
       const client = new Redis(redis.address)
       try {
         const keys = await client.keys('*')
-        return keys.filter((key) => left.some((id) => key.endsWith(`:${id}`)))
+        // What the API notes expires by itself, and a block by another user stays.
+        return keys.filter((key) => KINDS_OF_THE_VIEW.test(key) && left.some((id) => key.endsWith(`:${id}`)))
       } finally {
         client.disconnect()
       }
