@@ -74,6 +74,11 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
  * request also wakes the broker and all consumers.
  */
 const SPOOLED_SPACING_MS = 50
+/**
+ * Least time between two requests for facts that are spooled only if Kafka is late. Their callers wait, but at 1,000 a
+ * second a request for each would take a fifth of a core of the broker, and all callers would wait longer.
+ */
+const SPOOLABLE_SPACING_MS = 4
 /** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process continues to send what it has spooled. The rest waits for the next process. */
@@ -100,7 +105,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   })
   // Records wait in this publisher without a deadline, because their late acknowledgements count.
   const limits = { requestTimeoutMs: REQUEST_TIMEOUT_MS, maxPendingBytes: MAX_SPOOLABLE_BYTES }
-  const spoolable = transport.publisher(limits)
+  const spoolable = transport.publisher({ ...limits, spacingMs: SPOOLABLE_SPACING_MS })
   const spooled = transport.publisher({ ...limits, spacingMs: SPOOLED_SPACING_MS })
   const encoder = byteWriter()
   const logs = new Map<AnyTopic, FactLog<never, never>>()

@@ -1,9 +1,9 @@
 import { pairFlow } from '../../schemas/matches/flow.ts'
-import { pairKey } from '../../schemas/matches/pair.ts'
+import { conversationIdOf, matchIdOf, pairKey } from '../../schemas/matches/pair.ts'
 import type { MatchProfile, PairCommand } from '../../schemas/matches/types.ts'
 import { passes } from '../../state/views/matches/candidates/filters.ts'
 import { type Cause, severedField } from '../../state/views/matches/recent.ts'
-import { isSevered } from '../../state/views/matches/users.ts'
+import { isSevered } from '../../state/views/matches/relation.ts'
 import { exclusionsOf, placeOf, viewerAt } from '../../state/views/matches/viewer.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
@@ -46,16 +46,16 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   async function matches(userId: string, page: number, limit: number) {
     const { relations, recent } = await people.own(userId)
     const open = [...relations].filter(
-      ([otherId, relation]) => relation.match !== undefined && !isSevered(relation) && !recent.severed.has(otherId),
+      ([otherId, relation]) => relation.matchedAt !== undefined && !isSevered(relation) && !recent.severed.has(otherId),
     )
-    open.sort(([, a], [, b]) => b.match!.at - a.match!.at)
+    open.sort(([, a], [, b]) => b.matchedAt! - a.matchedAt!)
     const shown = open.slice((page - 1) * limit, page * limit)
     const profiles = await people.shown(shown.map(([otherId]) => otherId))
-    const list = shown.flatMap(([otherId, { match }]) => {
+    const list = shown.flatMap(([otherId, { matchedAt }]) => {
       const profile = profiles.get(otherId)
-      if (profile === undefined || match === undefined) return []
-      const { id: match_id, conversationId: conversation_id, at } = match
-      return [{ match_id, conversation_id, ...personJson(profile, now()), matched_at: new Date(at).toISOString() }]
+      if (profile === undefined || matchedAt === undefined) return []
+      const ids = { match_id: matchIdOf(userId, otherId), conversation_id: conversationIdOf(userId, otherId) }
+      return [{ ...ids, ...personJson(profile, now()), matched_at: new Date(matchedAt).toISOString() }]
     })
     return { matches: list, total: open.length, page, limit }
   }
@@ -87,7 +87,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const userId = userOf(input)
       const { relations } = await people.own(userId)
       const matchId = input.params.match_id.toLowerCase()
-      const found = [...relations].find(([, { match }]) => match?.id === matchId)
+      const found = [...relations].find(([otherId, { matchedAt }]) => matchedAt !== undefined && matchIdOf(userId, otherId) === matchId)
       if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
       const { outcome } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)

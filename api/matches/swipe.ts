@@ -82,7 +82,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     }
     const { targetId, direction } = last
     const { relation, matchedAt } = await people.pair(userId, targetId)
-    if (relation?.match !== undefined || (matchedAt !== undefined && now() - matchedAt < FORECAST_MS))
+    if (relation?.matchedAt !== undefined || (matchedAt !== undefined && now() - matchedAt < FORECAST_MS))
       throw new ApiError(matchesErrors.already_matched)
     const made = { swipeId, targetId, at: timeAfter(last), undone: direction }
     return publishRewind(userId, made, elapsedMs)

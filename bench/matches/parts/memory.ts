@@ -87,7 +87,8 @@ async function bytesByKind(system: MatchesSystem, users: readonly string[]): Pro
   const partitions = await partitionsOf(system)
   const sums = new Map<string, number>()
   for (const id of users) {
-    const keys = Object.entries(userKeys(partitionFor(Buffer.from(id), partitions), id))
+    const { former: _former, ...current } = userKeys(partitionFor(Buffer.from(id), partitions), id)
+    const keys = Object.entries(current)
     const found = await Promise.all(keys.map(([, key]) => system.redis.memory('USAGE', key, 'SAMPLES', 0)))
     for (const [index, [kind]] of keys.entries()) sums.set(kind, (sums.get(kind) ?? 0) + (found[index] ?? 0))
   }

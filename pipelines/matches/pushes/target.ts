@@ -31,7 +31,7 @@ export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions)
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
 
   async function deliver(push: MatchNotification): Promise<DeliveryOutcome> {
-    const match = { matchId: push.match_id, user: placed(push.user_id), other: placed(push.other_id) }
+    const match = { user: placed(push.user_id), other: placed(push.other_id) }
     let verdict: MatchVerdict
     try {
       verdict = await check(match)

@@ -58,8 +58,11 @@ const WALK_EVERY_MS = 24 * 3_600_000
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
-/** Several swipes at one target, and several pages of one user, share a commit. */
-const COMMIT_INTERVAL_MS = 100
+/**
+ * Several swipes at one target, and several pages of one user, share a commit. Nobody waits for it except users who get
+ * a push about a match.
+ */
+const COMMIT_INTERVAL_MS = 200
 
 /** Profiles, places, swipes and scores of each user → the candidate index, seen-sets and likes of pairs. */
 export const matchUsers = topology(
@@ -95,7 +98,7 @@ export const matchUsers = topology(
 
     /** Stores a user and brings the index in line. */
     function keep(userId: string, user: MatchUser, ctx: Context): void {
-      const index_key = indexEntry(userId, user, ctx.now)
+      const index_key = indexEntry(userId, user, ctx.now, users.get(userId))
       if (index_key !== user.index_key) {
         // The new entry comes first, so that the user is never missing; readers keep the newer of the two.
         if (index_key !== null) ctx.emit(matchIndex, index_key, { user_id: userId }, { partitionBy: indexCellOf(index_key) })

@@ -34,9 +34,12 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
   return { ...user, has_profile: true, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, completeness }
 }
 
-/** Events from before the user's deletion no longer count. */
-export function isVoid({ deleted_at }: MatchUser, ts: number): boolean {
-  return deleted_at !== null && ts <= deleted_at
+/**
+ * Events from before the user's deletion no longer count. Nor do those of a deleted user without a new profile, which
+ * an API may accept while it cannot look: they would store again what was removed.
+ */
+export function isVoid({ deleted_at, has_profile }: MatchUser, ts: number): boolean {
+  return deleted_at !== null && (!has_profile || ts <= deleted_at)
 }
 
 /** Returns false for a deleted user without a new profile, of whom nothing may remain in the view. */

@@ -1,6 +1,7 @@
 import { caughtUpKey, type ListReader, type ViewReader } from '../view.ts'
 import { severedFields } from './recent.ts'
-import { isSevered, MATCH_USERS_VIEW, parseRelation, userKeys } from './users.ts'
+import { isSevered, parseRelation } from './relation.ts'
+import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
@@ -14,7 +15,6 @@ export interface PlacedUser {
 
 /** A match, and the one of its users who gets a push about it. */
 export interface MatchToTell {
-  readonly matchId: string
   readonly user: PlacedUser
   readonly other: PlacedUser
 }
@@ -31,7 +31,7 @@ export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
  * Checks whether two matched users may still be notified about each other. The API notes blocks and ends of matches for
  * both users before it answers, so they are found even while the view lags behind.
  */
-export async function checkMatch(reader: PushCheckReader, { matchId, user, other }: MatchToTell): Promise<MatchVerdict> {
+export async function checkMatch(reader: PushCheckReader, { user, other }: MatchToTell): Promise<MatchVerdict> {
   const keys = userKeys(user.partition, user.id)
   const otherKeys = userKeys(other.partition, other.id)
   const [profile, otherProfile, recent, text, ...flags] = await Promise.all([
@@ -49,5 +49,5 @@ export async function checkMatch(reader: PushCheckReader, { matchId, user, other
   const relation = text === null ? undefined : parseRelation(text)
   if (relation === undefined || !isSevered(relation)) return 'open'
   // Users who block each other cannot match, so a block without the match is from before it, and has been lifted since.
-  return relation.match?.id === matchId ? 'severed' : 'unknown'
+  return relation.matchedAt !== undefined ? 'severed' : 'unknown'
 }

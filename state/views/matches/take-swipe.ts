@@ -1,5 +1,6 @@
 import type { ViewScript } from '../view.ts'
 import { MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
+import { IS_LIKED } from './relation.ts'
 import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
@@ -33,20 +34,20 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
  * Notes a swipe, removes its target from the kept candidates, claims a refill if few are left, and looks for the target
  * among those who like the user.
  *
- * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 who likes the user, 5 the user's matches. ARGV: as
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations. ARGV: as
  * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
  * 10 ms until the next refill. Returns two flags: the refill is claimed, the target likes the user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
-  source: `${NOTE_SWIPE}
+  source: `${IS_LIKED}${NOTE_SWIPE}
 redis.call('HDEL', KEYS[2], target)
 local claimed = 0
 if redis.call('HEXISTS', KEYS[2], 'meta') == 1 and redis.call('HLEN', KEYS[2]) - 1 < tonumber(ARGV[9]) then
   if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[10]) then claimed = 1 end
 end
 local likes = 0
-if redis.call('ZSCORE', KEYS[4], target) or redis.call('ZSCORE', KEYS[5], target) then likes = 1 end
+if isLiked(redis.call('HGET', KEYS[4], target)) then likes = 1 end
 if likes == 1 and ARGV[8] == '1' then redis.call('HSET', KEYS[1], 'm:' .. target, ARGV[3]) end
 return {claimed, likes}
 `,
@@ -71,8 +72,8 @@ export interface TakenSwipe {
   readonly isLiked: boolean
 }
 
-export function takeSwipeKeys({ recent, stack, refill, likes, matches }: UserKeys): string[] {
-  return [recent, stack, refill, likes, matches]
+export function takeSwipeKeys({ recent, stack, refill, relations }: UserKeys): string[] {
+  return [recent, stack, refill, relations]
 }
 
 /**

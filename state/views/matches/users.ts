@@ -4,6 +4,7 @@ import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/ma
 import { decisionView } from '../results.ts'
 import { type View, type ViewOperation, viewTag } from '../view.ts'
 import { swipeField, swipeVersion } from './recent.ts'
+import { storedRelation } from './relation.ts'
 
 /**
  * All that the API knows of a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are partitioned
@@ -15,9 +16,7 @@ import { swipeField, swipeVersion } from './recent.ts'
  * | `{match-profiles:<p>}:profile:<user>` | JSON of the profile; no key means that there is none |
  * | `{match-profiles:<p>}:self:<user>` | JSON of a MatchSelf: score, place, activity, rewound targets, last swipe |
  * | `{match-profiles:<p>}:seen:<user>` | hash: bytes of a page of the seen-set by its number |
- * | `{match-profiles:<p>}:relations:<user>` | hash: JSON of a relation by the other user's id |
- * | `{match-profiles:<p>}:likes:<user>` | sorted set: users who like this one, by time |
- * | `{match-profiles:<p>}:matches:<user>` | sorted set: users matched with this one, by time |
+ * | `{match-profiles:<p>}:relations:<user>` | hash: relations by the other user's id: see relation.ts |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom this one blocks, by time |
  * | `{match-profiles:<p>}:recent:<user>` | hash: what the API knows and the view does not include yet: see recent.ts |
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
@@ -93,16 +92,13 @@ function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
 }
 
 function relationOperations(keys: UserKeys, otherId: string, relation: MatchRelation | null): ViewOperation[] {
-  const likedAt = relation?.liked_at ?? null
-  const matchedAt = relation === null || relation.has_ended ? null : relation.matched_at
   const blockedAt = relation?.blocked_at ?? null
   return [
     relation === null
       ? { op: 'hdel', key: keys.relations, field: otherId }
       : { op: 'hset', key: keys.relations, fields: { [otherId]: storedRelation(relation) } },
-    listed(keys.likes, otherId, likedAt),
-    listed(keys.matches, otherId, matchedAt),
     listed(keys.blocks, otherId, blockedAt),
+    ...keys.former.map((key) => ({ op: 'del', key }) as const),
   ]
 }
 
@@ -110,63 +106,11 @@ function listed(key: string, member: string, score: number | null): ViewOperatio
   return score === null ? { op: 'zrem', key, member } : { op: 'zadd', key, score, member }
 }
 
-/** What a user has to do with another one. Times are in epoch ms. */
-export interface Relation {
-  readonly likedAt: number | undefined
-  readonly isSuperLike: boolean
-  readonly match: { readonly id: string; readonly conversationId: string; readonly at: number } | undefined
-  readonly hasEnded: boolean
-  readonly blocks: boolean
-  readonly isBlocked: boolean
-}
-
-/** A few characters per field, because a user may have thousands of relations. */
-interface StoredRelation {
-  readonly l?: number
-  readonly s?: 1
-  readonly m?: readonly [id: string, conversation: string, at: number]
-  readonly e?: 1
-  readonly b?: 1
-  readonly i?: 1
-}
-
-function storedRelation(relation: MatchRelation): string {
-  const { liked_at, is_super_like, match_id, conversation_id, matched_at, has_ended, blocks, is_blocked } = relation
-  const stored: StoredRelation = {
-    ...(liked_at !== null && { l: liked_at }),
-    ...(is_super_like && { s: 1 }),
-    ...(match_id !== null && { m: [match_id, conversation_id ?? '', matched_at ?? 0] }),
-    ...(has_ended && { e: 1 }),
-    ...(blocks && { b: 1 }),
-    ...(is_blocked && { i: 1 }),
-  }
-  return JSON.stringify(stored)
-}
-
-export function parseRelation(text: string): Relation {
-  const { l, s, m, e, b, i } = JSON.parse(text) as StoredRelation
-  return {
-    likedAt: l,
-    isSuperLike: s === 1,
-    match: m === undefined ? undefined : { id: m[0], conversationId: m[1], at: m[2] },
-    hasEnded: e === 1,
-    blocks: b === 1,
-    isBlocked: i === 1,
-  }
-}
-
-/** Returns whether one of the two has ended the relation, so that neither may see the other. */
-export function isSevered({ hasEnded, blocks, isBlocked }: Relation): boolean {
-  return hasEnded || blocks || isBlocked
-}
-
 export interface UserKeys {
   readonly profile: string
   readonly self: string
   readonly seen: string
   readonly relations: string
-  readonly likes: string
-  readonly matches: string
   readonly blocks: string
   readonly recent: string
   readonly stack: string
@@ -174,6 +118,8 @@ export interface UserKeys {
   readonly refill: string
   readonly resume: string
   readonly jumps: string
+  /** Lists of earlier versions, which nothing reads any more. */
+  readonly former: readonly string[]
 }
 
 /** Returns the keys of a user. */
@@ -185,8 +131,6 @@ export function userKeys(partition: number, userId: string): UserKeys {
     self: of('self'),
     seen: of('seen'),
     relations: of('relations'),
-    likes: of('likes'),
-    matches: of('matches'),
     blocks: of('blocks'),
     recent: of('recent'),
     stack: of('stack'),
@@ -194,5 +138,6 @@ export function userKeys(partition: number, userId: string): UserKeys {
     refill: of('refill'),
     resume: of('resume'),
     jumps: of('jumps'),
+    former: [of('likes'), of('matches')],
   }
 }

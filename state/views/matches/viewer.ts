@@ -19,8 +19,9 @@ import {
   type RecentSwipe,
   severedFields,
 } from './recent.ts'
+import { isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
-import { isSevered, MATCH_USERS_VIEW, parseRelation, type Relation, userKeys } from './users.ts'
+import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
 /** All that is known of a user who asks for others. */
 export interface UserState {
@@ -165,7 +166,7 @@ export function exclusionsOf({ self, relations, recent, seenPages }: UserState, 
   return function exclusionOf(otherId) {
     const relation = relations.get(otherId)
     if (recent.severed.has(otherId) || (relation !== undefined && isSevered(relation))) return 'severed'
-    if (relation?.match !== undefined) return 'matched'
+    if (relation?.matchedAt !== undefined) return 'matched'
     // A recent swipe overrules the view.
     const direction = recent.swipes.get(otherId)?.direction
     if (direction !== undefined) return direction === 'REWIND' ? undefined : 'swiped'

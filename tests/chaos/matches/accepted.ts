@@ -19,6 +19,9 @@ export function accepted(evidence: Evidence): string[] {
 function wrongAnswer(one: Asked, { asked }: Evidence): string[] {
   if (isAccepted(one))
     return one.kind === 'swipe' && one.status === 202 && (one.body.match !== null || !one.body.queued) ? [described(one)] : []
+  const mayBeAway = asked.some(({ kind, user, from }) => kind === 'leave' && from <= one.to && (user === one.user || user === one.other))
+  // A new profile has no place yet.
+  if (one.kind === 'feed' && one.status === 400 && mayBeAway) return []
   if (!REFUSALS.has(one.status)) return [described(one)]
   if (one.status !== 404) return []
   // Only a block, the end of a match or a missing match makes another user unknown.
@@ -28,7 +31,6 @@ function wrongAnswer(one: Asked, { asked }: Evidence): string[] {
       from <= one.to &&
       ((user === one.user && other === one.other) || (user === one.other && other === one.user)),
   )
-  const mayBeAway = asked.some(({ kind, user, from }) => kind === 'leave' && from <= one.to && (user === one.user || user === one.other))
   return mayBeHidden || mayBeAway || one.kind === 'notify' ? [] : [described(one)]
 }
 

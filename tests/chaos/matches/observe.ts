@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
 import {
@@ -18,6 +19,7 @@ import { MATCH_USERS_VIEW } from '../../../state/views/matches/users.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
 import type { Logged } from '../log-reader.ts'
 import { openLogs } from '../open-logs.ts'
+import { RECOVERED } from '../recover.ts'
 import type { Lists, Logs, TableRows, ViewSample } from './evidence.ts'
 import type { Client } from './requests.ts'
 
@@ -25,6 +27,8 @@ const SAMPLE_EVERY_MS = 25
 /** More than a round has users, so that each list has one page. */
 const PAGE = 100
 const MOST_CANDIDATES = 50
+const READ_AGAIN_MS = 500
+const KINDS_OF_THE_VIEW = /\}:(profile|self|seen):/
 
 /** Reads what the services have written about the users of a round. */
 export interface Observer {
@@ -83,7 +87,8 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
       const client = new Redis(redis.address)
       try {
         const keys = await client.keys('*')
-        return keys.filter((key) => left.some((id) => key.endsWith(`:${id}`)))
+        // What the API notes expires by itself, and a block by another user stays.
+        return keys.filter((key) => KINDS_OF_THE_VIEW.test(key) && left.some((id) => key.endsWith(`:${id}`)))
       } finally {
         client.disconnect()
       }
@@ -95,9 +100,14 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
 /** Reads what a user sees. @param place one from which the user has not searched yet, so that the feed must search */
 export async function listsOf(user: Client, api: number, place: string): Promise<Lists> {
   const read = async (kind: 'matches' | 'likes' | 'blocks' | 'feed', query: string) => {
-    const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
-    if (status !== 200) throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)
-    return body
+    const until = Date.now() + RECOVERED.timeoutMs
+    for (;;) {
+      const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
+      if (status === 200) return body
+      // Redis has just come back, or the machine is busy.
+      if (status !== 503 || Date.now() > until) throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)
+      await delay(READ_AGAIN_MS)
+    }
   }
   const ids = (list: readonly { user_id: string }[]) => list.map(({ user_id }) => user_id)
   const [matches, likes, blocks, feed] = await Promise.all([

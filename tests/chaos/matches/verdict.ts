@@ -3,7 +3,7 @@ import type { PairSwipe } from '../../../schemas/matches/types.ts'
 import { differences } from '../judge.ts'
 import { accepted } from './accepted.ts'
 import { decidedCommands } from './decided-commands.ts'
-import { deletionsOf } from './deletions.ts'
+import { certainFrom, deletionsOf } from './deletions.ts'
 import type { Evidence, Lists } from './evidence.ts'
 import { foldPair, isBlocked, type PairState } from './pair-fold.ts'
 import { isAccepted } from './requests.ts'
@@ -15,8 +15,8 @@ const SCORE_TOLERANCE = 1e-6
 
 /** Returns everything in which the outputs of a round differ from what its logs and answers require. */
 export function faultsOf(evidence: Evidence): string[] {
-  const deletions = deletionsOf(evidence)
-  const fold = foldSwipes(evidence.logs.swipeEvents.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, deletions)))
+  const certain = certainFrom(evidence)
+  const fold = foldSwipes(evidence.logs.swipeEvents.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, certain)))
   return [
     ...evidence.remains.map((key) => `Redis has ${key}, of a user who has left`),
     ...accepted(evidence),
@@ -44,10 +44,11 @@ function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<s
 function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const { logs, tables } = evidence
   const deletions = deletionsOf(evidence)
+  const from = certainFrom(evidence)
   const found: string[] = []
   const text = ({ swipe_id, direction, ts }: { swipe_id: string; direction: string; ts: number }) => `${swipe_id} ${direction} ${ts}`
   const counted = logs.matchSwipes.map(({ value }) => value)
-  const certain = counted.filter((swipe) => !mayBeVoid(swipe, deletions))
+  const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
   // Of the others, none is made up or counts twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
@@ -61,7 +62,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
     const ofUsers = Map.groupBy(list, ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`)
     return [...ofUsers].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([who, each]) => each.map((swipe) => `${who} ${text(swipe)}`))
   }
-  const ofPairs = logs.pairSwipes.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, deletions))
+  const ofPairs = logs.pairSwipes.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('pair-swipes', byUser(fold.ofPairs), byUser(ofPairs)))
   return found
 }
@@ -184,7 +185,7 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
   const scoringOf = Map.groupBy(fold.scoring, ({ target_id }) => target_id)
-  const mayScore = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, deletions))
+  const mayScore = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
   const scoresOf = new Map(users.map((user) => [user, foldScores((scoredOf.get(user) ?? []).map(({ value }) => value))]))
   const selves = new Map(logs.matchSeen.flat().flatMap(({ key, value }) => (value?.self ? [[key.split(':')[0], value.self]] : [])))
   for (const user of users) {

@@ -232,6 +232,17 @@ test('the view shows a new profile, without swipes of the deleted one that arriv
   expect(driver.read(pairSwipes)).toEqual([])
 })
 
+test('nothing of a deleted user is stored again, even if an API accepts it after the deletion', () => {
+  const { profile, locate, swiped, user, driver } = usersDriver()
+  profile(ANN)
+  profile(ANN, {}, 'delete')
+  swiped(swipe(ANN, BOB, 'RIGHT', driver.now + 1))
+  locate(ANN, TOWN.lat, TOWN.lon, driver.now + 1)
+  expect(driver.metrics.dropped.get('before_deletion')).toBe(2)
+  expect(user(ANN)).toMatchObject({ lat: null, lon: null, last_swipe: null })
+  expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes)]).toEqual([[], []])
+})
+
 test('a new profile scores whom the deleted one had swiped, before the old swipes are removed', () => {
   const { profile, swiped, user, driver } = usersDriver()
   profile(ANN)

@@ -88,7 +88,7 @@ function view() {
     texts.set(userKeys(partitionOf(id), id).profile, '{}')
   }
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
-  const verdict = () => checkMatch(reader, { matchId: 'm-1', user: placed('ann'), other: placed('bob') })
+  const verdict = () => checkMatch(reader, { user: placed('ann'), other: placed('bob') })
   return { texts, hash, apply, verdict }
 }
 

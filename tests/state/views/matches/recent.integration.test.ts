@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { testDriver } from '../../../../pipelines/engine/testing.ts'
 import { decideProfile } from '../../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../../pipelines/matches/users/topology.ts'
 import { matchProfiles, matchSeen, swipeEvents } from '../../../../schemas/matches/topics.ts'
-import type { MatchProfile, MatchSeen, SwipeEvent } from '../../../../schemas/matches/types.ts'
+import type { MatchProfile, MatchRelation, MatchSeen, SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
 import { NOTE_SEVERED, type RecentSwipe, severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
@@ -12,6 +13,7 @@ import {
   noteSwipeArguments,
   TAKE_REWIND,
   TAKE_SWIPE,
+  takenSwipe,
   takeRewindKeys,
   takeSwipeArguments,
   takeSwipeKeys,
@@ -134,4 +136,49 @@ test('what the API notes after Redis was emptied stays when the sink clears the 
   await redis.set(keys.profile, 'of an unknown age')
   await viewStore(redis).finishClearing(MATCH_USERS_VIEW, PARTITION, matchUsersView.keeps)
   expect([await redis.exists(keys.recent), await redis.exists(keys.profile)]).toEqual([1, 0])
+})
+
+test('an answer announces a match with users who like the caller or are matched, and lists of earlier versions vanish', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const annId = '0a000000-0000-4000-8000-000000000000'
+  const keys = userKeys(PARTITION, annId)
+  const store = viewStore(redis)
+  const nothing = { liked_at: null, is_super_like: false, match_id: null, conversation_id: null, matched_at: null, has_ended: false }
+  const base = { ...nothing, user_id: annId, other_id: BOB, blocks: false, is_blocked: false, blocked_at: null, changed_at: 5_000 }
+  const match = { match_id: 'm', conversation_id: 'c', matched_at: 4_000 }
+  let position = 0
+  const announces = async (relation: Partial<MatchRelation> | null) => {
+    const operations = matchUsersView.operationsFor(PARTITION, `${annId}:${BOB}`, relation && { ...base, ...relation })
+    const batch = { view: MATCH_USERS_VIEW, partition: PARTITION, topic: 'relations', viewTopics: [matchSeen.name], operations }
+    await store.apply({ ...batch, expected: position === 0 ? undefined : position, next: ++position, caughtUp: false, now: Date.now() })
+    return await takes()
+  }
+  async function takes(): Promise<boolean> {
+    const swipe: RecentSwipe = { swipeId: randomUUID(), targetId: BOB, direction: 'RIGHT', at: Date.now() + position }
+    return takenSwipe(await runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'match'))).isLiked
+  }
+  for (const key of keys.former) await redis.zadd(key, 1_000, BOB)
+  expect(await announces({ liked_at: 3_000 })).toBe(true)
+  expect(await redis.exists(...keys.former)).toBe(0)
+  expect(await announces({ liked_at: 3_000, is_super_like: true })).toBe(true)
+  expect(await announces(match)).toBe(true)
+  expect(await announces({ ...match, has_ended: true })).toBe(false)
+  expect(await announces({ blocks: true })).toBe(false)
+  expect(await announces(null)).toBe(false)
+  await redis.hset(keys.relations, BOB, '{"l":3000}')
+  expect(await takes()).toBe(true)
+})
+
+test('Redis stores likes received in at most 64 bytes each', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const likes = 20
+  const { relations } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const add = (index: number) =>
+    redis.hset(relations, `0b000000-0000-4000-8000-${String(index).padStart(12, '0')}`, String(Date.now() + index))
+  await add(0)
+  const first = (await redis.memory('USAGE', relations)) ?? 0
+  for (let index = 1; index <= likes; index++) await add(index)
+  expect((((await redis.memory('USAGE', relations)) ?? 0) - first) / likes).toBeLessThanOrEqual(64)
 })

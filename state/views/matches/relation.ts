@@ -1,0 +1,86 @@
+import type { MatchRelation } from '../../../schemas/matches/types.ts'
+
+/** What a user has to do with another one. Times are in epoch ms. */
+export interface Relation {
+  readonly likedAt: number | undefined
+  readonly isSuperLike: boolean
+  /** When they matched. The ids of a match follow from its users. */
+  readonly matchedAt: number | undefined
+  readonly hasEnded: boolean
+  readonly blocks: boolean
+  readonly isBlocked: boolean
+}
+
+/** A few characters per field, because a user may have thousands of relations. */
+interface StoredRelation {
+  readonly l?: number
+  readonly s?: 1
+  /** Earlier versions stored the ids of the match and of its conversation, too. */
+  readonly m?: number | readonly [id: string, conversation: string, at: number]
+  readonly e?: 1
+  readonly b?: 1
+  readonly i?: 1
+}
+
+const NOTHING: Relation = {
+  likedAt: undefined,
+  isSuperLike: false,
+  matchedAt: undefined,
+  hasEnded: false,
+  blocks: false,
+  isBlocked: false,
+}
+
+/**
+ * Returns the value of a relation in Redis. Most relations are likes received. They are whole numbers, which Redis
+ * stores in 9 bytes: the time of the like, negative for a super-like. All others are JSON. No value is longer than 64
+ * bytes, because one longer value would make Redis store all relations of the user in a form that takes three times the
+ * memory.
+ */
+export function storedRelation(relation: MatchRelation): string {
+  const { liked_at, is_super_like, match_id, matched_at, has_ended, blocks, is_blocked } = relation
+  if (liked_at !== null && match_id === null && !blocks && !is_blocked) return String(is_super_like ? -liked_at : liked_at)
+  const stored: StoredRelation = {
+    ...(liked_at !== null && { l: liked_at }),
+    ...(is_super_like && { s: 1 }),
+    ...(match_id !== null && { m: matched_at ?? 0 }),
+    ...(has_ended && { e: 1 }),
+    ...(blocks && { b: 1 }),
+    ...(is_blocked && { i: 1 }),
+  }
+  return JSON.stringify(stored)
+}
+
+/** Also reads what earlier versions have stored. */
+export function parseRelation(text: string): Relation {
+  if (!text.startsWith('{')) {
+    const time = Number(text)
+    return { ...NOTHING, likedAt: Math.abs(time), isSuperLike: time < 0 }
+  }
+  const { l, s, m, e, b, i } = JSON.parse(text) as StoredRelation
+  return {
+    likedAt: l,
+    isSuperLike: s === 1,
+    matchedAt: typeof m === 'object' ? m[2] : m,
+    hasEnded: e === 1,
+    blocks: b === 1,
+    isBlocked: i === 1,
+  }
+}
+
+/**
+ * Lua that returns whether a stored relation (a string, or false if there is none) says that the other user likes this
+ * one, or that the two are matched.
+ */
+export const IS_LIKED = `
+local function isLiked(relation)
+  if not relation then return false end
+  if string.sub(relation, 1, 1) ~= '{' then return true end
+  return string.find(relation, '"[lm]":') ~= nil and not string.find(relation, '"e":', 1, true)
+end
+`
+
+/** Returns whether one of the two has ended the relation, so that neither may see the other. */
+export function isSevered({ hasEnded, blocks, isBlocked }: Relation): boolean {
+  return hasEnded || blocks || isBlocked
+}

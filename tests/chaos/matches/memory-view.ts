@@ -1,0 +1,83 @@
+import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
+import { isSevered } from '../../../state/views/matches/relation.ts'
+import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../state/views/matches/users.ts'
+import { exclusionsOf, readUser } from '../../../state/views/matches/viewer.ts'
+import { caughtUpKey, NOT_CAUGHT_UP } from '../../../state/views/view.ts'
+import type { Lists } from './evidence.ts'
+
+type Value = Parameters<typeof matchUsersView.operationsFor>[2]
+
+/** The view of users in memory: what Redis would hold, and the lists that the API would make of it. */
+export interface MemoryView {
+  apply(partition: number, key: string, value: Value): void
+  listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
+  /** Returns all keys that are not empty. */
+  keys(): string[]
+}
+
+export function memoryView(partitions: number): MemoryView {
+  const texts = new Map<string, string>()
+  const hashes = new Map<string, Map<string, string | Buffer>>()
+  const sets = new Map<string, Set<string>>()
+  for (let partition = 0; partition < partitions; partition++) texts.set(caughtUpKey(MATCH_USERS_VIEW, partition), '1')
+  const hash = (key: string) => hashes.get(key) ?? hashes.set(key, new Map()).get(key)!
+  const set = (key: string) => sets.get(key) ?? sets.set(key, new Set()).get(key)!
+
+  const fieldsOf = (key: string) => Object.fromEntries(hash(key))
+  // biome-ignore lint/suspicious/noExplicitAny: the reader needs three of the commands
+  const reader: any = {
+    get: async (key: string) => texts.get(key) ?? null,
+    hgetall: async (key: string) => fieldsOf(key),
+    hgetallBuffer: async (key: string) => fieldsOf(key),
+  }
+
+  return {
+    apply(partition, key, value) {
+      for (const operation of matchUsersView.operationsFor(partition, key, value)) {
+        switch (operation.op) {
+          case 'set':
+            texts.set(operation.key, String(operation.value))
+            break
+          case 'del':
+            for (const kind of [texts, hashes, sets]) kind.delete(operation.key)
+            break
+          case 'hset':
+            for (const [field, text] of Object.entries(operation.fields)) hash(operation.key).set(field, text)
+            break
+          case 'hdel':
+            hash(operation.key).delete(operation.field)
+            break
+          case 'zadd':
+            set(operation.key).add(operation.member)
+            break
+          case 'zrem':
+            set(operation.key).delete(operation.member)
+            break
+          default:
+            // The API notes nothing here that would have to go, and nobody waits for results.
+            break
+        }
+      }
+    },
+    async listsOf(userId, users, partitionOf) {
+      const keys = userKeys(partitionOf(userId), userId)
+      const state = await readUser(reader, partitionOf(userId), userId)
+      if (state === undefined || state === NOT_CAUGHT_UP) return undefined
+      const exclusion = exclusionsOf(state, Date.now())
+      const others = users.filter((other) => other !== userId && texts.has(userKeys(partitionOf(other), other).profile))
+      const matched = others.filter((other) => {
+        const relation = state.relations.get(other)
+        return relation?.matchedAt !== undefined && !isSevered(relation)
+      })
+      return {
+        matches: matched.map((other) => {
+          return { match_id: matchIdOf(userId, other), conversation_id: conversationIdOf(userId, other), user_id: other }
+        }),
+        likes: others.filter((other) => state.relations.get(other)?.likedAt !== undefined && exclusion(other) === undefined),
+        blocks: [...set(keys.blocks)],
+        feed: others.filter((other) => exclusion(other) === undefined),
+      }
+    },
+    keys: () => [...texts.keys(), ...[...hashes].flatMap(([key, fields]) => (fields.size > 0 ? [key] : []))],
+  }
+}
