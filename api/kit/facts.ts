@@ -71,7 +71,7 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
  * Least time between two requests for facts that are spooled in any case, for which no caller waits either. Each
  * request also wakes the broker and all consumers.
  */
-const SPOOLED_SPACING_MS = 50
+const SPOOLED_SPACING_MS = 100
 /** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
 const MAX_SPOOLABLE_BYTES = 16 * 1_048_576
 /** How long a stopping process goes on to send what it has spooled. The rest waits for the next process. */
