@@ -73,9 +73,9 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
  * Minimum time between two requests for facts that are spooled in any case. No caller waits for these either. Each
  * request also wakes the broker and all consumers.
  */
-const SPOOLED_SPACING_MS = 50
+const SPOOLED_SPACING_MS = 100
 /**
- * Least time between two requests for facts that are spooled only if Kafka is late. Their callers wait, but at 1,000 a
+ * Minimum time between two requests for facts that are spooled only if Kafka is late. Their callers wait, but at 1,000 a
  * second a request for each would take a fifth of a core of the broker, and all callers would wait longer.
  */
 const SPOOLABLE_SPACING_MS = 4

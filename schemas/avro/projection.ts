@@ -38,6 +38,12 @@ export function projection<T>(whole: ValueFormat<unknown>, paths: readonly strin
   }
 }
 
+/** Returns the names of a record's fields. */
+export function fieldsOf({ schema }: ValueFormat<unknown>): string[] {
+  if (schema === undefined || !isRecord(schema)) throw new SchemaError('only records have fields')
+  return schema.fields.map(({ name }) => name)
+}
+
 function projected(schema: AvroSchema, paths: readonly string[]): AvroSchema {
   if (!isRecord(schema)) throw new SchemaError(`${JSON.stringify(schema)} is not a record`)
   const inner = Map.groupBy(paths, (path) => path.split('.', 1)[0])

@@ -42,6 +42,8 @@ export interface Table<K, V> {
    * insert goes into one partition of the table and is one atomic part.
    */
   partitionOf(key: K, value: V): string | number
+  /** How long rows may wait for others of their insert, ms. Default 1 s. */
+  readonly lingerMs?: number
 }
 
 /** A change of an existing table. */

@@ -9,6 +9,8 @@ import {
   enrichKeys,
   type HeldEntity,
   heldEntities,
+  WITHDRAW,
+  withdrawal,
 } from '../../../state/views/fraud/enrich.ts'
 import { IN_FLIGHT_MS } from '../../../state/views/fraud/in-flight.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
@@ -22,8 +24,11 @@ export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and adds the transaction to those in flight. An entity is `failed`
    * if its answer is late, is an error, or says nothing because its view is being built. Never throws.
+   * @param at epoch ms
    */
-  enrich(request: FraudRequest): Promise<Enrichments>
+  enrich(request: FraudRequest, at: number): Promise<Enrichments>
+  /** Takes a transaction out of those in flight again, as far as Redis answers. @param at as it was for `enrich` */
+  withdraw(request: FraudRequest, at: number): Promise<void>
   /** Looks up one entity and adds nothing. Never throws. */
   find(kind: EntityKind, id: string): Promise<HeldEntity | 'failed'>
 }
@@ -44,9 +49,8 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
   const limit = { timeoutMs: ENRICHMENT_MS, busyTimeoutMs: BUSY_MS }
 
   /** @param entities those of one partition, which share a script */
-  async function look(partition: number, entities: readonly EnrichedEntity[]): Promise<(HeldEntity | 'failed')[]> {
+  async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<(HeldEntity | 'failed')[]> {
     try {
-      const at = now()
       const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
       return heldEntities(answer, at).map((held) => {
         if (held === undefined) onFailure('the view is being built')
@@ -58,35 +62,52 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
     }
   }
 
-  return {
-    async enrich(request) {
-      const found: Record<EntityKind, HeldEntity | 'failed' | undefined> = { ...NOTHING_FOUND }
-      const byPartition = new Map<number, (EnrichedEntity & { readonly kind: EntityKind })[]>()
-      for (const { kind, entityId, event } of eventsOf(request)) {
-        const entity = entityKey(kind, entityId)
-        const partition = partitionFor(entity)
-        if (partition === undefined) {
-          found[kind] = 'failed'
-          continue
-        }
-        // Nothing about merchants is in flight, because most of their transactions would be.
-        const asked = { kind, entity, event: kind === 'merchant' ? undefined : event }
-        const others = byPartition.get(partition)
-        if (others === undefined) byPartition.set(partition, [asked])
-        else others.push(asked)
+  /** Returns the entities of a transaction by partition, and those whose partition is unknown. */
+  function located(request: FraudRequest) {
+    const unknown: EntityKind[] = []
+    const byPartition = new Map<number, (EnrichedEntity & { readonly kind: EntityKind })[]>()
+    for (const { kind, entityId, event } of eventsOf(request)) {
+      const entity = entityKey(kind, entityId)
+      const partition = partitionFor(entity)
+      if (partition === undefined) {
+        unknown.push(kind)
+        continue
       }
+      // Nothing about merchants is in flight, because most of their transactions would be.
+      const asked = { kind, entity, event: kind === 'merchant' ? undefined : event }
+      const others = byPartition.get(partition)
+      if (others === undefined) byPartition.set(partition, [asked])
+      else others.push(asked)
+    }
+    return { unknown, byPartition }
+  }
+
+  return {
+    async enrich(request, at) {
+      const found: Record<EntityKind, HeldEntity | 'failed' | undefined> = { ...NOTHING_FOUND }
+      const { unknown, byPartition } = located(request)
+      for (const kind of unknown) found[kind] = 'failed'
       const looks = Array.from(byPartition, async ([partition, entities]) => {
-        const held = await look(partition, entities)
+        const held = await look(partition, entities, at)
         for (const [index, { kind }] of entities.entries()) found[kind] = held[index]
       })
       await Promise.all(looks)
       return found
     },
+    async withdraw(request, at) {
+      const { byPartition } = located(request)
+      const withdrawals = Array.from(byPartition, ([partition, entities]) => withdrawal(partition, entities, at))
+      await Promise.all(
+        withdrawals.map(async ({ keys, values }) => {
+          if (keys.length > 0) await scripts.run(WITHDRAW, keys, values, limit).catch((error: Error) => onFailure(error.message))
+        }),
+      )
+    },
     async find(kind, id) {
       const entity = entityKey(kind, id)
       const partition = partitionFor(entity)
       if (partition === undefined) return 'failed'
-      const [held] = await look(partition, [{ entity, event: undefined }])
+      const [held] = await look(partition, [{ entity, event: undefined }], now())
       return held
     },
   }

@@ -76,8 +76,8 @@ function uncounted(settings: SettingsInForce): ScorerDeps['settings'] {
 
 /** Asks Redis, and then decodes a history as Redis would have answered. */
 function withHistory({ enrich }: EntityProfiles, now: () => number): EntityProfiles['enrich'] {
-  return async (request) => {
-    await enrich(request)
+  return async (request, at) => {
+    await enrich(request, at)
     const found: Partial<Record<EntityKind, unknown>> = {}
     for (const { kind, event } of eventsOf(request)) {
       const flight = [Buffer.from(flightField(event.id + 1)), packFlight(event, now())]

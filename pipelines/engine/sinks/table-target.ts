@@ -29,7 +29,7 @@ interface Run extends Insert {
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
-  const limits = { ...LIMITS, ...options.limits }
+  const limits = { ...LIMITS, lingerMs: table.lingerMs ?? LIMITS.lingerMs, ...options.limits }
   const identity = await store.prepare()
   /** Partitions, by topic and number, for which the table records that it has caught up. */
   const noted = new Set<string>()

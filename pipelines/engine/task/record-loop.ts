@@ -17,8 +17,12 @@ import type { TaskIdling } from './task-idling.ts'
  * their objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096
-/** Number of records between two clock readings. */
+/** The same for records that hold many things each, and take as long as hundreds of others. */
+const SLICE_BYTES = 1_048_576
+/** Number of records between two clock readings. A large one counts as several. */
 const RECORDS_PER_CLOCK_CHECK = 64
+/** Size from which a record counts as two, and so on. */
+const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {
   readonly topology: string
@@ -139,7 +143,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
 
   function nextSlice(queue: RecordQueue, source: number): void {
     if (announces[source]) for (const store of stores) store.prefetchFor(source)
-    if (queue.chunk !== undefined && queue.decode(SLICE_RECORDS) > 0) announceReads(queue)
+    if (queue.chunk !== undefined && queue.decode(SLICE_RECORDS, SLICE_BYTES) > 0) announceReads(queue)
   }
 
   function announceReads(queue: RecordQueue): void {
@@ -182,6 +186,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
         if (queue === undefined || queue.slot === queue.slots) return false
         const value = queue.values[queue.slot]
         const isSpecial = typeof value === 'symbol'
+        untilCheck -= 1 + Math.floor(queue.valueBytes() / BYTES_PER_RECORD)
         if (isSpecial) processSpecial(queue, value)
         else processRecord(queue, value)
         queue.advance()
@@ -191,7 +196,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
           if (value === MARKER && loop.closingDue) return false
         }
         if (queue.slot === queue.slots) return false
-        if (--untilCheck === 0) {
+        if (untilCheck <= 0) {
           if (expired()) return true
           untilCheck = RECORDS_PER_CLOCK_CHECK
         }

@@ -110,26 +110,35 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice of at most `limit` records. Must be called only when the last slice is processed. It stops
-   * before a record whose schema is not loaded (`waitsForSchema`).
+   * Decodes the next slice of at most `limit` records, and of at most `bytes`, except for the first record. Must be
+   * called only when the last slice is processed. It stops before a record whose schema is not loaded
+   * (`waitsForSchema`).
    * @returns the number of decoded records
    */
-  decode(limit: number): number {
+  decode(limit: number, bytes = Infinity): number {
     this.faults.clear()
     this.markers.clear()
     this.waitsForSchema = undefined
     this.slot = 0
     let filled = 0
+    let bytesLeft = bytes
     for (let index = this.#head, row = this.row; index < this.#chunks.length && filled < limit; index++, row = 0) {
       const chunk = this.#chunks[index]
-      const end = Math.min(chunk.count, row + limit - filled)
+      const most = Math.min(chunk.count, row + limit - filled)
+      let end = row
+      while (end < most && (bytesLeft > 0 || filled + end === row)) bytesLeft -= valueBytes(chunk, end++)
       const stopped = this.#decodeRows(chunk, row, end, filled)
       filled += stopped - row
-      if (stopped < end) break
+      if (stopped < most) break
     }
     this.slots = filled
     if (this.#options.failed.size > 0) this.#markFailed()
     return filled
+  }
+
+  /** Returns the size of the value at `slot`. */
+  valueBytes(): number {
+    return valueBytes(this.chunk as RecordChunk, this.row)
   }
 
   /** Returns the place of the record in a slot of the decoded slice. */
@@ -262,6 +271,10 @@ export class RecordQueue {
   #settle(): void {
     this.chunk = this.#chunks[this.#head]
   }
+}
+
+function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number {
+  return valueStart[row] < 0 ? 0 : valueEnd[row] - valueStart[row]
 }
 
 /** Counts the bytes from a chunk's first record to its last, because chunks of one fetch may share a buffer. */

@@ -1,4 +1,5 @@
 import type { FraudEvent } from '../types.ts'
+import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
  * The column of a profile's newest transactions. Rows of 18 bytes, ordered by time and then by id: time in epoch ms,
@@ -6,7 +7,6 @@ import type { FraudEvent } from '../types.ts'
  */
 export const EVENT_BYTES = 18
 
-const FIELD_BYTES = 6
 const ID_AT = 6
 const UNITS_AT = 12
 
@@ -17,15 +17,15 @@ export function eventCount(rows: Uint8Array): number {
 }
 
 export function eventTime(rows: Buffer, row: number): number {
-  return rows.readUIntBE(row * EVENT_BYTES, FIELD_BYTES)
+  return readUint48(rows, row * EVENT_BYTES)
 }
 
 export function eventId(rows: Buffer, row: number): number {
-  return rows.readUIntBE(row * EVENT_BYTES + ID_AT, FIELD_BYTES)
+  return readUint48(rows, row * EVENT_BYTES + ID_AT)
 }
 
 export function eventUnits(rows: Buffer, row: number): number {
-  return rows.readUIntBE(row * EVENT_BYTES + UNITS_AT, FIELD_BYTES)
+  return readUint48(rows, row * EVENT_BYTES + UNITS_AT)
 }
 
 /** Packs transactions into rows in the given order. */
@@ -82,9 +82,9 @@ export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
 }
 
 function writeEvent(rows: Buffer, at: number, event: EventRow): void {
-  rows.writeUIntBE(event.at, at, FIELD_BYTES)
-  rows.writeUIntBE(event.id, at + ID_AT, FIELD_BYTES)
-  rows.writeUIntBE(event.units, at + UNITS_AT, FIELD_BYTES)
+  writeUint48(rows, event.at, at)
+  writeUint48(rows, event.id, at + ID_AT)
+  writeUint48(rows, event.units, at + UNITS_AT)
 }
 
 function placeOf(rows: Buffer, { at, id }: EventRow): number {

@@ -1,4 +1,5 @@
 import type { FraudEvent, FraudPlace } from '../types.ts'
+import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
  * The column of a user's newest places. Rows of 14 bytes by time: time in epoch ms (6 bytes), latitude and longitude in
@@ -6,7 +7,6 @@ import type { FraudEvent, FraudPlace } from '../types.ts'
  */
 const PLACE_BYTES = 14
 
-const TIME_BYTES = 6
 const LAT_AT = 6
 const LNG_AT = 10
 /** Degrees are stored as whole multiples of 1/PER_DEGREE. */
@@ -31,7 +31,7 @@ export function withPlaces(rows: Buffer, events: readonly FraudEvent[], most: nu
 /** Returns the newest place at or before a time; undefined if none is known. */
 export function placeBefore(rows: Buffer, t: number): PlaceAt | undefined {
   for (let row = rows.length - PLACE_BYTES; row >= 0; row -= PLACE_BYTES) {
-    const at = rows.readUIntBE(row, TIME_BYTES)
+    const at = readUint48(rows, row)
     if (at <= t) return { at, lat: rows.readInt32BE(row + LAT_AT) / PER_DEGREE, lng: rows.readInt32BE(row + LNG_AT) / PER_DEGREE }
   }
   return undefined
@@ -39,7 +39,7 @@ export function placeBefore(rows: Buffer, t: number): PlaceAt | undefined {
 
 function encoded({ at, lat, lng }: PlaceAt): Buffer {
   const row = Buffer.allocUnsafe(PLACE_BYTES)
-  row.writeUIntBE(at, 0, TIME_BYTES)
+  writeUint48(row, at, 0)
   row.writeInt32BE(Math.round(lat * PER_DEGREE), LAT_AT)
   row.writeInt32BE(Math.round(lng * PER_DEGREE), LNG_AT)
   return row

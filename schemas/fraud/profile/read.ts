@@ -19,8 +19,8 @@ export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windo
     if (at <= t - longest) break
     if (at > t || eventId(events, row) === id) continue
     const units = eventUnits(events, row)
-    for (const [index, windowMs] of windowsMs.entries()) {
-      if (at <= t - windowMs) continue
+    for (let index = 0; index < windowsMs.length; index++) {
+      if (at <= t - windowsMs[index]) continue
       results[index].count++
       results[index].units += units
     }

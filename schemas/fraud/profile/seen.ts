@@ -1,4 +1,5 @@
 import type { SeenLimit } from './shape.ts'
+import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
  * A column of the entities that were seen with a profile's entity. Rows of 16 bytes, in no order: hash of the entity (4
@@ -6,7 +7,6 @@ import type { SeenLimit } from './shape.ts'
  */
 const SEEN_BYTES = 16
 
-const TIME_BYTES = 6
 const FIRST_AT = 4
 const LAST_AT = 10
 
@@ -28,16 +28,17 @@ export function withSightings(rows: Buffer, sightings: readonly Sighting[], { ke
     const row = index === undefined ? rowOf(next, end, hash) : index.get(hash)
     if (row === undefined) {
       next.writeUInt32BE(hash, end)
-      next.writeUIntBE(at, end + FIRST_AT, TIME_BYTES)
-      next.writeUIntBE(at, end + LAST_AT, TIME_BYTES)
+      writeUint48(next, at, end + FIRST_AT)
+      writeUint48(next, at, end + LAST_AT)
       index?.set(hash, end)
       end += SEEN_BYTES
     } else {
-      if (at < firstOf(next, row)) next.writeUIntBE(at, row + FIRST_AT, TIME_BYTES)
-      if (at > lastOf(next, row)) next.writeUIntBE(at, row + LAST_AT, TIME_BYTES)
+      if (at < firstOf(next, row)) writeUint48(next, at, row + FIRST_AT)
+      if (at > lastOf(next, row)) writeUint48(next, at, row + LAST_AT)
     }
   }
-  return next.subarray(0, withoutOld(next, end, newest - keptMs, most))
+  const kept = withoutOld(next, end, newest - keptMs, most)
+  return kept === next.length ? next : next.subarray(0, kept)
 }
 
 /**
@@ -68,11 +69,11 @@ function rowsByHash(rows: Buffer): Map<number, number> {
 }
 
 function firstOf(rows: Buffer, row: number): number {
-  return rows.readUIntBE(row + FIRST_AT, TIME_BYTES)
+  return readUint48(rows, row + FIRST_AT)
 }
 
 function lastOf(rows: Buffer, row: number): number {
-  return rows.readUIntBE(row + LAST_AT, TIME_BYTES)
+  return readUint48(rows, row + LAST_AT)
 }
 
 /**

@@ -2,7 +2,7 @@ import type { FraudFeatures, TxnScored } from '../../../schemas/fraud/types.ts'
 import { loadSchema } from '../../../schemas/load.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
-import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, scoredColumns } from './identity.ts'
+import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, SCORED_LINGER_MS, scoredColumns } from './identity.ts'
 import { FEATURE_DAYS } from './retention.ts'
 
 interface Field {
@@ -70,6 +70,7 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
     ]
   },
   partitionOf: (_user, { scored_at }) => isoDay(scored_at),
+  lingerMs: SCORED_LINGER_MS,
 }
 
 /** Columns that give the event back: select them in this order, and pass each row to `scoredOf`. */

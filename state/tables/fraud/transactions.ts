@@ -1,7 +1,7 @@
 import type { FraudMlScores, TxnScored } from '../../../schemas/fraud/types.ts'
 import { type ClusterOptions, ddlParts, type Table } from '../table.ts'
 import { isoDay } from '../time.ts'
-import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, scoredColumns } from './identity.ts'
+import { BY_TRANSACTION, EARLIEST, SCORED_COLUMNS, SCORED_LINGER_MS, scoredColumns } from './identity.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
 /** The scores of a model, and of its challenger. */
@@ -10,12 +10,17 @@ const MODELS = ['account_takeover', 'payment_fraud', 'money_laundering'] as cons
 /** Transactions with results of shadow rules or of a challenger. */
 const SHADOW_VIEW = 'fraud_shadow'
 
+/** A scored transaction without most of its features. */
+export interface ScoredTransaction extends Omit<TxnScored, 'features'> {
+  readonly features: Pick<TxnScored['features'], 'amount_usd'>
+}
+
 /**
  * Every scored transaction, for 90 days; docs/services/fraud.md#tables-for-analysts describes the columns. Fed by
  * `txn.scored`, which may repeat transactions, even with another answer: the first one counts. Read it with FINAL.
  * Features are in `fraud_features`, verdicts in `fraud_feedback`.
  */
-export const fraudTransactionsTable: Table<string, TxnScored> = {
+export const fraudTransactionsTable: Table<string, ScoredTransaction> = {
   name: 'fraud_transactions',
   columns: [
     ...SCORED_COLUMNS,
@@ -87,6 +92,7 @@ export const fraudTransactionsTable: Table<string, TxnScored> = {
     ]
   },
   partitionOf: (_user, { scored_at }) => isoDay(scored_at),
+  lingerMs: SCORED_LINGER_MS,
 }
 
 function scoreColumns(evaluated: string, prefix: string, scores: FraudMlScores | null): Record<string, number | boolean | null> {

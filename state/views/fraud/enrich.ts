@@ -73,6 +73,19 @@ return found
 `,
 }
 
+/**
+ * Takes back what `ENRICH` has added, unless a counter has it. KEYS: of each entity the transactions in flight. ARGV: 1
+ * field of the transaction, then of each entity its value. Another request with the same id keeps its own value.
+ */
+export const WITHDRAW: ViewScript = {
+  name: 'withdraw',
+  source: `
+for at = 1, #KEYS do
+  if redis.call('HGET', KEYS[at], ARGV[1]) == ARGV[at + 1] then redis.call('HDEL', KEYS[at], ARGV[1]) end
+end
+`,
+}
+
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
@@ -91,6 +104,19 @@ export function enrichKeys(partition: number, entities: readonly EnrichedEntity[
     keys.push(profile, flight, counted)
   }
   return keys
+}
+
+/** @param entities with events of one transaction, all of the partition @param now as it was for `enrichArguments` */
+export function withdrawal(partition: number, entities: readonly EnrichedEntity[], now: number) {
+  const keys: string[] = []
+  const values: (string | Buffer)[] = []
+  for (const { entity, event } of entities) {
+    if (event === undefined) continue
+    if (values.length === 0) values.push(flightField(event.id))
+    keys.push(profileKeys(partition, entity).flight)
+    values.push(packFlight(event, now))
+  }
+  return { keys, values }
 }
 
 const READ_ONLY = ''

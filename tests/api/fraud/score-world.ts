@@ -16,7 +16,7 @@ import { SEEDED_RULES } from '../../../schemas/fraud/rules/seeded.ts'
 import { NO_SNOOZES } from '../../../schemas/fraud/rules/snoozes.ts'
 import { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 import type { FraudBlocklistType, FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
-import { ENRICH } from '../../../state/views/fraud/enrich.ts'
+import { ENRICH, WITHDRAW } from '../../../state/views/fraud/enrich.ts'
 import { CLAIM_ANSWER, KEEP_ANSWER, READ_ANSWER } from '../../../state/views/fraud/kept-answers.ts'
 import type { ViewScripts } from '../../../state/views/view.ts'
 import { NO_IP_FACTS, NOON } from '../../schemas/fraud/payments.ts'
@@ -87,6 +87,8 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
         held.set(key, value)
         return null
       }
+      case WITHDRAW:
+        return null
       default:
         throw new Error('an unknown script')
     }

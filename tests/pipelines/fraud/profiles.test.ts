@@ -154,6 +154,19 @@ test('the transactions of one commit are one record per entity, even if all pay 
   expect(included.get('ip:192.0.2.1')).toHaveLength(500)
 })
 
+test('a commit with very many transactions sends several records, and an entity in all of them counts each once', () => {
+  const { driver, send, profile } = profilesDriver({ commit: 'manual' })
+  const count = 1_500
+  for (let index = 0; index < count; index++) send(pay({ user: `u${index}`, ip: '192.0.2.1', amount: 1, at: NOON - index }))
+  driver.settle()
+  const changes = 'fraud-profiles-changed-entities-repartition'
+  expect(driver.broker.fetch(changes, 0, 0, Number.MAX_SAFE_INTEGER).chunks.reduce((sum, chunk) => sum + chunk.count, 0)).toBe(2)
+  expect(profile('ip:192.0.2.1')).toMatchObject({ txn_count: count, txn_units: count * 10_000 })
+  const { included } = published(driver)
+  expect(new Set(included.get('ip:192.0.2.1')).size).toBe(count)
+  expect(included.size).toBe(count + 1)
+})
+
 test('verdicts change tiers and counts of all entities, and of a profile that has no transaction yet', () => {
   const { send, judge, profile, driver } = profilesDriver()
   send(pay(FULL))

@@ -14,7 +14,7 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 /** Creates records with a value and without a key. */
-function chunk(firstOffset: number): RecordChunk {
+function chunk(firstOffset: number, valueLength = 1): RecordChunk {
   const columns = () => new Int32Array(RECORDS)
   const starts = Int32Array.from({ length: RECORDS }, (_, i) => i * PAYLOAD_BYTES)
   return {
@@ -27,23 +27,37 @@ function chunk(firstOffset: number): RecordChunk {
     keyStart: columns().fill(-1),
     keyEnd: columns().fill(-1),
     valueStart: starts,
-    valueEnd: starts.map((start) => start + 1),
+    valueEnd: starts.map((start) => start + valueLength),
     headerStart: columns().fill(-1),
   }
 }
 
-test('a queue releases processed records even if it never becomes empty', async () => {
+function emptyQueue(): RecordQueue {
   const [stream] = topology('reader', (t) => {
     t.source(lines, { keys: 'optional' }).process('read', {}, () => {})
   }).declare().streams
-  const queue = new RecordQueue(stream, {
-    partition: 0,
-    keyCodec: utf8,
-    valueCodec: utf8,
-    seesMarkers: false,
-    isMissing: () => false,
-    failed: new Map(),
-  })
+  const codecs = { keyCodec: utf8, valueCodec: utf8 }
+  return new RecordQueue(stream, { partition: 0, ...codecs, seesMarkers: false, isMissing: () => false, failed: new Map() })
+}
+
+test('a slice ends with the record that reaches its bytes, and has at least one', () => {
+  const queue = emptyQueue()
+  const end = { nextOffset: 2 * RECORDS, highWatermark: 2 * RECORDS, lastStableOffset: 2 * RECORDS, fetchedAt: 0 }
+  queue.push({ topic: lines.name, partition: 0, chunks: [chunk(0, 100), chunk(RECORDS, 100)], ...end })
+  const slices: number[] = []
+  while (queue.queuedRecords > 0) {
+    slices.push(queue.decode(1_000, slices.length === 0 ? 1 : 450))
+    for (let left = queue.slots; left > 0; left--) {
+      expect(queue.valueBytes()).toBe(100)
+      queue.advance()
+    }
+  }
+  expect(slices).toEqual([1, 5, 2])
+  expect(queue.position).toBe(2 * RECORDS)
+})
+
+test('a queue releases processed records even if it never becomes empty', async () => {
+  const queue = emptyQueue()
   const processed: WeakRef<Buffer>[] = []
   let offset = 0
 

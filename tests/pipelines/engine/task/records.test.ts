@@ -312,3 +312,23 @@ test('a batch of two sources that exceeds the cache decodes each value once', ()
   driver.settle()
   expect(decoded).toBe(500)
 })
+
+test('the clock is read after each record that holds as much as many others', () => {
+  let seen = 0
+  const text = textTopic('text')
+  const counting = topology('counting', (t) => {
+    t.source(text).process('count', {}, () => {
+      seen++
+    })
+  })
+  const driver = testDriver(counting, { commit: 'manual' })
+  for (const size of [100_000, 100_000, 1, 1]) driver.pipe(text, 'k', 'x'.repeat(size))
+  const [task] = driver.tasks
+  task.accept(driver.broker.fetch(text.name, 0, 0, Number.MAX_SAFE_INTEGER))
+  expect(task.run(() => true)).toBe('more')
+  expect(seen).toBe(1)
+  expect(task.run(() => true)).toBe('more')
+  expect(seen).toBe(2)
+  expect(task.run(() => true)).toBe('idle')
+  expect(seen).toBe(4)
+})

@@ -47,7 +47,8 @@ async function world() {
   }
   await sink('merchant:any', NEW_PROFILE)
   const answers = keptAnswers({ scripts, keptMs: 60_000, onFailure: (reason) => void failures.push(reason) })
-  return { redis, store, clock, failures, profiles, answers, sink, keys: (entity: string) => profileKeys(PARTITION, entity) }
+  const enrich = (request: FraudRequest) => profiles.enrich(request, clock.now)
+  return { redis, store, clock, failures, profiles, enrich, answers, sink, keys: (entity: string) => profileKeys(PARTITION, entity) }
 }
 
 function featuresFrom(request: FraudRequest, enrichments: Enrichments) {
@@ -55,15 +56,15 @@ function featuresFrom(request: FraudRequest, enrichments: Enrichments) {
 }
 
 test('six payments of a user at once see 0 to 5 others', async () => {
-  const { profiles } = await world()
+  const { enrich } = await world()
   const requests = Array.from({ length: 6 }, (_, index) => pay({ id: `t${index}`, device: 'd1' }))
-  const features = await Promise.all(requests.map(async (request) => featuresFrom(request, await profiles.enrich(request))))
+  const features = await Promise.all(requests.map(async (request) => featuresFrom(request, await enrich(request))))
   expect(features.map(({ user_velocity_1h }) => user_velocity_1h).sort()).toEqual([0, 1, 2, 3, 4, 5])
   expect(features.map(({ device_sum_1h }) => device_sum_1h).sort()).toEqual([0, 10, 20, 30, 40, 50])
 })
 
 test('each payment counts once for those after it, however far the sink lags behind', async () => {
-  const { profiles, sink } = await world()
+  const { enrich, sink } = await world()
   let round = 0
   await fc.assert(
     fc.asyncProperty(
@@ -76,7 +77,7 @@ test('each payment counts once for those after it, however far the sink lags beh
         const sunk = new Set<FraudRequest>()
         for (const [index, { user, ago, isSunk }] of made.entries()) {
           const request = pay({ id: `r${round}-${index}`, user: `${user}${round}`, device: `d${round}`, at: NOON - ago, amount: index + 1 })
-          const features = featuresFrom(request, await profiles.enrich(request))
+          const features = featuresFrom(request, await enrich(request))
           const before = (isOurs: (one: FraudRequest) => boolean, windowMs: number) =>
             scored.filter((one) => isOurs(one) && one.timestamp <= request.timestamp && one.timestamp > request.timestamp - windowMs)
           const ofUser = before(({ payer }) => payer.user_id === request.payer.user_id, HOUR)
@@ -106,14 +107,14 @@ test('each payment counts once for those after it, however far the sink lags beh
 })
 
 test('payments above the limit are counted by second, and the sink takes them back', async () => {
-  const { profiles, sink, redis, keys } = await world()
+  const { profiles, enrich, sink, redis, keys } = await world()
   const count = MOST_IN_FLIGHT + 100
   const requests = Array.from({ length: count }, (_, index) =>
     pay({ id: `t${index}`, user: `u${index}`, ip: '192.0.2.1', at: NOON + (index % 10) * SECOND, amount: 1 }),
   )
   for (const [index, request] of requests.entries()) {
     // A later timestamp, so that all others are in its window.
-    const features = featuresFrom({ ...request, timestamp: NOON + MINUTE }, await profiles.enrich(request))
+    const features = featuresFrom({ ...request, timestamp: NOON + MINUTE }, await enrich(request))
     expect(features.ip_velocity_1h).toBe(index)
     expect(features.ip_sum_1h).toBe(index)
   }
@@ -135,12 +136,12 @@ test('payments above the limit are counted by second, and the sink takes them ba
 })
 
 test('seconds are joined into minutes before there are too many, and still taken back', async () => {
-  const { profiles, sink, redis, keys } = await world()
+  const { profiles, enrich, sink, redis, keys } = await world()
   const count = MOST_IN_FLIGHT + MOST_COUNTERS + 50
   const requests = Array.from({ length: count }, (_, index) =>
     pay({ id: `t${index}`, ip: '192.0.2.1', at: NOON + index * SECOND, amount: 2 }),
   )
-  for (const request of requests) await profiles.enrich(request)
+  for (const request of requests) await enrich(request)
   const { flight, counted } = keys('ip:192.0.2.1')
   const fields = Object.keys(await redis.hgetall(counted))
   expect(fields.length).toBeLessThan(100)
@@ -156,12 +157,12 @@ test('seconds are joined into minutes before there are too many, and still taken
 })
 
 test('a payment is in flight for a day, and then leaves room for others', async () => {
-  const { profiles, redis, clock, keys } = await world()
+  const { profiles, enrich, redis, clock, keys } = await world()
   const { flight } = keys('user:u1')
-  await profiles.enrich(pay({ id: 'old' }))
+  await enrich(pay({ id: 'old' }))
   expect(await redis.pttl(flight)).toBeGreaterThan(IN_FLIGHT_MS - MINUTE)
   clock.now += IN_FLIGHT_MS
-  for (let index = 0; index <= MOST_IN_FLIGHT; index++) await profiles.enrich(pay({ id: `new${index}`, at: clock.now }))
+  for (let index = 0; index <= MOST_IN_FLIGHT; index++) await enrich(pay({ id: `new${index}`, at: clock.now }))
   const held = await profiles.find('user', 'u1')
   if (held === 'failed') throw new Error('the look-up failed')
   expect(held.inFlight).toHaveLength(MOST_IN_FLIGHT - 1)
@@ -169,12 +170,25 @@ test('a payment is in flight for a day, and then leaves room for others', async 
 })
 
 test('while the view is being built, look-ups fail, but payments are in flight', async () => {
-  const { store, profiles, failures, redis, keys } = await world()
+  const { store, enrich, failures, redis, keys } = await world()
   await store.clear(FRAUD_PROFILES_VIEW, PARTITION)
-  const enrichments = await profiles.enrich(pay({ device: 'd1' }))
+  const enrichments = await enrich(pay({ device: 'd1' }))
   expect(enrichments).toMatchObject({ user: 'failed', device: 'failed', ip: undefined })
   expect(failures).toEqual(['the view is being built', 'the view is being built'])
   expect(await redis.hlen(keys('user:u1').flight)).toBe(1)
+})
+
+test('a transaction that is withdrawn is no longer in flight, unless it was added by another request', async () => {
+  const { profiles, enrich, clock, redis, keys } = await world()
+  const first = pay({ id: 't1', device: 'd1', merchant: 'm1', amount: 1 })
+  const other = pay({ id: 't1', device: 'd1', ip: '192.0.2.1', amount: 2 })
+  await enrich(first)
+  await enrich(other)
+  await profiles.withdraw(other, clock.now)
+  expect(await redis.hlen(keys('device:d1').flight)).toBe(1)
+  expect(await redis.exists(keys('ip:192.0.2.1').flight)).toBe(0)
+  await profiles.withdraw(first, clock.now)
+  expect(await redis.exists(keys('user:u1').flight, keys('device:d1').flight)).toBe(0)
 })
 
 test('of two processes that score the same transaction, the first one wins', async () => {
