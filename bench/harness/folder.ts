@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { localConfig } from '../../deploy/local/config.ts'
@@ -55,7 +55,8 @@ export async function ownStack(folder: string): Promise<Record<string, string>> 
   // Reuses the programs that npm start has already downloaded.
   const tools = join(localConfig().home, 'tools')
   mkdirSync(tools, { recursive: true })
-  symlinkSync(tools, join(folder, 'tools'))
+  // The folder of an earlier run has it already.
+  if (!existsSync(join(folder, 'tools'))) symlinkSync(tools, join(folder, 'tools'))
   const ports = await Promise.all(PORTS.map(async (name) => [name, String(await freePort())]))
   return { ...Object.fromEntries(ports), MILLRACE_HOME: folder }
 }

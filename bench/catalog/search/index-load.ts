@@ -1,14 +1,24 @@
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../state/indexes/answers.ts'
 import { PRODUCTS_INDEX, productSourceOf, productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
+import { productsIndex } from '../../../state/indexes/catalog/products-index.ts'
 import type { SearchClient } from '../../../state/indexes/client.ts'
+import { definitionOf } from '../../../state/indexes/search-index.ts'
 
 const BULK = 1_000
 const WRITERS = 2
 const TIMEOUT_MS = 120_000
+/** More than an index can take. */
+const VERSIONS_PER_MS = 1_000
+const DEFINITION = definitionOf(productsIndex)
+
+export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes the index of a benchmark as the sink does, without Kafka. */
-export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, version = 0) {
+export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument) {
+  // Above the versions of earlier runs, whose index may still be there.
+  let version = Date.now() * VERSIONS_PER_MS
+
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
     requireSuccess(await client.call({ method, path, body, timeoutMs: TIMEOUT_MS }), `${method} ${path}`)
   }
@@ -21,11 +31,22 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     await call('POST', `/${PRODUCTS_INDEX}/_bulk`, lines.join(''))
   }
 
+  /** Returns whether there is an index with so many products, in the form that the program wants. */
+  async function isFilled(count: number): Promise<boolean> {
+    const index = await client.call({ method: 'GET', path: `/${PRODUCTS_INDEX}` })
+    if (index.body[PRODUCTS_INDEX]?.mappings._meta?.definition !== DEFINITION) return false
+    const counted = await client.call({ method: 'GET', path: `/${PRODUCTS_INDEX}/_count`, timeoutMs: TIMEOUT_MS })
+    return counted.body.count === count
+  }
+
   return {
+    isFilled,
     /** Creates the index and fills it. */
     async fill(count: number): Promise<void> {
+      await client.call({ method: 'DELETE', path: `/${PRODUCTS_INDEX}` })
       const settings = { ...productsSettings, refresh_interval: '-1' }
-      await call('PUT', `/${PRODUCTS_INDEX}`, { settings, mappings: { dynamic: 'strict', ...productsMappings } })
+      const mappings = { dynamic: 'strict', ...productsMappings, _meta: { definition: DEFINITION } }
+      await call('PUT', `/${PRODUCTS_INDEX}`, { settings, mappings })
       let next = 0
       const writer = async () => {
         while (next < count) {

@@ -3,7 +3,7 @@ import { salesPercentile } from '../../../api/catalog/search/engine/sales-percen
 import { searcher } from '../../../api/catalog/search/searcher.ts'
 import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { expectedDataFolder } from '../../../scripts/config.ts'
+import { wordsOf } from '../../../state/indexes/catalog/words.ts'
 import { searchClient } from '../../../state/indexes/client.ts'
 import { indexReader } from '../../../state/indexes/reader.ts'
 import { integer, type Random, seededRandom } from '../../../tools/random/random.ts'
@@ -11,13 +11,14 @@ import { inFolder } from '../../harness/folder.ts'
 import { cpuSeconds } from '../../harness/process-stats.ts'
 import { startServers } from '../../harness/servers.ts'
 import { appendResults, row } from '../../harness/table.ts'
-import { readJudgments } from '../judgments.ts'
-import { indexLoad } from './index-load.ts'
+import { whereInstalled } from '../../peer-missing.ts'
+import { type IndexLoad, indexLoad } from './index-load.ts'
 import { atRate, inTurn, type Latencies } from './pace.ts'
+import { startTantivy } from './peers/tantivy.ts'
 import { productMaker } from './products.ts'
 import { requestMaker } from './requests.ts'
 import declaration from './run.command.ts'
-import { combinedTitles, generatedTitles } from './titles.ts'
+import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
 /** A new kind of request compiles a few more of the server's methods. */
@@ -26,27 +27,16 @@ const ROUND_WARM_UP_SECONDS = 5
 const BULKS_PER_SECOND = 4
 const SEED = 11
 const MS_PER_SECOND = 1_000
-const GENERATED = 5_000
 
-const { products, rate, peak, changes, warm: warmUp, seconds, note } = commandLine(declaration)
+const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Returns the titles and queries to draw from. */
-function vocabulary() {
-  try {
-    const { titles, queries } = readJudgments(expectedDataFolder(), 1)
-    const all = [...titles.values()]
-    return { source: 'real vocabulary', make: combinedTitles(all), titles: all, queries: queries.map(({ text }) => text) }
-  } catch (error) {
-    process.stdout.write(`generated titles: ${(error as Error).message}\n`)
-    const random = seededRandom(SEED)
-    const titles = Array.from({ length: GENERATED }, () => generatedTitles(random))
-    return {
-      source: 'generated vocabulary',
-      make: generatedTitles,
-      titles,
-      queries: titles.map((title) => title.split(' ').slice(2, 4).join(' ')),
-    }
-  }
+/** Fills the index, unless an earlier run has done it. Returns what was done. */
+async function filled(load: IndexLoad): Promise<string> {
+  if (await load.isFilled(products)) return 'filled by an earlier run'
+  const startedAt = performance.now()
+  await load.fill(products)
+  const filling = (performance.now() - startedAt) / MS_PER_SECOND
+  return `filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s)`
 }
 
 /** @param serverPid the search server */
@@ -55,11 +45,8 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const { source, make: titles, titles: all, queries } = vocabulary()
   const client = searchClient(url)
   const load = indexLoad(client, productMaker(titles, now))
-  const startedAt = performance.now()
-  await load.fill(products)
-  const filling = (performance.now() - startedAt) / 1_000
   const lines = [
-    `${products} products (${source}), filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s); ${changes} changes/s.`,
+    `${products} products (${source}), ${await filled(load)}; ${changes} changes/s.`,
     '',
     row(['searches', 'per second', 'P50 ms', 'P95 ms', 'P99 ms', 'failed', 'CPU ms of this process', 'of the server']),
     row(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:']),
@@ -116,11 +103,25 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   await round('search', rate, (random) => search(make(random)))
   await round('OpenSearch asked directly: all words, five facets, no filters or relevance', rate, direct)
   await round('search', peak, (random) => search(make(random)))
+  if (withTantivy) await measureTantivy()
   return lines
+
+  async function measureTantivy(): Promise<void> {
+    const tantivy = await whereInstalled('Tantivy', () => startTantivy(products, productMaker(titles, now)))
+    if (tantivy === undefined) return
+    const words = (random: Random) => wordsOf(make(random).q ?? '').map(({ text }) => text)
+    const random = seededRandom(SEED)
+    const before = cpuSeconds(tantivy.pid)
+    const found = await atRate(rate, seconds, () => tantivy.search(words(random)))
+    const used = ((cpuSeconds(tantivy.pid) - before) * MS_PER_SECOND) / (rate * seconds)
+    report('Tantivy: all words, five facets, one thread, no changes', String(rate), found, [0, used])
+    tantivy.stop()
+  }
 }
 
 await runMain(async () => {
-  const lines = await inFolder(async (folder) => {
+  const inKept = kept === undefined ? inFolder : <T>(use: (folder: string) => Promise<T>) => use(kept)
+  const lines = await inKept(async (folder) => {
     const servers = await startServers(folder, { names: ['search'], searchHeapMb: HEAP_MB })
     try {
       return await measure(servers.addresses.search!, servers.pids.search)

@@ -47,12 +47,10 @@ export interface HitsSearch {
   readonly size: number
   /** Either a number of products to pass over, or the product after which the page begins. */
   readonly from: number | After
-  /** Aggregations over all products that are found, whatever the page. */
-  readonly aggregations: Query
 }
 
-/** Returns the search for one page of results and for the total. */
-export function hitsSearch({ plan, filters, sort, moment, size, from, aggregations }: HitsSearch): Query {
+/** Returns the search for one page of results. */
+export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSearch): Query {
   const text = plan && textQuery(plan)
   const found = selecting(text, filters, sort === 'relevance')
   return {
@@ -61,8 +59,7 @@ export function hitsSearch({ plan, filters, sort, moment, size, from, aggregatio
     size,
     ...(typeof from === 'number' ? { from } : { search_after: from }),
     _source: SHOWN,
-    track_total_hits: true,
-    aggs: aggregations,
+    track_total_hits: false,
   }
 }
 

@@ -95,6 +95,11 @@ export function wordReports(
   )
 }
 
+/** Returns whether a word is so frequent that only a word of more than COMMON products could correct it. */
+export function isFrequent({ found }: WordReport): boolean {
+  return found * TIMES_AS_FREQUENT >= COMMON
+}
+
 /** Returns what each misspelt word probably means, best first. Words that are probably right are left out. */
 export function correctionsOf(reports: ReadonlyMap<string, WordReport>): ReadonlyMap<string, readonly string[]> {
   const corrections = new Map<string, readonly string[]>()

@@ -61,6 +61,16 @@ export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): Tex
   }
 }
 
+/**
+ * Returns the breadths that find more than the exact words, narrowest first. `most` of two words are both, and `half` of
+ * one word is the word itself.
+ */
+export function widerBreadths({ parts }: TextPlan): readonly Breadth[] {
+  const required = parts.filter(isRequired).length || parts.length
+  if (required === 1) return ['described']
+  return required === 2 ? ['described', 'half'] : ['described', 'most', 'half']
+}
+
 function isPartial(breadth: Breadth): breadth is keyof typeof LEAST_FOUND {
   return breadth in LEAST_FOUND
 }
