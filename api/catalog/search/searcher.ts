@@ -19,7 +19,7 @@ import type { SalesPercentile } from './engine/sales-percentile.ts'
 import { recent } from './recent.ts'
 import { type Cursor, readCursor } from './request/cursor.ts'
 import type { SearchRequest } from './request/search-request.ts'
-import { correctionsOf, doubtfulWords, isFrequent, spellingSearches, wordReports } from './text/corrections.ts'
+import { correctionsOf, doubtfulWords, spellingSearches, wordReports } from './text/corrections.ts'
 import { corrected, planOf, type TextPlan } from './text/plan.ts'
 import { textQuery, widerBreadths } from './text/query.ts'
 import type { Synonyms } from './text/synonyms.ts'
@@ -57,12 +57,16 @@ const MINUTE_MS = 60_000
  */
 const ENOUGH = 10
 /**
- * So many products take some 5 ms, and their hits and facets are then asked for at the same time. Below it, two searches
+ * So many products take some 5 ms. Their hits and facets are then asked for at the same time. For fewer, two searches
  * would cost the server more than they save.
  */
 const MANY = 20_000
-/** A frequent word or a query that finds enough becomes rare only when many products go. */
+/**
+ * How long a word of some product counts as right. Only a resembling word of a hundred times as many products could
+ * make it a mistake.
+ */
 const WORDS_KEPT_MS = 10 * 60_000
+/** How long exact words count as enough. If products go meanwhile, a search is widened later. */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
 
@@ -156,7 +160,7 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     return found.map((hit) => ({ ...hit, textScore: scores.get(String(hit.source.product_id)) ?? 0 }))
   }
 
-  /** Returns the corrections of words that may be misspelt, with the answers to further searches of the same request. */
+  /** Returns the corrections of misspelt words, with the answers to further searches of the same request. */
   async function corrections(
     plan: TextPlan,
     further: readonly Query[],
@@ -166,12 +170,13 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     if (words.length === 0) return { found: NO_CORRECTIONS, answers }
     const reports = wordReports(words, answers.splice(further.length))
     const found = correctionsOf(reports)
-    for (const [text, report] of reports) if (!found.has(text) && isFrequent(report)) rightWords.set(text, true)
+    for (const [text, report] of reports) if (report.found > 0 && !found.has(text)) rightWords.set(text, true)
     return { found, answers }
   }
 
   /**
-   * Returns the narrowest plan that finds enough, or else the widest; undefined if none finds more than the exact words.
+   * Returns the narrowest plan that finds enough, or else the widest; undefined if it finds no more than the exact
+   * words.
    * @param exactly how many products the exact words find
    */
   async function widened(exact: TextPlan, exactly: number): Promise<TextPlan | undefined> {

@@ -1,7 +1,7 @@
 import type { ProductSource } from '../../../../state/indexes/catalog/products.ts'
 import type { Sort } from '../request/search-request.ts'
 import type { TextPlan } from '../text/plan.ts'
-import { type TextQuery, textQuery } from '../text/query.ts'
+import { type TextQuery, textQuery, unscored } from '../text/query.ts'
 import { IS_PUBLIC } from './filters.ts'
 import type { Query } from './query.ts'
 import { type RelevanceMoment, scoredByRelevance } from './relevance-script.ts'
@@ -67,7 +67,8 @@ export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSear
 export function selecting(text: TextQuery | undefined, filters: readonly Query[], isScored: boolean): Query {
   if (text === undefined) return { bool: { filter: [IS_PUBLIC, ...filters] } }
   const { must, minimumShouldMatch, should } = text
-  const required = minimumShouldMatch === undefined ? must : [{ bool: { should: must, minimum_should_match: minimumShouldMatch } }]
+  const matching = isScored ? must : must.map(unscored)
+  const required = minimumShouldMatch === undefined ? matching : [{ bool: { should: matching, minimum_should_match: minimumShouldMatch } }]
   // A product that is not public has no words.
   return isScored ? { bool: { must: required, should, filter: filters } } : { bool: { filter: [...required, ...filters] } }
 }

@@ -16,10 +16,10 @@ const EDIT_COST = 4
 const MOST_CORRECTIONS = 2
 
 /**
- * Counting stops here. Only a word of TIMES_AS_FREQUENT as many products could correct one that is so frequent, and the
- * server looks for none that resembles a word of more than a hundredth of the products.
+ * Counting stops here. Only a word of TIMES_AS_FREQUENT as many products could correct one that is so frequent, and no
+ * small catalogue has such a word. Counting further would cost as much as a search.
  */
-const COMMON = 10_000
+const COMMON = 1_000
 
 /** What the search server says about a word. */
 export interface WordReport {
@@ -93,11 +93,6 @@ export function wordReports(
       return [text, { found: counts[at].hits.total?.value ?? 0, candidates }]
     }),
   )
-}
-
-/** Returns whether a word is so frequent that only a word of more than COMMON products could correct it. */
-export function isFrequent({ found }: WordReport): boolean {
-  return found * TIMES_AS_FREQUENT >= COMMON
 }
 
 /** Returns what each misspelt word probably means, best first. Words that are probably right are left out. */
