@@ -1,7 +1,9 @@
-import { productIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ProductIndex, productIndex } from '../../../api/catalog/search/engine/product-index.ts'
 import { salesPercentile } from '../../../api/catalog/search/engine/sales-percentile.ts'
 import { searcher } from '../../../api/catalog/search/searcher.ts'
 import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { wordsOf } from '../../../state/indexes/catalog/words.ts'
 import { searchClient } from '../../../state/indexes/client.ts'
@@ -10,7 +12,7 @@ import { integer, type Random, seededRandom } from '../../../tools/random/random
 import { inFolder } from '../../harness/folder.ts'
 import { cpuSeconds } from '../../harness/process-stats.ts'
 import { startServers } from '../../harness/servers.ts'
-import { appendResults, row } from '../../harness/table.ts'
+import { appendResults, quantile, row } from '../../harness/table.ts'
 import { whereInstalled } from '../../peer-missing.ts'
 import { type IndexLoad, indexLoad } from './index-load.ts'
 import { atRate, inTurn, type Latencies } from './pace.ts'
@@ -26,6 +28,11 @@ const ROUND_WARM_UP_SECONDS = 5
 /** Changes reach the index in bulks, because the sink waits 250 ms for more of them. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
+/** Is none of the products' own indexes, so that nothing else reads it. */
+const REBUILT_INDEX = 'rebuilt'
+/** How often a change is looked for, and for how long. */
+const LOOK_EVERY_MS = 50
+const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
@@ -37,6 +44,18 @@ async function filled(load: IndexLoad): Promise<string> {
   await load.fill(products)
   const filling = (performance.now() - startedAt) / MS_PER_SECOND
   return `filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s)`
+}
+
+/** Resolves with the time at which searches find a product as it is, or after 10 s, because it may change again. */
+async function untilFound(index: ProductIndex, { product_id, price_cents }: CatalogDocument): Promise<number> {
+  const query = { bool: { filter: [{ term: { product_id } }, { term: { price_cents } }] } }
+  const end = performance.now() + LOOK_MS
+  while (performance.now() < end) {
+    const { hits } = await index.search({ size: 0, track_total_hits: 1, query })
+    if (hits.total.value > 0) break
+    await delay(LOOK_EVERY_MS)
+  }
+  return performance.now()
 }
 
 /** @param serverPid the search server */
@@ -65,9 +84,18 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
+  /** From the beginning of a change until a search finds it. */
+  const delays: number[] = []
+
   /** Changes products while `searches` are running. */
   async function whileChanging<T>(random: Random, length: number, searches: () => Promise<T>): Promise<T> {
-    const change = () => load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products)))
+    let bulks = 0
+    const change = async () => {
+      const isWatched = bulks++ % BULKS_PER_SECOND === 0
+      const startedAt = performance.now()
+      const [first] = await load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products)))
+      if (isWatched) delays.push((await untilFound(index, first)) - startedAt)
+    }
     const [found] = await Promise.all([searches(), changes === 0 ? undefined : atRate(BULKS_PER_SECOND, length, change)])
     return found
   }
@@ -103,8 +131,27 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   await round('search', rate, (random) => search(make(random)))
   await round('OpenSearch asked directly: all words, five facets, no filters or relevance', rate, direct)
   await round('search', peak, (random) => search(make(random)))
+  await duringRebuild()
+  delays.sort((one, other) => one - other)
+  const seen = [0.5, 0.99, 1].map((share) => Math.round(quantile(delays, share)))
+  lines.push('', `A change is found after ${seen[0]} ms (P50), ${seen[1]} (P99) and ${seen[2]} (most) of ${delays.length}, without Kafka.`)
+  process.stdout.write(`${lines.at(-1)}\n`)
   if (withTantivy) await measureTantivy()
   return lines
+
+  /** A rebuild sends one bulk at a time while the old index is searched. */
+  async function duringRebuild(): Promise<void> {
+    const rebuilt = indexLoad(client, productMaker(titles, now), REBUILT_INDEX)
+    const over = new AbortController()
+    const startedAt = performance.now()
+    const filling = rebuilt.fill(products, 1, over.signal)
+    await round('search while another index is filled', rate, (random) => search(make(random)))
+    over.abort()
+    const perSecond = (await filling) / ((performance.now() - startedAt) / MS_PER_SECOND)
+    lines.push('', `The other index was filled with ${Math.round(perSecond)} products/s.`)
+    process.stdout.write(`${lines.at(-1)}\n`)
+    await rebuilt.remove()
+  }
 
   async function measureTantivy(): Promise<void> {
     const tantivy = await whereInstalled('Tantivy', () => startTantivy(products, productMaker(titles, now)))
