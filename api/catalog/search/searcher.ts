@@ -1,3 +1,4 @@
+import { bestFirst, greatestScores, hasCeiling, mostBeside } from './engine/best-first.ts'
 import {
   countingSearch,
   type FacetAnswer,
@@ -11,7 +12,7 @@ import {
   shardValues,
 } from './engine/facets.ts'
 import { filterClauses, otherClauses } from './engine/filters.ts'
-import { type After, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
+import { type After, type HitsSearch, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
 import type { ProductIndex } from './engine/product-index.ts'
 import type { Query } from './engine/query.ts'
 import type { RelevanceMoment } from './engine/relevance-script.ts'
@@ -48,6 +49,8 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
+  /** From so many products on, hits are looked for among the best ones. Default 20,000. */
+  readonly many?: number
 }
 
 const MINUTE_MS = 60_000
@@ -102,11 +105,12 @@ function countOf({ hits }: Answer): number {
 }
 
 /** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
-export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Searcher {
+export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
   /** Words that are no mistakes. */
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
-  /** How many products have the exact words of a query, at most MANY, if they are enough. */
+  /** How many products have the exact words of a query, at most `many`, if they are enough. */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
+  const best = bestFirst()
   /** Of the index, as the last answer said. */
   let shards = 1
 
@@ -132,14 +136,12 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     const counting = others.map((search) => countingSearch(search, most))
     // The same words and filters select the page and most facets, so one search can do both. The server works on
     // several searches of a request at the same time.
-    const answers = await index.searchAll(
-      isMany
-        ? [hitsSearch(hits), countingSearch(total, most), ...counting]
-        : [{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting],
-    )
-    shards = answers[0]._shards.total
-    const counted: FacetAnswer[] = isMany ? answers.slice(1) : answers
-    const found = (answers[0].hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
+    const [shown, ...counted] = isMany
+      ? await firstHits(hits, [countingSearch(total, most), ...counting])
+      : await index.searchAll([{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting])
+    if (!isMany) counted.unshift(shown)
+    shards = shown._shards.total
+    const found = (shown.hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
       source: _source,
       score: _score,
       after: sort,
@@ -150,6 +152,26 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
       plan,
       moment,
     }
+  }
+
+  /**
+   * Finds the same hits as `hitsSearch`. Orders many products by relevance without looking at those whose other factors
+   * are too low: first above a limit that is likely low enough, and then, if necessary, above one that certainly is.
+   * @returns the answer with the hits, and those to further searches, which are sent together with it
+   */
+  async function firstHits(hits: HitsSearch, further: readonly Query[]) {
+    if (hits.sort !== 'relevance' || typeof hits.from !== 'number') return index.searchAll([hitsSearch(hits), ...further])
+    const above = (limit: number) => hitsSearch({ ...hits, filters: [...hits.filters, hasCeiling(limit)] })
+    const { limit } = best
+    const [first, ...others] = await index.searchAll([above(limit), ...further, ...(hits.plan ? greatestScores(hits.plan) : [])])
+    const most = mostBeside(others.splice(further.length))
+    const found: readonly SearchHit[] = first.hits.hits
+    if (found.length < hits.size) {
+      best.tooFew()
+      return [await index.search(hitsSearch(hits)), ...others]
+    }
+    const certain = best.certain(found[found.length - 1]._score ?? 0, most)
+    return [certain >= limit ? first : await index.search(above(certain)), ...others]
   }
 
   async function withTextScores(plan: TextPlan, found: readonly Hit[]): Promise<Hit[]> {
@@ -200,7 +222,7 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
   async function exactCount(q: string, plan: TextPlan): Promise<number> {
     const known = exactCounts.get(q)
     if (known !== undefined) return known
-    const count = countOf(await index.search(countSearch(plan, MANY)))
+    const count = countOf(await index.search(countSearch(plan, Math.max(ENOUGH, many))))
     if (count >= ENOUGH) exactCounts.set(q, count)
     return count
   }
@@ -213,7 +235,7 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     // A count is much cheaper than a page and facets, which are of no use if they are for too few products.
     const exactly = await exactCount(q, exact)
     const wider = exactly >= ENOUGH ? undefined : await widened(exact, exactly)
-    return page(wider ?? exact, request, moment, { from, isMany: exactly >= MANY })
+    return page(wider ?? exact, request, moment, { from, isMany: exactly >= many })
   }
 
   async function nextPages(request: SearchRequest, { after, moment, breadth, corrections }: Cursor): Promise<Found> {

@@ -41,6 +41,14 @@ export function qualityOf(document: Rated): number {
   )
 }
 
+/**
+ * Returns what the factors that depend on the document can add to its relevance at most: `qualityOf`, and the weight of
+ * sales if it was ever sold. Neither time nor the sales of other products make it more.
+ */
+export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>): number {
+  return qualityOf(document) + (document.sales_log === null ? 0 : WEIGHTS.sales)
+}
+
 /** Returns e^((created_at - RECENCY_EPOCH) / 90 days). Its product with `recencyScale` is the recency. */
 export function storedRecency(createdAt: number): number {
   return Math.exp((createdAt - RECENCY_EPOCH) / RECENCY_MS)
