@@ -15,8 +15,11 @@ export const RECENCY_MS = 90 * DAY_MS
 const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
 const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
 
-/** A text score at which the text factor is one half. Tuned on judgments: npm run bench:search-quality */
-export const TEXT_HALF = 10
+/**
+ * A text score at which the text factor is one half. Judgments: the best of eleven values, though 8 to 20 hardly differ
+ * (npm run bench:search-quality -- --constants).
+ */
+export const TEXT_HALF = 14
 
 type Rated = Pick<CatalogDocument, 'rating_sum' | 'rating_count' | 'seller_rating' | 'in_stock'>
 
