@@ -47,7 +47,7 @@ export function hasCeiling(limit: number): Query {
   return { range: { ceiling: { gte: limit } } }
 }
 
-/** Returns searches for the greatest score of each clause of the text. The server skips nearly all products for them. */
+/** Returns searches for the greatest score of each clause of the text. For them, the server skips most products. */
 export function greatestScores(plan: TextPlan): Query[] {
   const { must, should } = textQuery(plan)
   return [...must, ...should].map((query) => ({ query, size: 1, _source: false, track_total_hits: false }))
