@@ -17,6 +17,7 @@ const COMPLETE_WITHIN_RECORDS = 1_000
  * Fills an index from its topic, from the positions that it holds. Resolves when it is complete.
  * @param name the concrete index, for which this turn has the token
  * @param topicId the id of its topic
+ * @param isSearched whether another index is searched meanwhile
  * @throws Error when another process has taken the index over
  */
 export async function fillIndex<K, V>(
@@ -25,9 +26,11 @@ export async function fillIndex<K, V>(
   name: string,
   build: Build,
   topicId: string,
+  isSearched: boolean,
 ): Promise<void> {
   const { index, topic, client, transport, registry, runtime } = deps
-  const writer = indexWriter(builderAlias(name, turn.token), client)
+  // One bulk at a time leaves the server a core for searches.
+  const writer = indexWriter(builderAlias(name, turn.token), client, isSearched ? 1 : undefined)
   let isLost = false
   const target = indexTarget(index, {
     async writer() {

@@ -110,7 +110,7 @@ async function buildIndex<K, V>(
   const { requestId } = build
   const name = await unfinishedOrNew(deps, turn, family, found, { topicId, requestId })
   runtime.log.info({ index: name, former, requestId }, 'index_build_begins')
-  await fillIndex(deps, turn, name, build, topicId)
+  await fillIndex(deps, turn, name, build, topicId, former !== undefined)
   await turn.confirm()
   if (!(await family.publish(name, turn.token, former))) throw new Error(`index ${name} was changed by another process`)
   runtime.log.info({ index: name, former, requestId }, 'index_published')

@@ -40,7 +40,7 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, two of them at a time: their order does not
+   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, some of them at a time: their order does not
    * matter, because each change has a version. It may be repeated.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
@@ -78,8 +78,11 @@ const FORBIDDEN = 403
 const FIRST_ERROR = 300
 const FIRST_SERVER_ERROR = 500
 
-/** @param address an alias of one concrete index: `sinkAlias` or `builderAlias` */
-export function indexWriter(address: string, client: SearchClient): IndexWriter {
+/**
+ * @param address an alias of one concrete index: `sinkAlias` or `builderAlias`
+ * @param bulksInFlight how many bulks `write` sends at a time
+ */
+export function indexWriter(address: string, client: SearchClient, bulksInFlight = BULKS_IN_FLIGHT): IndexWriter {
   const path = `/${pathPart(address)}`
   // Without it, a write to an alias that no longer exists would create an index of that name, if the server allows
   // that.
@@ -101,7 +104,7 @@ export function indexWriter(address: string, client: SearchClient): IndexWriter 
       }
     }
     // Nothing is left in flight when this returns, so that a retry competes with nothing.
-    const results = await Promise.allSettled(Array.from({ length: BULKS_IN_FLIGHT }, writeOn))
+    const results = await Promise.allSettled(Array.from({ length: bulksInFlight }, writeOn))
     for (const result of results) if (result.status === 'rejected') throw result.reason
     return isGone ? INDEX_GONE : refused.sort((one, other) => one.at - other.at)
   }

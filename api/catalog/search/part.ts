@@ -10,6 +10,7 @@ import type { ServiceKit } from '../../service.ts'
 import type { CategoryTable } from '../categories/table.ts'
 import type { CatalogPart } from '../part.ts'
 import type { CatalogSettings } from '../settings.ts'
+import { atMost } from './engine/at-most.ts'
 import type { ProductIndex } from './engine/product-index.ts'
 import { salesPercentile } from './engine/sales-percentile.ts'
 import type { SearchParameters } from './request/parameters.ts'
@@ -36,6 +37,11 @@ export interface SearchDeps
 const MOST_WAITING_RECORDS = 10_000
 /** Callers who ask the same question at nearly the same time share an answer. This hardly delays changes. */
 const SHARED_MS = 200
+/**
+ * Further searches are refused. Two cores answer 250 searches a second, so those that run have then waited for nearly
+ * half a second.
+ */
+const MOST_AT_ONCE = 100
 /** What a search found takes some 50 KB. */
 const MOST_SHARED = 200
 /** How long a stopping process waits for Kafka to take the last of them. */
@@ -53,7 +59,7 @@ export async function searchPart(deps: SearchDeps): Promise<SearchPart> {
   const categories = () => deps.categories.tree
   const find = searcher({ index, now, synonyms: () => table.synonyms, percentile: salesPercentile(index, now) })
   const shared = shortCache<string, Found>({
-    load: (parameters) => find(readRequest(JSON.parse(parameters), categories)),
+    load: atMost(MOST_AT_ONCE, (parameters) => find(readRequest(JSON.parse(parameters), categories))),
     keptMs: SHARED_MS,
     maxEntries: MOST_SHARED,
     now,

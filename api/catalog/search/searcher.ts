@@ -1,3 +1,4 @@
+import { bestFirst, greatestScores, hasCeiling, mostBeside } from './engine/best-first.ts'
 import {
   countingSearch,
   type FacetAnswer,
@@ -7,19 +8,21 @@ import {
   facetsOf,
   isApproximate,
   MOST_SHARD_VALUES,
-  SHARD_VALUES,
+  pageCounts,
+  shardValues,
 } from './engine/facets.ts'
 import { filterClauses, otherClauses } from './engine/filters.ts'
-import { type After, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
+import { type After, type HitsSearch, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
 import type { ProductIndex } from './engine/product-index.ts'
 import type { Query } from './engine/query.ts'
 import type { RelevanceMoment } from './engine/relevance-script.ts'
 import type { SalesPercentile } from './engine/sales-percentile.ts'
+import { recent } from './recent.ts'
 import { type Cursor, readCursor } from './request/cursor.ts'
 import type { SearchRequest } from './request/search-request.ts'
 import { correctionsOf, doubtfulWords, spellingSearches, wordReports } from './text/corrections.ts'
-import { type Breadth, corrected, planOf, type TextPlan } from './text/plan.ts'
-import { textQuery } from './text/query.ts'
+import { corrected, planOf, type TextPlan } from './text/plan.ts'
+import { textQuery, widerBreadths } from './text/query.ts'
 import type { Synonyms } from './text/synonyms.ts'
 
 export interface Hit {
@@ -46,6 +49,8 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
+  /** From so many products on, hits are looked for among the best ones. Default 20,000. */
+  readonly many?: number
 }
 
 const MINUTE_MS = 60_000
@@ -54,7 +59,20 @@ const MINUTE_MS = 60_000
  * the words. More would not raise the quality on the judgments.
  */
 const ENOUGH = 10
-const WIDER: readonly Breadth[] = ['described', 'most', 'half']
+/**
+ * So many products take some 5 ms. Their hits and facets are then asked for at the same time. For fewer, two searches
+ * would cost the server more than they save.
+ */
+const MANY = 20_000
+/**
+ * How long a word of some product counts as right. Only a resembling word of a hundred times as many products could
+ * make it a mistake.
+ */
+const WORDS_KEPT_MS = 10 * 60_000
+/** How long exact words count as enough. If products go meanwhile, a search is widened later. */
+const COUNTS_KEPT_MS = 60_000
+const MOST_KEPT = 20_000
+
 type Corrections = ReadonlyMap<string, readonly string[]>
 
 const NO_CORRECTIONS: Corrections = new Map()
@@ -66,57 +84,94 @@ interface SearchHit {
   readonly sort: After
 }
 
-interface Counted {
-  readonly plan: TextPlan
-  /** At most ENOUGH. */
-  readonly found: number
+interface PagePlace {
+  /** Either a number of products to pass over, or the product after which the page begins. */
+  readonly from: number | After
+  /** Whether the words find many products. */
+  readonly isMany: boolean
+}
+
+interface Answer {
+  readonly hits: { readonly total: { readonly value: number } }
 }
 
 /** Counts without the filters, because a narrow filter is no reason to look for other words. */
-function countSearch(plan: TextPlan): Query {
-  return { size: 0, track_total_hits: ENOUGH, query: selecting(textQuery(plan), [], false) }
+function countSearch(plan: TextPlan, most = ENOUGH): Query {
+  return { size: 0, track_total_hits: most, query: selecting(textQuery(plan), [], false) }
 }
 
-function countOf(answer: { readonly hits: { readonly total: { readonly value: number } } }): number {
-  return answer.hits.total.value
+function countOf({ hits }: Answer): number {
+  return hits.total.value
 }
 
 /** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
-export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Searcher {
+export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
+  /** Words that are no mistakes. */
+  const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
+  /** How many products have the exact words of a query, at most `many`, if they are enough. */
+  const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
+  const best = bestFirst()
+  /** Of the index, as the last answer said. */
+  let shards = 1
+
   /** Counts again with more values of each shard if some may be missing. */
   async function exactly(search: FacetSearch, answer: FacetAnswer): Promise<FacetAnswer> {
     return isApproximate(answer) ? index.search(countingSearch(search, MOST_SHARD_VALUES)) : answer
   }
 
-  /** Asks for the hits of a page and all facets at once. */
-  async function page(plan: TextPlan | undefined, request: SearchRequest, moment: RelevanceMoment, from: number | After): Promise<Found> {
+  /** Asks for the hits of a page and all facets in one request. */
+  async function page(
+    plan: TextPlan | undefined,
+    request: SearchRequest,
+    moment: RelevanceMoment,
+    { from, isMany }: PagePlace,
+  ): Promise<Found> {
     const { sort, pageSize, explain, filters, category } = request
     const clauses = otherClauses(filterClauses(filters))
+    const most = shardValues(shards)
     const searches = facetSearches(plan, filters)
+    // One more product than the page holds shows whether another page follows.
+    const hits = { plan, filters: clauses, sort, moment, size: pageSize + 1, from }
     const [total, ...others] = searches
-    // The same words and filters select the page and most facets, so one search does both. One more product than the
-    // page holds shows whether another page follows.
-    const hits = hitsSearch({
-      plan,
-      filters: clauses,
-      sort,
-      moment,
-      size: pageSize + 1,
-      from,
-      aggregations: total.aggregations(SHARD_VALUES),
-    })
-    const answers = await index.searchAll([hits, ...others.map((search) => countingSearch(search, SHARD_VALUES))])
-    const found = (answers[0].hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
+    const counting = others.map((search) => countingSearch(search, most))
+    // The same words and filters select the page and most facets, so one search can do both. The server works on
+    // several searches of a request at the same time.
+    const [shown, ...counted] = isMany
+      ? await firstHits(hits, [countingSearch(total, most), ...counting])
+      : await index.searchAll([{ ...hitsSearch(hits), ...pageCounts(total, most) }, ...counting])
+    if (!isMany) counted.unshift(shown)
+    shards = shown._shards.total
+    const found = (shown.hits.hits as readonly SearchHit[]).map(({ _score, _source, sort }) => ({
       source: _source,
       score: _score,
       after: sort,
     }))
     return {
       hits: explain && plan !== undefined ? await withTextScores(plan, found) : found,
-      facets: facetsOf(searches, await Promise.all(searches.map((search, at) => exactly(search, answers[at]))), filters, category),
+      facets: facetsOf(searches, await Promise.all(searches.map((search, at) => exactly(search, counted[at]))), filters, category),
       plan,
       moment,
     }
+  }
+
+  /**
+   * Finds the same hits as `hitsSearch`. Orders many products by relevance without looking at those whose other factors
+   * are too low: first above a limit that is likely low enough, and then, if necessary, above one that certainly is.
+   * @returns the answer with the hits, and those to further searches, which are sent together with it
+   */
+  async function firstHits(hits: HitsSearch, further: readonly Query[]) {
+    if (hits.sort !== 'relevance' || typeof hits.from !== 'number') return index.searchAll([hitsSearch(hits), ...further])
+    const above = (limit: number) => hitsSearch({ ...hits, filters: [...hits.filters, hasCeiling(limit)] })
+    const { limit } = best
+    const [first, ...others] = await index.searchAll([above(limit), ...further, ...(hits.plan ? greatestScores(hits.plan) : [])])
+    const most = mostBeside(others.splice(further.length))
+    const found: readonly SearchHit[] = first.hits.hits
+    if (found.length < hits.size) {
+      best.tooFew()
+      return [await index.search(hitsSearch(hits)), ...others]
+    }
+    const certain = best.certain(found[found.length - 1]._score ?? 0, most)
+    return [certain >= limit ? first : await index.search(above(certain)), ...others]
   }
 
   async function withTextScores(plan: TextPlan, found: readonly Hit[]): Promise<Hit[]> {
@@ -127,43 +182,66 @@ export function searcher({ index, percentile, synonyms, now }: SearcherDeps): Se
     return found.map((hit) => ({ ...hit, textScore: scores.get(String(hit.source.product_id)) ?? 0 }))
   }
 
-  /** Returns the narrowest plan that finds enough, or else the widest. */
-  async function widened(plan: TextPlan, corrections: Corrections): Promise<Counted> {
-    // Half of one word would be the word itself.
-    const breadths = plan.parts.length === 1 ? WIDER.slice(0, 1) : WIDER
-    const plans = breadths.map((breadth) => corrected(plan, breadth, corrections))
-    const counts = (await index.searchAll(plans.map(countSearch))).map(countOf)
-    const enough = counts.findIndex((count) => count >= ENOUGH)
-    const chosen = enough < 0 ? plans.length - 1 : enough
-    return { plan: plans[chosen], found: counts[chosen] }
+  /** Returns the corrections of misspelt words, with the answers to further searches of the same request. */
+  async function corrections(
+    plan: TextPlan,
+    further: readonly Query[],
+  ): Promise<{ readonly found: Corrections; readonly answers: readonly Answer[] }> {
+    const words = doubtfulWords(plan).filter(({ text }) => rightWords.get(text) === undefined)
+    const answers: Answer[] = await index.searchAll([...further, ...spellingSearches(words)])
+    if (words.length === 0) return { found: NO_CORRECTIONS, answers }
+    const reports = wordReports(words, answers.splice(further.length))
+    const found = correctionsOf(reports)
+    for (const [text, report] of reports) if (report.found > 0 && !found.has(text)) rightWords.set(text, true)
+    return { found, answers }
   }
 
-  /** Returns corrections of the words that may be misspelt, and what the exact words find, if `isCounted`. */
-  async function looked(plan: TextPlan, isCounted: boolean): Promise<{ readonly corrections: Corrections; readonly found?: number }> {
-    const words = doubtfulWords(plan)
-    const searches = [...(isCounted ? [countSearch(plan)] : []), ...spellingSearches(words)]
-    if (searches.length === 0) return { corrections: NO_CORRECTIONS }
-    const answers = await index.searchAll(searches)
-    const found = isCounted ? countOf(answers.shift()) : undefined
-    return { corrections: words.length > 0 ? correctionsOf(wordReports(words, answers)) : NO_CORRECTIONS, found }
+  /**
+   * Returns the narrowest plan that finds enough, or else the widest; undefined if it finds no more than the exact
+   * words.
+   * @param exactly how many products the exact words find
+   */
+  async function widened(exact: TextPlan, exactly: number): Promise<TextPlan | undefined> {
+    const plansWith = (found: Corrections) => widerBreadths(exact).map((breadth) => corrected(exact, breadth, found))
+    // Mistakes are rare, so the counts without corrections are asked for together with the corrections.
+    let plans = plansWith(NO_CORRECTIONS)
+    const { found, answers } = await corrections(
+      exact,
+      plans.map((plan) => countSearch(plan)),
+    )
+    let counts = answers.map(countOf)
+    if (found.size > 0) {
+      plans = plansWith(found)
+      counts = (await index.searchAll(plans.map((plan) => countSearch(plan)))).map(countOf)
+    }
+    const enough = counts.findIndex((count) => count >= ENOUGH)
+    const chosen = enough < 0 ? plans.length - 1 : enough
+    return counts[chosen] > exactly ? plans[chosen] : undefined
+  }
+
+  async function exactCount(q: string, plan: TextPlan): Promise<number> {
+    const known = exactCounts.get(q)
+    if (known !== undefined) return known
+    const count = countOf(await index.search(countSearch(plan, Math.max(ENOUGH, many))))
+    if (count >= ENOUGH) exactCounts.set(q, count)
+    return count
   }
 
   async function firstPages(request: SearchRequest, number: number, moment: RelevanceMoment): Promise<Found> {
+    const { q } = request
     const from = (number - 1) * request.pageSize
-    const exact = request.q === undefined ? undefined : planOf(request.q, synonyms())
-    const found = await page(exact, request, moment, from)
-    if (exact === undefined || found.facets.total >= ENOUGH) return found
-    const isFiltered = filterClauses(request.filters).size > 0
-    const { corrections, found: exactly = found.facets.total } = await looked(exact, isFiltered)
-    if (exactly >= ENOUGH) return found
-    const wider = await widened(exact, corrections)
-    return wider.found > exactly ? page(wider.plan, request, moment, from) : found
+    const exact = q === undefined ? undefined : planOf(q, synonyms())
+    if (q === undefined || exact === undefined) return page(exact, request, moment, { from, isMany: true })
+    // A count is much cheaper than a page and facets, which are of no use if they are for too few products.
+    const exactly = await exactCount(q, exact)
+    const wider = exactly >= ENOUGH ? undefined : await widened(exact, exactly)
+    return page(wider ?? exact, request, moment, { from, isMany: exactly >= many })
   }
 
   async function nextPages(request: SearchRequest, { after, moment, breadth, corrections }: Cursor): Promise<Found> {
     const exact = request.q === undefined ? undefined : planOf(request.q, synonyms())
     const plan = exact && corrected(exact, breadth, new Map(Object.entries(corrections)))
-    return page(plan, request, moment, after)
+    return page(plan, request, moment, { from: after, isMany: false })
   }
 
   return async function searchProducts(request) {

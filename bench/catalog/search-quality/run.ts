@@ -1,6 +1,7 @@
+import type { ProductIndex } from '../../../api/catalog/search/engine/product-index.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { expectedDataFolder } from '../../../scripts/config.ts'
-import { searchClient } from '../../../state/indexes/client.ts'
+import { type SearchClient, searchClient } from '../../../state/indexes/client.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { inFolder } from '../../harness/folder.ts'
 import { startServers } from '../../harness/servers.ts'
@@ -11,6 +12,7 @@ import { filledIndex, PRODUCTS_FORM, STOCK_FORM, titleOnly } from './indexes.ts'
 import { withMistake } from './mistakes.ts'
 import { ndcg } from './ndcg.ts'
 import declaration from './run.command.ts'
+import { textConstants } from './text-constant.ts'
 
 const LEAST_JUDGMENTS = 3
 /** Searches at once. */
@@ -38,15 +40,22 @@ function half(all: readonly (number | undefined)[], rest: 0 | 1): (number | unde
   return all.filter((_, at) => at % 2 === rest)
 }
 
+function productsOf(client: SearchClient, titles: Judgments['titles'], now: number): Promise<ProductIndex> {
+  const documents = new Map([...titles].map(([id, title]) => [id, titleOnly(id, title, now)]))
+  return filledIndex(client, 'products', PRODUCTS_FORM, documents)
+}
+
+async function compareConstants({ titles, queries }: Judgments, url: string): Promise<string[]> {
+  const [client, now] = [searchClient(url), Date.now()]
+  const lines = await textConstants(await productsOf(client, titles, now), queries, now)
+  for (const line of lines) process.stdout.write(`${line}\n`)
+  return lines
+}
+
 async function measure({ titles, queries }: Judgments, seed: number, url: string): Promise<string[]> {
   const [client, now] = [searchClient(url), Date.now()]
   const stock = await filledIndex(client, 'stock', STOCK_FORM, new Map([...titles].map(([id, title]) => [id, { title }])))
-  const products = await filledIndex(
-    client,
-    'products',
-    PRODUCTS_FORM,
-    new Map([...titles].map(([id, title]) => [id, titleOnly(id, title, now)])),
-  )
+  const products = await productsOf(client, titles, now)
   const random = seededRandom(seed)
   const texts = queries.map(({ text }) => text)
   const mistaken = texts.map((text) => withMistake(text, random))
@@ -69,14 +78,16 @@ async function measure({ titles, queries }: Judgments, seed: number, url: string
 }
 
 await runMain(async () => {
-  const { queries: most, seed, note } = commandLine(declaration)
+  const { queries: most, constants, seed, note } = commandLine(declaration)
   const judgments = readJudgments(expectedDataFolder(), LEAST_JUDGMENTS)
   const every = most === 0 ? 1 : Math.max(1, Math.floor(judgments.queries.length / most))
   const queries = judgments.queries.filter((_, at) => at % every === 0)
   const lines = await inFolder(async (folder) => {
     const servers = await startServers(folder, { names: ['search'] })
     try {
-      return await measure({ ...judgments, queries }, seed, servers.addresses.search!)
+      const url = servers.addresses.search!
+      const chosen = { ...judgments, queries }
+      return constants ? await compareConstants(chosen, url) : await measure(chosen, seed, url)
     } finally {
       await servers.stop()
     }

@@ -1,14 +1,26 @@
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../state/indexes/answers.ts'
 import { PRODUCTS_INDEX, productSourceOf, productsMappings, productsSettings } from '../../../state/indexes/catalog/products.ts'
+import { productsIndex } from '../../../state/indexes/catalog/products-index.ts'
 import type { SearchClient } from '../../../state/indexes/client.ts'
+import { definitionOf } from '../../../state/indexes/search-index.ts'
 
 const BULK = 1_000
 const WRITERS = 2
 const TIMEOUT_MS = 120_000
+const LEAST_PRICE_CENTS = 100
+const PRICES = 90_000
+/** More than an index can take. */
+const VERSIONS_PER_MS = 1_000
+const DEFINITION = definitionOf(productsIndex)
+
+export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes the index of a benchmark as the sink does, without Kafka. */
-export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, version = 0) {
+export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
+  // Above the versions of earlier runs, whose index may still be there.
+  let version = Date.now() * VERSIONS_PER_MS
+
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
     requireSuccess(await client.call({ method, path, body, timeoutMs: TIMEOUT_MS }), `${method} ${path}`)
   }
@@ -18,27 +30,49 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
       const action = { index: { _id: String(product.product_id), version: ++version, version_type: 'external_gte' } }
       return `${JSON.stringify(action)}\n${JSON.stringify(productSourceOf(product))}\n`
     })
-    await call('POST', `/${PRODUCTS_INDEX}/_bulk`, lines.join(''))
+    await call('POST', `/${name}/_bulk`, lines.join(''))
+  }
+
+  /** Returns whether there is an index with so many products, in the form that the program wants. */
+  async function isFilled(count: number): Promise<boolean> {
+    const index = await client.call({ method: 'GET', path: `/${name}` })
+    if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false
+    const counted = await client.call({ method: 'GET', path: `/${name}/_count`, timeoutMs: TIMEOUT_MS })
+    return counted.body.count === count
   }
 
   return {
-    /** Creates the index and fills it. */
-    async fill(count: number): Promise<void> {
+    isFilled,
+    /**
+     * Creates the index and fills it.
+     * @param writers how many bulks are sent at a time
+     * @param signal ends it before all products are written
+     * @returns how many products were written
+     */
+    async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {
+      await client.call({ method: 'DELETE', path: `/${name}` })
       const settings = { ...productsSettings, refresh_interval: '-1' }
-      await call('PUT', `/${PRODUCTS_INDEX}`, { settings, mappings: { dynamic: 'strict', ...productsMappings } })
+      const mappings = { dynamic: 'strict', ...productsMappings, _meta: { definition: DEFINITION } }
+      await call('PUT', `/${name}`, { settings, mappings })
       let next = 0
       const writer = async () => {
-        while (next < count) {
+        while (next < count && signal?.aborted !== true) {
           const from = next
           next += BULK
           await write(Array.from({ length: Math.min(BULK, count - from) }, (_, at) => make(from + at)))
         }
       }
-      await Promise.all(Array.from({ length: WRITERS }, writer))
-      await call('POST', `/${PRODUCTS_INDEX}/_refresh`)
-      await call('PUT', `/${PRODUCTS_INDEX}/_settings`, { index: { refresh_interval: '1s' } })
+      await Promise.all(Array.from({ length: writers }, writer))
+      await call('POST', `/${name}/_refresh`)
+      await call('PUT', `/${name}/_settings`, { index: { refresh_interval: '1s' } })
+      return Math.min(next, count)
     },
-    /** Gives products a new price. */
-    change: (numbers: readonly number[]) => write(numbers.map((number) => ({ ...make(number), price_cents: 100 + (version % 90_000) }))),
+    remove: () => client.call({ method: 'DELETE', path: `/${name}` }),
+    /** Gives products a new price. Returns them as they are now. */
+    async change(numbers: readonly number[]): Promise<readonly CatalogDocument[]> {
+      const changed = numbers.map((number, at) => ({ ...make(number), price_cents: LEAST_PRICE_CENTS + ((version + at) % PRICES) }))
+      await write(changed)
+      return changed
+    },
   }
 }

@@ -1,5 +1,5 @@
 import { command } from '../../../scripts/command-line/command.ts'
-import { integer, text } from '../../../scripts/command-line/option.ts'
+import { flag, integer, text } from '../../../scripts/command-line/option.ts'
 
 export default command({
   call: 'npm run bench:search --',
@@ -12,6 +12,8 @@ export default command({
     changes: integer('Changes per second.', { default: 200, min: 0 }),
     warm: integer('Seconds of searches, one after the other, before the first measurement.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
+    tantivy: flag('Asks Tantivy, too, with the same products.'),
+    folder: text('Keeps the index in this folder for the next run with as many products, which then need not be made again.'),
     note: text('Appends the results to bench/results.md under this note.'),
   },
   examples: [['--products 20000 --seconds 5', 'Runs a short measurement.']],

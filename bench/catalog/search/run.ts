@@ -1,23 +1,26 @@
-import { productIndex } from '../../../api/catalog/search/engine/product-index.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ProductIndex, productIndex } from '../../../api/catalog/search/engine/product-index.ts'
 import { salesPercentile } from '../../../api/catalog/search/engine/sales-percentile.ts'
 import { searcher } from '../../../api/catalog/search/searcher.ts'
 import { NO_SYNONYMS } from '../../../api/catalog/search/text/synonyms.ts'
+import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { expectedDataFolder } from '../../../scripts/config.ts'
+import { wordsOf } from '../../../state/indexes/catalog/words.ts'
 import { searchClient } from '../../../state/indexes/client.ts'
 import { indexReader } from '../../../state/indexes/reader.ts'
 import { integer, type Random, seededRandom } from '../../../tools/random/random.ts'
 import { inFolder } from '../../harness/folder.ts'
 import { cpuSeconds } from '../../harness/process-stats.ts'
 import { startServers } from '../../harness/servers.ts'
-import { appendResults, row } from '../../harness/table.ts'
-import { readJudgments } from '../judgments.ts'
-import { indexLoad } from './index-load.ts'
+import { appendResults, quantile, row } from '../../harness/table.ts'
+import { whereInstalled } from '../../peer-missing.ts'
+import { type IndexLoad, indexLoad } from './index-load.ts'
 import { atRate, inTurn, type Latencies } from './pace.ts'
+import { startTantivy } from './peers/tantivy.ts'
 import { productMaker } from './products.ts'
 import { requestMaker } from './requests.ts'
 import declaration from './run.command.ts'
-import { combinedTitles, generatedTitles } from './titles.ts'
+import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
 /** A new kind of request compiles a few more of the server's methods. */
@@ -25,28 +28,34 @@ const ROUND_WARM_UP_SECONDS = 5
 /** Changes reach the index in bulks, because the sink waits 250 ms for more of them. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
+/** Is none of the products' own indexes, so that nothing else reads it. */
+const REBUILT_INDEX = 'rebuilt'
+/** How often a change is looked for, and for how long. */
+const LOOK_EVERY_MS = 50
+const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
-const GENERATED = 5_000
 
-const { products, rate, peak, changes, warm: warmUp, seconds, note } = commandLine(declaration)
+const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Returns the titles and queries to draw from. */
-function vocabulary() {
-  try {
-    const { titles, queries } = readJudgments(expectedDataFolder(), 1)
-    const all = [...titles.values()]
-    return { source: 'real vocabulary', make: combinedTitles(all), titles: all, queries: queries.map(({ text }) => text) }
-  } catch (error) {
-    process.stdout.write(`generated titles: ${(error as Error).message}\n`)
-    const random = seededRandom(SEED)
-    const titles = Array.from({ length: GENERATED }, () => generatedTitles(random))
-    return {
-      source: 'generated vocabulary',
-      make: generatedTitles,
-      titles,
-      queries: titles.map((title) => title.split(' ').slice(2, 4).join(' ')),
-    }
+/** Fills the index, unless an earlier run has done it. Returns what was done. */
+async function filled(load: IndexLoad): Promise<string> {
+  if (await load.isFilled(products)) return 'filled by an earlier run'
+  const startedAt = performance.now()
+  await load.fill(products)
+  const filling = (performance.now() - startedAt) / MS_PER_SECOND
+  return `filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s)`
+}
+
+/** Resolves with the time at which searches find a product as it is, or after 10 s, because it may change again. */
+async function untilFound(index: ProductIndex, { product_id, price_cents }: CatalogDocument): Promise<number> {
+  const query = { bool: { filter: [{ term: { product_id } }, { term: { price_cents } }] } }
+  const end = performance.now() + LOOK_MS
+  while (performance.now() < end) {
+    const { hits } = await index.search({ size: 0, track_total_hits: 1, query })
+    if (hits.total.value > 0) break
+    await delay(LOOK_EVERY_MS)
   }
+  return performance.now()
 }
 
 /** @param serverPid the search server */
@@ -55,11 +64,8 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const { source, make: titles, titles: all, queries } = vocabulary()
   const client = searchClient(url)
   const load = indexLoad(client, productMaker(titles, now))
-  const startedAt = performance.now()
-  await load.fill(products)
-  const filling = (performance.now() - startedAt) / 1_000
   const lines = [
-    `${products} products (${source}), filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s); ${changes} changes/s.`,
+    `${products} products (${source}), ${await filled(load)}; ${changes} changes/s.`,
     '',
     row(['searches', 'per second', 'P50 ms', 'P95 ms', 'P99 ms', 'failed', 'CPU ms of this process', 'of the server']),
     row(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:']),
@@ -78,9 +84,18 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
+  /** From the beginning of a change until a search finds it. */
+  const delays: number[] = []
+
   /** Changes products while `searches` are running. */
   async function whileChanging<T>(random: Random, length: number, searches: () => Promise<T>): Promise<T> {
-    const change = () => load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products)))
+    let bulks = 0
+    const change = async () => {
+      const isWatched = bulks++ % BULKS_PER_SECOND === 0
+      const startedAt = performance.now()
+      const [first] = await load.change(Array.from({ length: Math.ceil(changes / BULKS_PER_SECOND) }, () => integer(random, products)))
+      if (isWatched) delays.push((await untilFound(index, first)) - startedAt)
+    }
     const [found] = await Promise.all([searches(), changes === 0 ? undefined : atRate(BULKS_PER_SECOND, length, change)])
     return found
   }
@@ -116,11 +131,44 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   await round('search', rate, (random) => search(make(random)))
   await round('OpenSearch asked directly: all words, five facets, no filters or relevance', rate, direct)
   await round('search', peak, (random) => search(make(random)))
+  await duringRebuild()
+  delays.sort((one, other) => one - other)
+  const seen = [0.5, 0.99, 1].map((share) => Math.round(quantile(delays, share)))
+  lines.push('', `A change is found after ${seen[0]} ms (P50), ${seen[1]} (P99) and ${seen[2]} (most) of ${delays.length}, without Kafka.`)
+  process.stdout.write(`${lines.at(-1)}\n`)
+  if (withTantivy) await measureTantivy()
   return lines
+
+  /** A rebuild sends one bulk at a time while the old index is searched. */
+  async function duringRebuild(): Promise<void> {
+    const rebuilt = indexLoad(client, productMaker(titles, now), REBUILT_INDEX)
+    const over = new AbortController()
+    const startedAt = performance.now()
+    const filling = rebuilt.fill(products, 1, over.signal)
+    await round('search while another index is filled', rate, (random) => search(make(random)))
+    over.abort()
+    const perSecond = (await filling) / ((performance.now() - startedAt) / MS_PER_SECOND)
+    lines.push('', `The other index was filled with ${Math.round(perSecond)} products/s.`)
+    process.stdout.write(`${lines.at(-1)}\n`)
+    await rebuilt.remove()
+  }
+
+  async function measureTantivy(): Promise<void> {
+    const tantivy = await whereInstalled('Tantivy', () => startTantivy(products, productMaker(titles, now)))
+    if (tantivy === undefined) return
+    const words = (random: Random) => wordsOf(make(random).q ?? '').map(({ text }) => text)
+    const random = seededRandom(SEED)
+    const before = cpuSeconds(tantivy.pid)
+    const found = await atRate(rate, seconds, () => tantivy.search(words(random)))
+    const used = ((cpuSeconds(tantivy.pid) - before) * MS_PER_SECOND) / (rate * seconds)
+    report('Tantivy: all words, five facets, one thread, no changes', String(rate), found, [0, used])
+    tantivy.stop()
+  }
 }
 
 await runMain(async () => {
-  const lines = await inFolder(async (folder) => {
+  const inKept = kept === undefined ? inFolder : <T>(use: (folder: string) => Promise<T>) => use(kept)
+  const lines = await inKept(async (folder) => {
     const servers = await startServers(folder, { names: ['search'], searchHeapMb: HEAP_MB })
     try {
       return await measure(servers.addresses.search!, servers.pids.search)

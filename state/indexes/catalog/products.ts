@@ -1,7 +1,7 @@
 import { meanWithPrior } from '../../../schemas/catalog/documents/rating.ts'
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { priceBandOf } from './bands.ts'
-import { qualityOf, storedRecency } from './relevance.ts'
+import { ceilingOf, qualityOf, storedRecency } from './relevance.ts'
 import { headOf, wordsOf } from './words.ts'
 
 /** The name of the alias that searches use. Fed by `catalog-documents`. A document's id is its product_id. */
@@ -78,6 +78,7 @@ export const productsMappings = {
     badges: SHOWN_ONLY,
     created_at: { type: 'long', index: false },
     quality: { type: 'double', index: false },
+    ceiling: { type: 'double' },
     recency: { type: 'double', index: false },
     sales_log: { type: 'double', index: false },
   },
@@ -113,6 +114,7 @@ export interface ProductSource
   /** The whole stars of `rating`. */
   readonly rating_band: string
   readonly quality: number
+  readonly ceiling: number
   readonly recency: number
   /** Left out if nothing was sold. */
   readonly sales_log?: number
@@ -154,6 +156,7 @@ export function productSourceOf(document: CatalogDocument): ProductSource | Hidd
     badges: document.badges,
     created_at: document.created_at,
     quality: qualityOf(document),
+    ceiling: ceilingOf(document),
     recency: storedRecency(document.created_at),
     ...(sales_log !== null && { sales_log }),
     words: joined(`${brandPart(brand, title)}${title}`),

@@ -15,8 +15,11 @@ export const RECENCY_MS = 90 * DAY_MS
 const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
 const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
 
-/** A text score at which the text factor is one half. Tuned on judgments: npm run bench:search-quality */
-export const TEXT_HALF = 10
+/**
+ * A text score at which the text factor is one half. Judgments: the best of eleven values, though 8 to 20 hardly differ
+ * (npm run bench:search-quality -- --constants).
+ */
+export const TEXT_HALF = 14
 
 type Rated = Pick<CatalogDocument, 'rating_sum' | 'rating_count' | 'seller_rating' | 'in_stock'>
 
@@ -39,6 +42,14 @@ export function qualityOf(document: Rated): number {
     WEIGHTS.seller * sellerFactorOf(document.seller_rating) +
     WEIGHTS.stock * stockFactorOf(document.in_stock)
   )
+}
+
+/**
+ * Returns what the factors that depend on the document can add to its relevance at most: `qualityOf`, and the weight of
+ * sales if it was ever sold. Neither time nor the sales of other products make it more.
+ */
+export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>): number {
+  return qualityOf(document) + (document.sales_log === null ? 0 : WEIGHTS.sales)
 }
 
 /** Returns e^((created_at - RECENCY_EPOCH) / 90 days). Its product with `recencyScale` is the recency. */

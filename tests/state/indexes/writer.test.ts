@@ -47,7 +47,10 @@ test('splits by number and by bytes', async () => {
   expect(calls.map((call) => linesOf(call).length / 2)).toEqual([2, 1])
 })
 
-test('sends two bulks at a time, and returns when none is in flight', async () => {
+test.each([
+  [undefined, 2],
+  [1, 1],
+])('sends so many bulks at a time, and returns when none is in flight: %s', async (bulksInFlight, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {
     async call(call: SearchCall) {
@@ -61,8 +64,8 @@ test('sends two bulks at a time, and returns when none is in flight', async () =
     },
   }
   const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
-  await expect(indexWriter('notes-1.sink', client).write(changes)).rejects.toThrow('later')
-  expect([most, inFlight, ended]).toEqual([2, 0, 2])
+  await expect(indexWriter('notes-1.sink', client, bulksInFlight).write(changes)).rejects.toThrow('later')
+  expect([most, inFlight, ended]).toEqual([expected, 0, expected])
 })
 
 test('refused documents are named in their order', async () => {

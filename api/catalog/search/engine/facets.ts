@@ -13,11 +13,16 @@ const STARS = [4, 3, 2, 1] as const
 const BANDS_OF_STARS = 6
 
 /**
- * Values that each shard reports. If a value could be missing from a shard's report, the search is repeated with more
- * of them, so counts are exact with any number of shards.
+ * Values that each of several shards reports. If a value could be missing from a shard's report, the search is repeated
+ * with more of them, so counts are exact with any number of shards. A single shard reports the right ones by itself.
  */
-export const SHARD_VALUES = 1_000
+const SHARD_VALUES = 1_000
 export const MOST_SHARD_VALUES = 60_000
+
+/** Returns how many values each shard should report. */
+export function shardValues(shards: number): number {
+  return shards === 1 ? 1 : SHARD_VALUES
+}
 
 /** The search for one or more facets, which all have the same filters. */
 export interface FacetSearch {
@@ -26,12 +31,21 @@ export interface FacetSearch {
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query
-  aggregations(shardValues: number): Query
+  /** @param most values that each shard reports, if a facet does not need more */
+  aggregations(most: number): Query
 }
 
-/** Returns a search that only counts. */
-export function countingSearch({ isTotal, query, aggregations }: FacetSearch, shardValues: number): Query {
-  return { size: 0, track_total_hits: isTotal, query, aggs: aggregations(shardValues) }
+/**
+ * Returns a search that only counts.
+ * @param most values that each shard reports, if a facet does not need more
+ */
+export function countingSearch({ isTotal, query, aggregations }: FacetSearch, most: number): Query {
+  return { size: 0, track_total_hits: isTotal, query, aggs: aggregations(most) }
+}
+
+/** Returns what a search for hits must have to count as well. It must find what the FacetSearch finds. */
+export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number): Query {
+  return { track_total_hits: isTotal, aggs: aggregations(most) }
 }
 
 /**
@@ -46,13 +60,13 @@ export function facetSearches(plan: TextPlan | undefined, filters: Filters): Fac
     dimensions,
     isTotal: own === undefined,
     query: selecting(text, otherClauses(clauses, own), false),
-    aggregations: (shardValues) => Object.assign({}, ...dimensions.map((dimension) => counts(dimension, filters, shardValues))),
+    aggregations: (most) => Object.assign({}, ...dimensions.map((dimension) => counts(dimension, filters, most))),
   })
   return [search(always.filter((dimension) => !clauses.has(dimension))), ...[...clauses.keys()].map((own) => search([own], own))]
 }
 
-function counts(dimension: Dimension, filters: Filters, shardValues: number): Query {
-  const values = (field: string, size: number) => ({ terms: { field, size, shard_size: Math.max(size, shardValues) } })
+function counts(dimension: Dimension, filters: Filters, most: number): Query {
+  const values = (field: string, size: number) => ({ terms: { field, size, shard_size: Math.max(size, most) } })
   switch (dimension) {
     case 'brand':
       return { brands: values('brand', MOST_BRANDS), ...(filters.brands.length > 0 && { chosen_brands: each('brand', filters.brands) }) }
@@ -80,6 +94,7 @@ function each(field: string, values: readonly string[]): Query {
 
 /** The answer to a FacetSearch, as far as it is read. */
 export interface FacetAnswer {
+  readonly _shards: { readonly total: number }
   readonly hits: { readonly total?: { readonly value: number } }
   readonly aggregations?: FacetCounts
 }

@@ -1,7 +1,7 @@
 import type { ProductSource } from '../../../../state/indexes/catalog/products.ts'
 import type { Sort } from '../request/search-request.ts'
 import type { TextPlan } from '../text/plan.ts'
-import { type TextQuery, textQuery } from '../text/query.ts'
+import { type TextQuery, textQuery, unscored } from '../text/query.ts'
 import { IS_PUBLIC } from './filters.ts'
 import type { Query } from './query.ts'
 import { type RelevanceMoment, scoredByRelevance } from './relevance-script.ts'
@@ -47,12 +47,10 @@ export interface HitsSearch {
   readonly size: number
   /** Either a number of products to pass over, or the product after which the page begins. */
   readonly from: number | After
-  /** Aggregations over all products that are found, whatever the page. */
-  readonly aggregations: Query
 }
 
-/** Returns the search for one page of results and for the total. */
-export function hitsSearch({ plan, filters, sort, moment, size, from, aggregations }: HitsSearch): Query {
+/** Returns the search for one page of results. */
+export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSearch): Query {
   const text = plan && textQuery(plan)
   const found = selecting(text, filters, sort === 'relevance')
   return {
@@ -61,8 +59,7 @@ export function hitsSearch({ plan, filters, sort, moment, size, from, aggregatio
     size,
     ...(typeof from === 'number' ? { from } : { search_after: from }),
     _source: SHOWN,
-    track_total_hits: true,
-    aggs: aggregations,
+    track_total_hits: false,
   }
 }
 
@@ -70,7 +67,8 @@ export function hitsSearch({ plan, filters, sort, moment, size, from, aggregatio
 export function selecting(text: TextQuery | undefined, filters: readonly Query[], isScored: boolean): Query {
   if (text === undefined) return { bool: { filter: [IS_PUBLIC, ...filters] } }
   const { must, minimumShouldMatch, should } = text
-  const required = minimumShouldMatch === undefined ? must : [{ bool: { should: must, minimum_should_match: minimumShouldMatch } }]
+  const matching = isScored ? must : must.map(unscored)
+  const required = minimumShouldMatch === undefined ? matching : [{ bool: { should: matching, minimum_should_match: minimumShouldMatch } }]
   // A product that is not public has no words.
   return isScored ? { bool: { must: required, should, filter: filters } } : { bool: { filter: [...required, ...filters] } }
 }

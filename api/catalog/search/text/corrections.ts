@@ -17,9 +17,9 @@ const MOST_CORRECTIONS = 2
 
 /**
  * Counting stops here. Only a word that occurs in TIMES_AS_FREQUENT as many products could correct such a frequent
- * word, and the server suggests nothing for words that occur in more than a hundredth of the products.
+ * word, and no small catalogue has one. Counting further would cost as much as a search.
  */
-const COMMON = 10_000
+const COMMON = 1_000
 
 /** What the search server says about a word. */
 export interface WordReport {

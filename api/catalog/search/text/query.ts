@@ -61,6 +61,16 @@ export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): Tex
   }
 }
 
+/**
+ * Returns the breadths that find more than the exact words, narrowest first. `most` of two words are both, and `half`
+ * of one word is the word itself.
+ */
+export function widerBreadths({ parts }: TextPlan): readonly Breadth[] {
+  const required = parts.filter(isRequired).length || parts.length
+  if (required === 1) return ['described']
+  return required === 2 ? ['described', 'half'] : ['described', 'most', 'half']
+}
+
 function isPartial(breadth: Breadth): breadth is keyof typeof LEAST_FOUND {
   return breadth in LEAST_FOUND
 }
@@ -95,6 +105,16 @@ function alternatives(word: PlannedWord, all: readonly PlannedWord[], { breadth 
 
 function match(field: string, query: string, boost: number): Query {
   return { match: { [field]: { query, boost } } }
+}
+
+/**
+ * Returns a query that finds the same without scores. The server looks for alternatives in blocks of products if
+ * nothing asks which of them scores most.
+ */
+export function unscored(query: Query): Query {
+  const { dis_max: alternatives, bool: all } = query as { dis_max?: { queries: readonly Query[] }; bool?: { must?: readonly Query[] } }
+  if (alternatives !== undefined) return { bool: { should: alternatives.queries.map(unscored) } }
+  return all?.must === undefined ? query : { bool: { filter: all.must.map(unscored) } }
 }
 
 function anyOf(queries: readonly Query[]): Query {

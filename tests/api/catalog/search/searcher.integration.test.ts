@@ -75,6 +75,8 @@ describe.each([1, 3])('with %i shards', (shards) => {
   const name = `search-test-${randomUUID()}`
   let index: ProductIndex
   let search: ReturnType<typeof searcher>
+  /** Looks for hits among the best products only, however few there are. */
+  let searchBest: ReturnType<typeof searcher>
 
   beforeAll(async () => {
     const client = searchClient(await testStack().search())
@@ -88,7 +90,9 @@ describe.each([1, 3])('with %i shards', (shards) => {
     await call('POST', `/${name}/_bulk?refresh=true`, lines.join(''))
     index = productIndex(indexReader(client), name, { timeoutMs: 20_000 })
     const synonyms = synonymsOf([{ terms: ['luminaire', 'lamp'], one_way: false }])
-    search = searcher({ index, percentile: async () => PERCENTILE, synonyms: () => synonyms, now: () => NOW })
+    const deps = { index, percentile: async () => PERCENTILE, synonyms: () => synonyms, now: () => NOW }
+    search = searcher({ ...deps, many: 2 * PRODUCTS })
+    searchBest = searcher({ ...deps, many: 0 })
   }, 120_000)
 
   afterAll(async () => {
@@ -167,6 +171,14 @@ describe.each([1, 3])('with %i shards', (shards) => {
       expect(shown).toHaveLength(counts.size)
     }
     expect(facets.attributes.every(({ name }) => ATTRIBUTES.includes(name))).toBe(true)
+  })
+
+  it.each(filters)('the best products are those of all: %s', async (_title, q, chosen) => {
+    for (const page of [1, 2, 40]) {
+      const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
+      // The second time, the limit is that of the first.
+      for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
+    }
   })
 
   it('relevance is the weighted sum of the factors', async () => {

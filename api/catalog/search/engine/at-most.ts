@@ -1,0 +1,18 @@
+import { ApiError, errors } from '../../../kit/errors.ts'
+
+/**
+ * Refuses work while `places` pieces of it run, because more would only make all callers wait longer.
+ * @throws ApiError `unavailable`
+ */
+export function atMost<A extends readonly unknown[], T>(places: number, work: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+  let running = 0
+  return async function workInPlace(...args) {
+    if (running >= places) throw new ApiError(errors.unavailable, { message: 'Too many searches are running now. Try again shortly.' })
+    running++
+    try {
+      return await work(...args)
+    } finally {
+      running--
+    }
+  }
+}

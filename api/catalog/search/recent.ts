@@ -1,0 +1,28 @@
+/** Remembers what was found out a short time ago. */
+export interface Recent<V> {
+  get(key: string): V | undefined
+  set(key: string, value: V): void
+}
+
+export interface RecentOptions {
+  readonly keptMs: number
+  /** Above so many, those that were set first are forgotten. */
+  readonly most: number
+  /** Epoch ms. */
+  now(): number
+}
+
+export function recent<V>({ keptMs, most, now }: RecentOptions): Recent<V> {
+  const entries = new Map<string, { readonly value: V; readonly until: number }>()
+  return {
+    get(key) {
+      const entry = entries.get(key)
+      return entry !== undefined && entry.until > now() ? entry.value : undefined
+    },
+    set(key, value) {
+      entries.delete(key)
+      entries.set(key, { value, until: now() + keptMs })
+      if (entries.size > most) entries.delete(entries.keys().next().value!)
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import { expectedDataFolder } from '../../../scripts/config.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
+import { readJudgments } from '../judgments.ts'
+import { combinedTitles, generatedTitles, type Titles } from './titles.ts'
+
+/** What products and searches are made of. */
+export interface Vocabulary {
+  readonly source: string
+  readonly make: Titles
+  readonly titles: readonly string[]
+  readonly queries: readonly string[]
+}
+
+const SEED = 11
+const GENERATED = 5_000
+
+/** Returns the titles and queries to draw from. */
+export function vocabulary(): Vocabulary {
+  try {
+    const { titles, queries } = readJudgments(expectedDataFolder(), 1)
+    const all = [...titles.values()]
+    return { source: 'real vocabulary', make: combinedTitles(all), titles: all, queries: queries.map(({ text }) => text) }
+  } catch (error) {
+    process.stdout.write(`generated titles: ${(error as Error).message}\n`)
+    const random = seededRandom(SEED)
+    const titles = Array.from({ length: GENERATED }, () => generatedTitles(random))
+    return {
+      source: 'generated vocabulary',
+      make: generatedTitles,
+      titles,
+      queries: titles.map((title) => title.split(' ').slice(2, 4).join(' ')),
+    }
+  }
+}
