@@ -31,7 +31,6 @@ function say(line: string): void {
 const alone: Readonly<Partial<Record<PartName, (input: PartInput) => Promise<void>>>> = {
   recall: measureRecall,
   list: measureLists,
-  backlog: measureBacklog,
 }
 /** These share the servers. */
 const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: RecommendationsSystem) => Promise<void>>>> = {
@@ -42,6 +41,8 @@ const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: Rec
 
 async function measureIn(folder: string): Promise<void> {
   const world = makeWorld(values.items, values.users)
+  if (values.part.includes('backlog')) await measureBacklog({ world, values, folder, say })
+  if (values.part.every((part) => part === 'backlog')) return
   const { folder: bundle, indexSeconds } = await generateBundle(join(folder, `bundle-${values.items}`), world)
   if (indexSeconds !== undefined) say(`The index of ${values.items} items took ${indexSeconds.toFixed(0)} s to build on all cores.`)
   const input: PartInput = { world, bundle, values, folder, say }
