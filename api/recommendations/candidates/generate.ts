@@ -106,7 +106,7 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
     }
   }
 
-  /** The product says as much about candidates of other channels as about those that the search has found with theirs. */
+  /** The product says as much about candidates of other channels as about those that the search has found. */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
     for (const candidate of set.all()) {
