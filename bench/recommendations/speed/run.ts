@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { inFolder } from '../../harness/folder.ts'
+import { inFolder, interrupted } from '../../harness/folder.ts'
 import { describeMachine } from '../../harness/process-stats.ts'
 import { appendResults } from '../../harness/table.ts'
 import { loadRemark } from '../../matches/rounds.ts'
@@ -51,7 +51,7 @@ async function measureIn(folder: string): Promise<void> {
   if (parts.length === 0) return
   const system = await startSystem(input)
   try {
-    for (const measure of parts) await measure(input, system)
+    for (const measure of parts) await Promise.race([measure(input, system), interrupted])
   } finally {
     await system.stop()
   }
