@@ -19,7 +19,7 @@ const PORTS = [
 ]
 
 /** Ctrl-C rejects this promise, so that a benchmark stops everything that it has started. */
-const interrupted = new Promise<never>((_, reject) => {
+export const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
 })
 interrupted.catch(() => {})

@@ -100,13 +100,18 @@ export function generateCandidates(sources: CandidateSources, request: Candidate
 
   function addVector(): void {
     if (model === undefined || vector === undefined) return
-    for (const { itemId } of model.nearest(vector, BY_VECTOR)) set.of(items.rowOf(itemId), 'vector')
+    for (const { itemId, similarity } of model.nearest(vector, BY_VECTOR)) {
+      const candidate = set.of(items.rowOf(itemId), 'vector')
+      if (candidate !== undefined) candidate.vectorSimilarity = similarity
+    }
   }
 
   /** The product says as much about candidates of other channels as about those that the search has found. */
   function addProducts(): void {
     if (model === undefined || vector === undefined) return
-    for (const candidate of set.all()) candidate.vectorSimilarity = model.productWith(vector, candidate.itemId) ?? 0
+    for (const candidate of set.all()) {
+      if (candidate.vectorSimilarity === 0) candidate.vectorSimilarity = model.productWith(vector, candidate.itemId) ?? 0
+    }
   }
 
   function addListed(ids: readonly bigint[], most: number, channel: Channel): void {

@@ -23,7 +23,7 @@ export const explainRoute = defineRoute({
   summary: 'Show how a list is made as an HTML page',
   description:
     "Shows a user's last items, the list with what arranging has moved, all candidates with their channels, features and scores, and how good the trained models are. Needs the scope `internal`, by a token or by the session of the browser; without one it leads to the sign-in. Nothing is recorded as served.",
-  auth: { kind: 'optional' },
+  auth: { kind: 'optional', anySubjectOf: 'internal' },
   query: z.object({
     user_id: text('The user whose list is explained.'),
     context: text(`One of ${CONTEXTS.join(', ')}.`),

@@ -58,7 +58,7 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   const index = await indexOf(at('items.usearch'), dimensions)
   if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
   const factors = await openFactors(at('items.f16'), items, dimensions)
-  const solver = foldIn({ gram, dimensions, regularization: shape.regularization })
+  const solver = await foldIn({ gram, dimensions, regularization: shape.regularization })
   const added = new Map<bigint, Float32Array>()
   const newer = newVectorIndex(dimensions)
 

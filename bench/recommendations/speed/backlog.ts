@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { registryClient } from '../../../kafka/registry.ts'
 import { interactions, itemEvents } from '../../../schemas/recommendations/topics.ts'
@@ -13,8 +14,10 @@ const FEATURES = { module: 'pipelines/recommendations/users/topology.ts', export
 const SIGNALS = { module: 'pipelines/recommendations/signals/topology.ts', export: 'itemSignals', group: 'item-signals' }
 
 /** How fast one worker of each topology processes interactions that wait for it. */
-export async function measureBacklog({ world, values, folder, say }: PartInput): Promise<void> {
-  const servers = await startServers(join(folder, 'backlog'), { names: ['kafka', 'registry'] })
+export async function measureBacklog({ world, values, folder, say }: Omit<PartInput, 'bundle'>): Promise<void> {
+  const place = join(folder, 'backlog')
+  rmSync(place, { recursive: true, force: true })
+  const servers = await startServers(place, { names: ['kafka', 'registry'] })
   const transport = benchTransport(servers.addresses.kafka)
   try {
     await transport.connect()

@@ -23,6 +23,7 @@ export interface FreshnessOptions {
 const PER_SECOND = 4
 const ASK_EVERY_MS = 50
 const GIVE_UP_MS = 10_000
+const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
 
 /** Posts single events from time to time, and asks for a list about the last viewed item until it is the new one. */
@@ -31,7 +32,8 @@ export async function freshnessProbe({ world, system, client, seconds, random }:
   let missing = 0
 
   async function follow(): Promise<void> {
-    const user = integer(random, world.users) + 1
+    // A user of whom no other event comes meanwhile, which would be the last one then.
+    const user = world.users + 1 + integer(random, MOST_PROBED)
     const item = String(itemIdOf(integer(random, world.items)))
     const body = { user_id: String(user), item_id: item, event_type: 'VIEW' }
     const begun = performance.now()

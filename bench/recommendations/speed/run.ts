@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { inFolder } from '../../harness/folder.ts'
+import { inFolder, interrupted } from '../../harness/folder.ts'
 import { describeMachine } from '../../harness/process-stats.ts'
 import { appendResults } from '../../harness/table.ts'
 import { loadRemark } from '../../matches/rounds.ts'
@@ -31,7 +31,6 @@ function say(line: string): void {
 const alone: Readonly<Partial<Record<PartName, (input: PartInput) => Promise<void>>>> = {
   recall: measureRecall,
   list: measureLists,
-  backlog: measureBacklog,
 }
 /** These share the servers. */
 const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: RecommendationsSystem) => Promise<void>>>> = {
@@ -42,6 +41,8 @@ const onSystem: Readonly<Partial<Record<PartName, (input: PartInput, system: Rec
 
 async function measureIn(folder: string): Promise<void> {
   const world = makeWorld(values.items, values.users)
+  if (values.part.includes('backlog')) await measureBacklog({ world, values, folder, say })
+  if (values.part.every((part) => part === 'backlog')) return
   const { folder: bundle, indexSeconds } = await generateBundle(join(folder, `bundle-${values.items}`), world)
   if (indexSeconds !== undefined) say(`The index of ${values.items} items took ${indexSeconds.toFixed(0)} s to build on all cores.`)
   const input: PartInput = { world, bundle, values, folder, say }
@@ -50,7 +51,7 @@ async function measureIn(folder: string): Promise<void> {
   if (parts.length === 0) return
   const system = await startSystem(input)
   try {
-    for (const measure of parts) await measure(input, system)
+    for (const measure of parts) await Promise.race([measure(input, system), interrupted])
   } finally {
     await system.stop()
   }

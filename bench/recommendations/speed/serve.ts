@@ -10,7 +10,7 @@ import type { RecommendationsSystem } from './system.ts'
 
 const SEED = 61
 const WARM_UP_SECONDS = 10
-const STORED_LISTS = 1_000
+const STORED_LISTS = 200
 
 /** Lists at a fixed rate, alone and beside events, and beside a list that is stored in Redis. */
 export async function measureServing({ world, values, say }: PartInput, system: RecommendationsSystem): Promise<void> {

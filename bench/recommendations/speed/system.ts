@@ -8,6 +8,7 @@ import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import { benchTransport } from '../../harness/broker.ts'
+import { interrupted } from '../../harness/folder.ts'
 import { liftSeededLimits } from '../../harness/lift-limits.ts'
 import { type NodeProcess, profileTo, startNode, untilReady } from '../../harness/node-process.ts'
 import { cpuSeconds } from '../../harness/process-stats.ts'
@@ -51,8 +52,8 @@ const FRESH_TRENDS_MS = 31_000
 /** Starts the servers with what their folder holds, and fills them if they are empty. */
 export async function startSystem({ world, bundle, values, folder: parent }: PartInput): Promise<RecommendationsSystem> {
   const folder = join(parent, `servers-${values.items}-${values.users}`)
-  const filled = join(folder, 'filled')
-  const isFilled = existsSync(filled)
+  const seeded = join(folder, 'seeded')
+  const isSeeded = existsSync(seeded)
   const servers = await startServers(folder)
   const stopping: (() => Promise<unknown>)[] = [() => servers.stop()]
   const stop = async () => {
@@ -63,12 +64,13 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     await transport.connect()
     stopping.push(() => transport.close())
     const target = { transport, registry: registryClient({ url: servers.addresses.registry }) }
-    if (!isFilled) {
+    if (!isSeeded) {
       await liftSeededLimits(servers)
       await seedItems(target, world)
       await seedInteractions(target, world)
       const { version } = await seedModel(target, bundle)
       placeBundle(bundle, join(folder, 'data', 'model-versions', `version-${version}`))
+      writeFileSync(seeded, '')
     }
     const env = { ...servers.env, LOG_LEVEL: 'warn', RECOMMENDATIONS_TRAIN_HOURS: '0' }
     const profile = profileTo(values.prof)
@@ -83,11 +85,11 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
     stopping.push(() => admin.close())
     await untilReady(`http://127.0.0.1:${worker.line.health_port}`)
-    await untilIdle(admin, transport)
-    if (!isFilled) {
+    // A run that is interrupted here goes on where it was, if the folder is kept.
+    await Promise.race([untilIdle(admin, transport), interrupted])
+    if (!isSeeded) {
       // The first list of trending items closes half a minute after the events.
       await delay(FRESH_TRENDS_MS)
-      writeFileSync(filled, '')
     }
     const key = await ensureDevelopmentKey(folder)
     const apiEnv = { ...env, API_SERVICES: 'recommendations', API_PORT: '0', LOG_LEVEL: 'info' }

@@ -30,7 +30,7 @@ export const NO_SIGNALS: ItemSignals = {
 
 /** Adds an activity. All counts are then those of the newest event. */
 export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
-  const at = Math.max(before.at, ...events.map((event) => event.at), ...entered, ...shown)
+  const at = newestOf(before.at, events, entered, shown)
   const counts = decayed(before, at)
   for (const { event_type, at: eventAt, is_chosen, rating } of events) {
     const week = decay(at - eventAt, WEEK)
@@ -54,6 +54,15 @@ export function withActivity(before: ItemSignals, { events, entered, shown }: It
   counts.unpublished += events.length + shown.length
   counts.total += events.length + shown.length
   return counts
+}
+
+/** A hot item has more times than a call may have arguments. */
+function newestOf(before: number, events: ItemActivity['events'], entered: readonly number[], shown: readonly number[]): number {
+  let newest = before
+  for (const { at } of events) newest = Math.max(newest, at)
+  for (const at of entered) newest = Math.max(newest, at)
+  for (const at of shown) newest = Math.max(newest, at)
+  return newest
 }
 
 /** Returns the counts as of a later time. */

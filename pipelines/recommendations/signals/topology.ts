@@ -40,12 +40,11 @@ export const itemSignals = topology(
           pending.set(ctx.key, activity)
           return
         }
-        pending.set(ctx.key, {
-          events: known.events.concat(activity.events),
-          near: known.near.concat(activity.near),
-          entered: known.entered.concat(activity.entered),
-          shown: known.shown.concat(activity.shown),
-        })
+        // Joined lists would be copied with every record of a hot item.
+        for (const event of activity.events) known.events.push(event)
+        for (const pair of activity.near) known.near.push(pair)
+        for (const time of activity.entered) known.entered.push(time)
+        for (const time of activity.shown) known.shown.push(time)
       }
 
       function fold(ctx: Context): void {

@@ -28,9 +28,9 @@ beforeEach(async () => {
   api.putUser('42:self', { page: null, self })
 })
 
-async function open(path: string, options: { scope?: string | null } = {}) {
-  const { scope = 'internal' } = options
-  const headers: Record<string, string> = scope === null ? {} : await api.bearer({ sub: '7', scope })
+async function open(path: string, options: { scope?: string | null; subject?: string } = {}) {
+  const { scope = 'internal', subject = '7' } = options
+  const headers: Record<string, string> = scope === null ? {} : await api.bearer({ sub: subject, scope })
   const response = await api.app.request(`/recommendations/${path}`, { headers })
   return { status: response.status, headers: response.headers, html: await response.text() }
 }
@@ -53,6 +53,11 @@ test('shows the user, the list, what was moved, and all candidates', async () =>
   expect(html).toMatch(/<td class="number">\d+ down<\/td>/)
   expect(html).toMatch(/<th scope="row">neighbours<\/th><td class="number">2<\/td><td class="number">2<\/td>/)
   for (const name of RANKING_FEATURES) expect(html).toContain(`>${name.replaceAll('_', ' ')}</th>`)
+})
+
+test('everybody with the scope may see the page, also without the id of a user', async () => {
+  const { status, html } = await open('explain?user_id=42', { subject: 'analyst@example.com' })
+  expect([status, html.includes('Signed in as')]).toEqual([200, true])
 })
 
 test('explains what the API answers, and records nothing as served', async () => {

@@ -15,7 +15,7 @@ const gram = new Float64Array(dimensions * dimensions)
 for (const row of fixture.factors) {
   for (const [i, one] of row.entries()) for (const [j, other] of row.entries()) gram[i * dimensions + j] += one * other
 }
-const solver = foldIn({ gram, dimensions, regularization: fixture.regularization })
+const solver = await foldIn({ gram, dimensions, regularization: fixture.regularization })
 
 test.each(fixture.users.map((user, index) => [index, user] as const))('user %i is folded in as implicit does it', (_, user) => {
   // The confidence of an interaction is its weight and one.

@@ -1,0 +1,123 @@
+import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+
+/**
+ * The neighbours of an item as bytes: 8 bytes id, 8 bytes weight and 4 bytes epoch seconds of the last pair each.
+ * Weights are as of the row's `reference_at`: newer pairs count more than 1. So nothing is rewritten while time passes.
+ */
+const HIGH_OFFSET = 4
+const WEIGHT_OFFSET = 8
+const AT_OFFSET = 16
+const ENTRY_BYTES = 20
+const LOW_BITS = 32n
+
+const MAX_NEIGHBOURS = 100
+/**
+ * Among more than the maximum, so many of the newest stay regardless of their weights. Otherwise no new neighbour could
+ * ever gain weight beside a hundred old ones.
+ */
+const KEPT_NEWEST = 20
+
+export interface KeptNeighbours {
+  /** Adds weight to a neighbour, which is a new one if it is not among them yet. */
+  add(itemId: bigint, weight: number, seconds: number): void
+  list(): Neighbour[]
+  /** Returns the newest and the heaviest of them as bytes. */
+  packed(): Buffer
+}
+
+/**
+ * Unpacks neighbours into columns, because an event changes ten items, and a map of a hundred objects for each of them
+ * takes several times as long.
+ * @param fade by which all weights are multiplied
+ * @param most number of neighbours that may be added
+ */
+export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): KeptNeighbours {
+  let count = bytes.byteLength / ENTRY_BYTES
+  // Two halves of each id are compared much faster than whole ones, which are objects.
+  const lows = new Int32Array(count + most)
+  const highs = new Int32Array(count + most)
+  const weights = new Float64Array(count + most)
+  const times = new Uint32Array(count + most)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let index = 0, at = 0; index < count; index++, at += ENTRY_BYTES) {
+    lows[index] = view.getInt32(at, true)
+    highs[index] = view.getInt32(at + HIGH_OFFSET, true)
+    weights[index] = view.getFloat64(at + WEIGHT_OFFSET, true) * fade
+    times[index] = view.getUint32(at + AT_OFFSET, true)
+  }
+
+  function idAt(index: number): bigint {
+    return (BigInt(highs[index]) << LOW_BITS) | BigInt(lows[index] >>> 0)
+  }
+
+  /** Marks the newest ones, of which the smaller id counts as newer in the same second. */
+  function newest(): Uint8Array {
+    const marks = new Uint8Array(count)
+    const oldest = times.slice(0, count).sort()[count - KEPT_NEWEST]
+    const same: number[] = []
+    let marked = 0
+    for (let index = 0; index < count; index++) {
+      if (times[index] > oldest) {
+        marks[index] = 1
+        marked++
+      } else if (times[index] === oldest) same.push(index)
+    }
+    same.sort((one, other) => (idAt(one) < idAt(other) ? -1 : 1))
+    for (const index of same.slice(0, KEPT_NEWEST - marked)) marks[index] = 1
+    return marks
+  }
+
+  function remove(index: number): void {
+    count--
+    lows[index] = lows[count]
+    highs[index] = highs[count]
+    weights[index] = weights[count]
+    times[index] = times[count]
+  }
+
+  /** Drops the lightest ones that are not among the newest. Of equal ones, the greatest id goes first. */
+  function shrink(): void {
+    const marks = newest()
+    while (count > MAX_NEIGHBOURS) {
+      let lightest = -1
+      for (let index = 0; index < count; index++) {
+        if (marks[index] === 1) continue
+        const isLighter =
+          lightest < 0 || weights[index] < weights[lightest] || (weights[index] === weights[lightest] && idAt(index) > idAt(lightest))
+        if (isLighter) lightest = index
+      }
+      remove(lightest)
+      marks[lightest] = marks[count]
+    }
+  }
+
+  return {
+    add(itemId, weight, seconds) {
+      const [low, high] = [Number(BigInt.asIntN(32, itemId)), Number(itemId >> LOW_BITS)]
+      let index = 0
+      while (index < count && (lows[index] !== low || highs[index] !== high)) index++
+      if (index === count) {
+        lows[count] = low
+        highs[count] = high
+        weights[count] = weight
+        times[count++] = seconds
+        return
+      }
+      weights[index] += weight
+      times[index] = Math.max(times[index], seconds)
+    },
+    list: () => Array.from({ length: count }, (_, index) => ({ itemId: idAt(index), weight: weights[index] })),
+    packed() {
+      if (count > MAX_NEIGHBOURS) shrink()
+      const out = Buffer.allocUnsafe(count * ENTRY_BYTES)
+      const written = new DataView(out.buffer, out.byteOffset, out.byteLength)
+      for (let index = 0, at = 0; index < count; index++, at += ENTRY_BYTES) {
+        written.setInt32(at, lows[index], true)
+        written.setInt32(at + HIGH_OFFSET, highs[index], true)
+        written.setFloat64(at + WEIGHT_OFFSET, weights[index], true)
+        written.setUint32(at + AT_OFFSET, times[index], true)
+      }
+      return out
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { NO_SIGNALS, withActivity } from '../../../pipelines/recommendations/signals/item-counts.ts'
+import { keptNeighbours } from '../../../pipelines/recommendations/signals/kept-neighbours.ts'
+import { NO_NEIGHBOURS, publishedOf, withNear } from '../../../pipelines/recommendations/signals/neighbourhood.ts'
+
+const START = Date.UTC(2026, 0, 10)
+/** More than a function call may have arguments. */
+const MANY = 200_000
+
+test('an item that many users saw between two commits is counted', () => {
+  const shown = Array.from({ length: MANY }, (_, index) => START + index)
+  const counts = withActivity(NO_SIGNALS, { events: [], near: [], entered: [], shown })
+  expect(counts.at).toBe(START + MANY - 1)
+  expect(counts.total).toBe(MANY)
+})
+
+test('of more than a hundred neighbours the twenty newest stay, and the heaviest of the others', () => {
+  // The first ones are the heaviest, the last ones the newest.
+  const near = Array.from({ length: 150 }, (_, index) => ({
+    item_id: BigInt(index + 1),
+    closeness: 150 - index,
+    at: START + index * 1_000,
+  }))
+  const kept = publishedIds(withNear(NO_NEIGHBOURS, near))
+  expect(kept).toHaveLength(100)
+  expect(kept).toEqual([...range(1, 80), ...range(131, 150)])
+})
+
+test('of equal neighbours the smaller ids stay, also negative and long ones', () => {
+  const ids = [...range(1, 118), -5n, 2n ** 62n]
+  const kept = withNear(
+    NO_NEIGHBOURS,
+    ids.map((item_id) => ({ item_id, closeness: 1, at: START })),
+  )
+  expect(publishedIds(kept)).toEqual([-5n, ...range(1, 99)])
+})
+
+function publishedIds({ neighbours }: ReturnType<typeof withNear>): bigint[] {
+  const ids = keptNeighbours(neighbours, 1, 0)
+    .list()
+    .map(({ itemId }) => itemId)
+  return ids.sort((a, b) => (a < b ? -1 : 1))
+}
+
+function range(from: number, to: number): bigint[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => BigInt(from + index))
+}
+
+test('a neighbour that comes again gains weight and becomes newer', () => {
+  const pair = (closeness: number, at: number) => ({ item_id: 7n, closeness, at })
+  const kept = withNear(withNear(NO_NEIGHBOURS, [pair(1, START)]), [pair(0.5, START), pair(0.25, START)])
+  expect(publishedOf(kept, START)).toEqual([{ itemId: 7n, weight: 1.75 }])
+})
