@@ -3,7 +3,7 @@ import { chanceOf, seedFor } from './chance.ts'
 import type { TransactionVersion } from './cluster/transactions.ts'
 import { FAULT_KINDS, type FaultKind } from './faults.ts'
 
-export const SUBJECTS = ['counter', 'bank', 'shop'] as const
+export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
 /** Something that happens at a time, in ms since the beginning. Its chance decides the details. */
@@ -47,6 +47,8 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [1_000, 8_000] as const
+/** Trends publish a list every 30 s. */
+const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 60
 const MOST_FAULTS = 7
@@ -66,14 +68,19 @@ const HIGH_EPOCH = 2 ** 15 - 12
 const SHARE_OF_KINDS = 0.4
 const TWO_32 = 2 ** 32
 
+function troubleOf(subject: SubjectName): readonly [least: number, most: number] {
+  return subject === 'trends' ? TRENDS_TROUBLE_MS : TROUBLE_MS
+}
+
 /** Draws the plan of a seed. */
 export function planOf(seed: number, subject: SubjectName): Plan {
   const { random, between, below, one } = chanceOf(seedFor(seed, subject))
   const upTo = (most: number) => 1 + below(most)
-  const troubleMs = Math.round(between(...TROUBLE_MS))
+  const troubleMs = Math.round(between(...troubleOf(subject)))
   const moment = (until = troubleMs) => Math.round(between(0, until))
   const chance = () => below(TWO_32)
-  const kinds = FAULT_KINDS.filter(() => random() < SHARE_OF_KINDS)
+  // Trends believe their clock: what it says decides which tweets are late.
+  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && (kind !== 'clock' || subject !== 'trends'))
   const faults = kinds.length === 0 ? 0 : upTo(MOST_FAULTS)
   const isCounter = subject === 'counter'
   return {

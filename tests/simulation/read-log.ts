@@ -5,6 +5,8 @@ import type { PartitionLog } from './cluster/partition-log.ts'
 export interface ReadRecord {
   readonly key: string
   readonly value: string
+  /** The value as it is in the log. */
+  readonly bytes: Buffer
   readonly partition: number
   readonly offset: number
 }
@@ -43,6 +45,7 @@ function readFrom(log: PartitionLog, from: number): ReadRecord[] {
     Array.from({ length: count }, (_, i) => ({
       key: buffer.toString('utf8', keyStart[i], keyEnd[i]),
       value: buffer.toString('utf8', valueStart[i], valueEnd[i]),
+      bytes: buffer.subarray(valueStart[i], valueEnd[i]),
       partition,
       offset: offsets[i],
     })),

@@ -1,5 +1,5 @@
 import type { ClientRequest, Endpoint, Network } from '../network.ts'
-import { simulatedId } from '../process.ts'
+import { simulatedId, wallTime } from '../process.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
 import { Group, keyOf } from './groups.ts'
@@ -109,14 +109,15 @@ export function simulatedCluster(
   })
 
   function createTopic(name: string, partitions: number, config: ReadonlyMap<string, string>): TopicState {
-    const logs = Array.from({ length: partitions }, (_, partition) => newLog(name, partition))
+    const logs = Array.from({ length: partitions }, (_, partition) => newLog(name, partition, config))
     const topic = { name, id: simulatedId(scheduler.random), config, logs }
     topics.set(name, topic)
     return topic
   }
 
-  function newLog(name: string, partition: number): PartitionLog {
-    const log = new PartitionLog(name, partition)
+  function newLog(name: string, partition: number, config: ReadonlyMap<string, string>): PartitionLog {
+    const stamps = config.get('message.timestamp.type') === 'LogAppendTime'
+    const log = new PartitionLog(name, partition, stamps ? () => wallTime(scheduler.now()) : undefined)
     log.leader = (anyUp() ?? brokers[0]).nodeId
     return log
   }
@@ -206,7 +207,7 @@ export function simulatedCluster(
       }
     },
     addPartition(topic) {
-      topic.logs.push(newLog(topic.name, topic.logs.length))
+      topic.logs.push(newLog(topic.name, topic.logs.length, topic.config))
       for (const each of groups.values()) each.topicsChanged()
     },
   }

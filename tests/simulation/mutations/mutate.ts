@@ -8,6 +8,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 const SOURCES = [
   'kafka',
   'pipelines/engine',
+  'pipelines/trends',
   'runtime',
   'schemas',
   'scripts/command-line',
