@@ -22,8 +22,8 @@ const NAME = 'bank'
 const ACCOUNTS = 4
 const MOST_AMOUNT = 20
 const SHARE_BROKEN = 0.03
-const SHARE_HOLDS = 0.2
-const LONGEST_HOLD_MS = 4_000
+const SHARE_HOLDS = 0.3
+const LONGEST_HOLD_MS = 1_500
 /** Share of commands that repeat an earlier one, and of those that do so with another request. */
 const SHARE_REPEATED = 0.3
 const SHARE_CONFLICTS = 0.15
@@ -103,9 +103,9 @@ export function bank({ partitions, standby }: { readonly partitions: number; rea
     const amount = 1 + Math.floor(random() * MOST_AMOUNT)
     const draw = random()
     const ms = Math.floor(random() * LONGEST_HOLD_MS)
-    const kinds = draw < SHARE_BROKEN ? BROKEN : draw < SHARE_BROKEN + SHARE_HOLDS ? 'hold' : draw < 0.6 ? 'pay-in' : 'pay-out'
+    const kind = draw < SHARE_BROKEN ? BROKEN : draw < SHARE_BROKEN + SHARE_HOLDS ? 'hold' : draw < 0.8 ? 'pay-in' : 'pay-out'
     const id = `command-${number}`
-    return { key, command: { command_id: id, request_hash: id, reply_to: '', deadline: 0, body: { kind: kinds, amount, ms } } }
+    return { key, command: { command_id: id, request_hash: id, reply_to: '', deadline: 0, body: { kind, amount, ms } } }
   }
 
   function input(number: number, random: () => number, now: number): InputRecord[] {

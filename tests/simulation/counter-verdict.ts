@@ -99,7 +99,7 @@ function unloggedFaults(ledger: Records): string[] {
   let seen = new Map<string, number>()
   let all = 0
   return ledger.flatMap(({ key, value, partition }) => {
-    const [ofKey, ofAll] = value.split(' ').slice(2).map(Number)
+    const [ofKey, ofAll] = value.split(' ').slice(2, 4).map(Number)
     if (ofAll === 1) {
       seen = new Map()
       all = 0

@@ -33,6 +33,8 @@ export interface Plan {
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
+  /** Bytes that make each record of the output larger. */
+  readonly padding: number
   readonly transactionVersion: TransactionVersion
   /** When the cluster enables version 2 of transactions, ms; null for never. */
   readonly upgradedAt: number | null
@@ -66,10 +68,24 @@ const SHARE_USED_UP = 0.15
 const HIGH_EPOCH = 2 ** 15 - 12
 /** Share of the kinds of faults that a run has. */
 const SHARE_OF_KINDS = 0.4
+/**
+ * Share of the worlds with large records. They come in bursts, so that transactions take several MiB and are sent
+ * before they end.
+ */
+const SHARE_LARGE = 0.02
+const PADDING_BYTES = [100_000, 400_000] as const
+const BURST_MS = 700
 const TWO_32 = 2 ** 32
 
 function troubleOf(subject: SubjectName): readonly [least: number, most: number] {
   return subject === 'trends' ? TRENDS_TROUBLE_MS : TROUBLE_MS
+}
+
+function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boolean {
+  if (kind === 'store' || kind === 'empty') return sinks
+  if (kind === 'grow') return subject === 'counter'
+  // Trends believe their clock: what it says decides which tweets are late.
+  return kind !== 'clock' || subject !== 'trends'
 }
 
 /** Draws the plan of a seed. */
@@ -79,10 +95,12 @@ export function planOf(seed: number, subject: SubjectName): Plan {
   const troubleMs = Math.round(between(...troubleOf(subject)))
   const moment = (until = troubleMs) => Math.round(between(0, until))
   const chance = () => below(TWO_32)
-  // Trends believe their clock: what it says decides which tweets are late.
-  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && (kind !== 'clock' || subject !== 'trends'))
-  const faults = kinds.length === 0 ? 0 : upTo(MOST_FAULTS)
   const isCounter = subject === 'counter'
+  const padding = isCounter && random() < SHARE_LARGE ? Math.round(between(...PADDING_BYTES)) : 0
+  const sinks = isCounter && random() < SHARE_SINKS && padding === 0
+  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks))
+  const faults = kinds.length === 0 ? 0 : upTo(MOST_FAULTS)
+  const recordMoment = () => (padding === 0 ? moment() : Math.floor(moment() / BURST_MS) * BURST_MS)
   return {
     subject,
     seed,
@@ -90,14 +108,15 @@ export function planOf(seed: number, subject: SubjectName): Plan {
     partitions: upTo(MOST_PARTITIONS),
     guarantee: isCounter && random() < SHARE_AT_LEAST_ONCE ? 'at-least-once' : 'exactly-once',
     standby: random() < SHARE_STANDBY ? 1 : 0,
-    sinks: isCounter && random() < SHARE_SINKS,
+    sinks,
+    padding,
     transactionVersion: random() < SHARE_VERSION_1 ? 1 : 2,
     upgradedAt: random() < SHARE_UPGRADED ? moment() : null,
     firstEpoch: random() < SHARE_USED_UP ? HIGH_EPOCH : 0,
     commitIntervalMs: Math.round(between(...COMMIT_INTERVAL_MS)),
     troubleMs,
     workers: Array.from({ length: upTo(MOST_WORKERS) }, () => moment(troubleMs / 2)),
-    records: Array.from({ length: upTo(MOST_RECORDS) }, () => moment())
+    records: Array.from({ length: upTo(MOST_RECORDS) }, recordMoment)
       .sort((a, b) => a - b)
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
