@@ -121,6 +121,6 @@ export function counter(options: CounterOptions): Subject {
     },
     end: () => [],
     isComplete: (cluster) => !missing(read(cluster)) && (sinks?.deviations(cluster) ?? []).length === 0,
-    deviations: (cluster, sent) => [...deviations(read(cluster), sent), ...(sinks?.deviations(cluster) ?? [])],
+    deviations: (cluster, sent, times) => [...deviations(read(cluster), sent, times), ...(sinks?.deviations(cluster) ?? [])],
   }
 }

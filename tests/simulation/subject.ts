@@ -21,6 +21,8 @@ export interface InputTimes {
   readonly now: number
   /** Whether the clock of a worker was wrong for a time. */
   readonly clocksWereWrong: boolean
+  /** Whether requests may have arrived long after they were sent. */
+  readonly requestsWereLate: boolean
 }
 
 /** A topology with its input and an offline computation of its output. */

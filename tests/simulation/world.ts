@@ -115,7 +115,8 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   mend(faultDeps)
   const deadline = scheduler.now() + PATIENCE_MS
   const clocksWereWrong = plan.faults.some(({ kind }) => kind === 'clock')
-  const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong })
+  const requestsWereLate = plan.faults.some(({ kind }) => kind === 'partition')
+  const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong, requestsWereLate })
   const isComplete = () => ended && unacknowledged === 0 && subject.isComplete(cluster, times())
   while (!isComplete() && scheduler.now() < deadline) await scheduler.run(scheduler.now() + LOOK_MS, () => false)
   const late = isComplete() ? [] : [`the output is incomplete after ${PATIENCE_MS / 1_000} s`]

@@ -145,6 +145,7 @@ export function simulatedCluster(
 
   function reload(): void {
     loadedAt = scheduler.now() + scheduler.between(...LOADING_MS)
+    for (const each of groups.values()) each.loaded(loadedAt)
   }
 
   function replicate(log: PartitionLog): void {
