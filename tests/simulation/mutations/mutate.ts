@@ -26,7 +26,7 @@ export function mutations(): string[] {
     .map((name) => basename(name, '.patch'))
 }
 
-/** Returns the file of the plan that showed the mutation, reduced. The test of the plans shows that it is right without it. */
+/** Returns the file of the reduced plan that showed the mutation. */
 export function planOf(name: string): string {
   return join(import.meta.dirname, `${name}.json`)
 }
