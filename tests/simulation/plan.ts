@@ -54,6 +54,10 @@ const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 60
 const MOST_FAULTS = 7
+/** Share of the worlds in which faults follow each other closely, and for longer. */
+const SHARE_STORM = 0.08
+const MOST_FAULTS_IN_STORM = 40
+const STORM_TIMES = 2.5
 const MOST_WORKERS = 3
 const MOST_BROKERS = 3
 const MOST_PARTITIONS = 3
@@ -92,14 +96,15 @@ function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boole
 export function planOf(seed: number, subject: SubjectName): Plan {
   const { random, between, below, one } = chanceOf(seedFor(seed, subject))
   const upTo = (most: number) => 1 + below(most)
-  const troubleMs = Math.round(between(...troubleOf(subject)))
+  const isStorm = random() < SHARE_STORM
+  const troubleMs = Math.round(between(...troubleOf(subject)) * (isStorm ? STORM_TIMES : 1))
   const moment = (until = troubleMs) => Math.round(between(0, until))
   const chance = () => below(TWO_32)
   const isCounter = subject === 'counter'
   const padding = isCounter && random() < SHARE_LARGE ? Math.round(between(...PADDING_BYTES)) : 0
   const sinks = isCounter && random() < SHARE_SINKS && padding === 0
   const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks))
-  const faults = kinds.length === 0 ? 0 : upTo(MOST_FAULTS)
+  const faults = kinds.length === 0 ? 0 : upTo(isStorm ? MOST_FAULTS_IN_STORM : MOST_FAULTS)
   const recordMoment = () => (padding === 0 ? moment() : Math.floor(moment() / BURST_MS) * BURST_MS)
   return {
     subject,
