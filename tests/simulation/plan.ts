@@ -33,6 +33,8 @@ export interface Plan {
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
+  /** Whether commands are judged by the time at which the broker took them. */
+  readonly judgedByAppend: boolean
   /** Bytes that make each record of the output larger. */
   readonly padding: number
   readonly transactionVersion: TransactionVersion
@@ -64,6 +66,7 @@ const MOST_PARTITIONS = 3
 const SHARE_STANDBY = 0.3
 const SHARE_SINKS = 0.3
 const SHARE_AT_LEAST_ONCE = 0.15
+const SHARE_JUDGED_BY_APPEND = 0.5
 /** Share of the clusters that start with version 1 of transactions, and of those that are upgraded during a run. */
 const SHARE_VERSION_1 = 0.3
 const SHARE_UPGRADED = 0.4
@@ -114,6 +117,7 @@ export function planOf(seed: number, subject: SubjectName): Plan {
     guarantee: isCounter && random() < SHARE_AT_LEAST_ONCE ? 'at-least-once' : 'exactly-once',
     standby: random() < SHARE_STANDBY ? 1 : 0,
     sinks,
+    judgedByAppend: subject === 'bank' && random() < SHARE_JUDGED_BY_APPEND,
     padding,
     transactionVersion: random() < SHARE_VERSION_1 ? 1 : 2,
     upgradedAt: random() < SHARE_UPGRADED ? moment() : null,

@@ -9,6 +9,8 @@ export interface ReadRecord {
   readonly bytes: Buffer
   readonly partition: number
   readonly offset: number
+  /** Epoch ms. */
+  readonly timestamp: number
 }
 
 interface Reading {
@@ -41,13 +43,14 @@ function readFrom(log: PartitionLog, from: number): ReadRecord[] {
   const { records, aborted } = log.readEver(from)
   const ranges = aborted.map(({ producerId, first }) => ({ producerId, firstOffset: first }))
   const chunks = readChunks({ topic, partition, records, from, aborted: ranges, verifyChecksums: true })
-  return chunks.flatMap(({ buffer, count, offsets, keyStart, keyEnd, valueStart, valueEnd }) =>
+  return chunks.flatMap(({ buffer, count, offsets, timestamps, keyStart, keyEnd, valueStart, valueEnd }) =>
     Array.from({ length: count }, (_, i) => ({
       key: buffer.toString('utf8', keyStart[i], keyEnd[i]),
       value: buffer.toString('utf8', valueStart[i], valueEnd[i]),
       bytes: buffer.subarray(valueStart[i], valueEnd[i]),
       partition,
       offset: offsets[i],
+      timestamp: timestamps[i],
     })),
   )
 }

@@ -33,10 +33,10 @@ const PATIENCE_MS = 90_000
 /** How long a complete output is watched for records that nobody expects, ms. */
 const CALM_MS = 1_000
 
-function subjectOf({ subject, partitions, standby, sinks, guarantee, padding }: Plan, scheduler: Scheduler): Subject {
+function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {
   if (subject === 'shop') return shopSubject(standby)
   if (subject === 'trends') return trendsSubject({ partitions })
-  if (subject === 'bank') return bank({ partitions, standby })
+  if (subject === 'bank') return bank({ partitions, standby, judgedByAppend })
   return counter({ partitions, standby, guarantee, padding, storesOf: sinks ? scheduler : undefined })
 }
 
