@@ -232,6 +232,12 @@ export interface GroupMember extends GroupOffsets {
    */
   heartbeat(): Promise<void>
   /**
+   * Resolves if the group has confirmed the membership a moment ago, and asks it otherwise. Must be called before
+   * records are sent outside a transaction: a process that stood still for longer than its session may have lost its
+   * partitions, and nothing but this keeps it from writing. Rejects with FencedError if the membership is lost.
+   */
+  confirm(): Promise<void>
+  /**
    * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
    * that remain.
    */

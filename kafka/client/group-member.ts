@@ -10,6 +10,7 @@ import { heartbeatExchange } from './heartbeat.ts'
 import { heartbeatLoop } from './heartbeat-loop.ts'
 import type { GuardedMembership } from './kept-session.ts'
 import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
 
 /** Member epochs with a special meaning (KIP-848). */
 const JOIN_EPOCH = 0
@@ -22,6 +23,14 @@ const FIRST_INTERVAL_MS = 1_000
  * three intervals.
  */
 const OWNER_OF_ALL_INTERVALS = 2
+/**
+ * A confirmation counts for so many heartbeat intervals: for more than the usual time between two heartbeats, and less
+ * than the shortest session that Kafka recommends.
+ */
+const CONFIRMED_INTERVALS = 2.5
+/** Pauses between two requests for a confirmation that are not answered. */
+const CONFIRM_RETRY_MS = 50
+const LONGEST_CONFIRM_RETRY_MS = 1_000
 /** Maximum wait for the response when leaving. Without a response, the session timeout removes the member. */
 const LEAVE_TIMEOUT_MS = 3_000
 
@@ -54,6 +63,8 @@ export function openGroupMember(
   let intervalMs = FIRST_INTERVAL_MS
   /** True after the group has dropped the member once: its session may be shorter than two intervals. */
   let wasFenced = false
+  /** When the last heartbeat that was answered was sent, monotonic ms. */
+  let confirmedAt = Number.NEGATIVE_INFINITY
   let pendingEnd: GroupEvent | undefined
   let guarded: GuardedMembership | undefined
   /** The last state that the guard got. */
@@ -82,6 +93,7 @@ export function openGroupMember(
     const joining = state === 'joining'
     takeGuardedEpoch()
     const report = assignment.nextReport()
+    const sentAt = runtime.monotonic()
     try {
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned)
       // The response belongs to a membership that has ended in the meantime.
@@ -96,6 +108,7 @@ export function openGroupMember(
         if (memberId !== options.memberId) options.onMemberId?.(memberId)
       }
       epoch = answer.memberEpoch
+      confirmedAt = sentAt
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
       report.confirmed()
@@ -235,6 +248,23 @@ export function openGroupMember(
     requireMember()
   }
 
+  async function confirm(): Promise<void> {
+    const retry = backoff({ runtime }, CONFIRM_RETRY_MS, LONGEST_CONFIRM_RETRY_MS)
+    const deadline = runtime.monotonic() + context.options.deliveryTimeoutMs
+    for (;;) {
+      requireMember()
+      if (runtime.monotonic() - confirmedAt <= CONFIRMED_INTERVALS * intervalMs) return
+      try {
+        await heartbeat.exchangeOnce()
+      } catch (error) {
+        if (!(error instanceof Disconnected)) throw error
+        if (runtime.monotonic() > deadline)
+          throw new TransportError('NETWORK_EXCEPTION', `group ${groupId} does not confirm member ${memberId}`, { fatal: false })
+        await retry.wait(stopping.signal)
+      }
+    }
+  }
+
   function requireMember(): void {
     if (state !== 'member') throw new MemberFenced(`member ${memberId} of group ${groupId} is ${state}`)
   }
@@ -286,6 +316,7 @@ export function openGroupMember(
     subscribe,
     rejoin,
     heartbeat: confirmMembership,
+    confirm,
     committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),
     members: () => describeMembers(context, coordinator, groupId, stopping.signal),
     commit: (offsets) => commitOffsets(context, coordinator, owner, offsets),

@@ -47,12 +47,15 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   const closing = new AbortController()
   let status: Status = 'new'
   let id: ProducerId = { producerId: -1, producerEpoch: -1 }
+  /** The member whose work is being committed without a transaction. */
+  let committing: GroupMember | undefined
 
   const sender = openSender(context, cluster, {
     identity: () => ({ ...id, transactional: transactions !== undefined, codec }),
     target: () => ({ transactionalId: transactionalId ?? null, addsPartitions: transactions?.isVersion2 === true }),
     appenders: () => appenders.values(),
-    admit: async () => transactions?.addPartitions(id, pending()),
+    // Without a transaction the brokers take records from anybody. Only the group knows that a worker was replaced.
+    admit: async () => (transactions === undefined ? committing?.confirm() : transactions.addPartitions(id, pending())),
   })
 
   async function init(): Promise<void> {
@@ -166,7 +169,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     phase.committing = true
     const withOffsets = offsets.size > 0 && member !== undefined
     if (transactions === undefined) {
-      await sender.drain()
+      committing = member
+      await sender.drain().finally(() => {
+        committing = undefined
+      })
       options.onCommitStep?.('produced')
       const next = await nextOffsets(dirty, endOffsets)
       if (withOffsets) await member.commit(offsets)

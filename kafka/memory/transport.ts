@@ -88,6 +88,9 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
     async heartbeat() {
       groups.check(groupId, memberId)
     },
+    async confirm() {
+      groups.check(groupId, memberId)
+    },
     committed: async (partitions) => committedOf(broker, groupId, partitions),
     async commit(offsets) {
       groups.commit(groupId, memberId, offsets.values())

@@ -25,26 +25,29 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
+  /** By which time it was judged, epoch ms; 0 if that was the worker's clock. */
+  readonly at: number
 }
 
-export function decideOrder(account: Account | undefined, { kind, amount }: Order, id: string) {
+export function decideOrder(account: Account | undefined, { kind, amount }: Order, id: string, at: number) {
   const { balance, changes, holds } = account ?? { balance: 0, changes: 0, holds: [] }
-  if (kind !== 'pay-in' && amount > balance) return { state: undefined, answer: { accepted: false, balance } }
+  if (kind !== 'pay-in' && amount > balance) return { state: undefined, answer: { accepted: false, balance, at } }
   const next = kind === 'pay-in' ? balance + amount : balance - amount
   const state: Account = { balance: next, changes: changes + 1, holds: kind === 'hold' ? [...holds, id] : holds, cause: id }
-  return { state, answer: { accepted: true, balance: next } }
+  return { state, answer: { accepted: true, balance: next, at } }
 }
 
 export function release({ balance, changes, holds }: Account, id: string, amount: number): Account {
   return { balance: balance + amount, changes: changes + 1, holds: holds.filter((hold) => hold !== id), cause: `release ${id}` }
 }
 
-type Keyed<V> = { readonly key: string; readonly value: V }
+type Keyed<V> = { readonly key: string; readonly value: V; readonly timestamp: number }
 type ByPartition<V> = readonly (readonly Keyed<V>[])[]
 
 export interface BankLogs {
   readonly commands: ByPartition<Command<Order>>
   readonly decisions: ByPartition<Decision<Account>>
+  readonly judgedByAppend: boolean
   /** Number of dead letters. */
   readonly letters: number
 }
@@ -55,7 +58,14 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
   // A wrong clock may have set the end of a hold into a far future.
   const held = times.clocksWereWrong ? [] : [...views].filter(([, { holds }]) => holds.length > 0)
-  const unanswered = logs.commands.flat().filter(({ value }) => mustBeAnswered(value, times) && !results.has(value.reply_to))
+  const decided = new Set<string>()
+  const unanswered = logs.commands.flat().filter(({ value }) => {
+    const isAnswered = results.has(value.reply_to)
+    // What was decided before is answered again, even after the deadline.
+    const mustBe = decided.has(value.command_id) || mustBeAnswered(value, times)
+    if (isAnswered) decided.add(value.command_id)
+    return mustBe && !isAnswered
+  })
   const broken = certainlyBroken(logs, times)
   return [
     ...unanswered.map(({ value }) => `${value.command_id} to ${value.reply_to} has no result`),
@@ -82,19 +92,24 @@ export function deviations(logs: BankLogs, sent: readonly number[], times: Input
   const broken = logs.commands.flat().filter(({ value }) => value.body.kind === BROKEN).length
   return [
     ...(numbers.join() === sent.join() ? [] : [`the input holds the commands ${numbers.join()} instead of ${sent.join()}`]),
-    ...logs.commands.flatMap((commands, partition) => decisionFaults(commands, logs.decisions[partition] ?? [])),
+    ...logs.commands.flatMap((commands, partition) => decisionFaults(commands, logs.decisions[partition] ?? [], logs.judgedByAppend)),
     ...(logs.letters > broken ? [`${logs.letters} dead letters for ${broken} broken orders`] : []),
     ...missing(logs, times),
   ].slice(0, MAX_SHOWN)
 }
 
 /** Decides the commands of one partition again, beside the decisions that were made. */
-function decisionFaults(commands: readonly Keyed<Command<Order>>[], decisions: readonly Keyed<Decision<Account>>[]): string[] {
+function decisionFaults(
+  commands: readonly Keyed<Command<Order>>[],
+  decisions: readonly Keyed<Decision<Account>>[],
+  judgedByAppend: boolean,
+): string[] {
   const accounts = new Map<string, Account>()
   const first = new Map<string, { readonly hash: string; readonly answer: string }>()
   const amounts = new Map(commands.map(({ value }) => [value.command_id, value.body.amount]))
   const faults: string[] = []
   let next = 0
+  let judged = 0
 
   /** Follows the changes that ticks made. */
   function takeReleases(): void {
@@ -116,7 +131,8 @@ function decisionFaults(commands: readonly Keyed<Command<Order>>[], decisions: r
     if (of !== key || is !== must) faults.push(`the view of ${key} is ${is} of ${of} instead of ${must}`)
   }
 
-  for (const { key, value: command } of commands) {
+  for (const { key, value: command, timestamp } of commands) {
+    if (judgedByAppend) judged = Math.max(judged, timestamp)
     takeReleases()
     const { command_id: id, request_hash: hash, reply_to: to, body } = command
     const known = first.get(id)
@@ -126,7 +142,7 @@ function decisionFaults(commands: readonly Keyed<Command<Order>>[], decisions: r
       continue
     }
     if (known === undefined) {
-      const { state, answer } = decideOrder(accounts.get(key), body, id)
+      const { state, answer } = decideOrder(accounts.get(key), body, id, judged)
       if (state !== undefined) {
         expectView(key, state)
         next++

@@ -13,6 +13,7 @@ import {
   utf8,
 } from '../../pipelines/engine/index.ts'
 import type { Command, CommandFlow, Decision } from '../../schemas/commands/topics.ts'
+import { APPEND_TIME } from '../../schemas/retention.ts'
 import { type Account, type Answer, BROKEN, decideOrder, deviations, missing, type Order, release } from './bank-verdict.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
@@ -22,8 +23,8 @@ const NAME = 'bank'
 const ACCOUNTS = 4
 const MOST_AMOUNT = 20
 const SHARE_BROKEN = 0.03
-const SHARE_HOLDS = 0.2
-const LONGEST_HOLD_MS = 4_000
+const SHARE_HOLDS = 0.3
+const LONGEST_HOLD_MS = 1_500
 /** Share of commands that repeat an earlier one, and of those that do so with another request. */
 const SHARE_REPEATED = 0.3
 const SHARE_CONFLICTS = 0.15
@@ -47,7 +48,7 @@ function jsonTopic<V>(name: string, partitions: number): Topic<string, V> {
 
 type Flow = CommandFlow<Order, Account, Answer>
 
-function banking(flow: Flow, standby: 0 | 1): Topology {
+function banking(flow: Flow, { standby, judgedByAppend }: BankOptions): Topology {
   return topology(
     NAME,
     (t) => {
@@ -57,11 +58,12 @@ function banking(flow: Flow, standby: 0 | 1): Topology {
       const { stream, stores, emits, apply } = decideCommands(t, {
         flow,
         store: accounts,
+        judgedBy: judgedByAppend ? 'append-time' : 'decision-time',
         rows: { stores: [held, due] },
         view: (account) => account,
         decide(account, order, { key, now, commandId }) {
           if (order.kind === BROKEN) throw new Error('a broken order')
-          const { state, answer } = decideOrder(account, order, commandId)
+          const { state, answer } = decideOrder(account, order, commandId, judgedByAppend ? now : 0)
           if (order.kind !== 'hold' || state === undefined) return { answer, state }
           const puts = [row(held, commandId, { account: key, amount: order.amount }), row(due, commandId, now + order.ms)]
           return { answer, state, puts }
@@ -80,20 +82,32 @@ function banking(flow: Flow, standby: 0 | 1): Topology {
   )
 }
 
+export interface BankOptions {
+  readonly partitions: number
+  readonly standby: 0 | 1
+  /** Whether orders are judged by the time at which the broker took them. */
+  readonly judgedByAppend: boolean
+}
+
 /** Accounts whose orders are commands. Their money can be held for a time, after which a tick releases it. */
-export function bank({ partitions, standby }: { readonly partitions: number; readonly standby: 0 | 1 }): Subject {
-  const commands = jsonTopic<Command<Order>>(`${NAME}-commands`, partitions)
+export function bank(options: BankOptions): Subject {
+  const { partitions, judgedByAppend } = options
+  const config = judgedByAppend ? APPEND_TIME : undefined
+  const commands = { ...jsonTopic<Command<Order>>(`${NAME}-commands`, partitions), config }
   const decisions = jsonTopic<Decision<Account>>(`${NAME}-decisions`, partitions)
   const sent: { readonly key: string; readonly command: Command<Order> }[] = []
 
   function read<V>(cluster: Cluster, { name }: { readonly name: string }) {
-    return committedRecords(cluster, name).map((records) => records.map(({ key, value }) => ({ key, value: JSON.parse(value) as V })))
+    return committedRecords(cluster, name).map((records) =>
+      records.map(({ key, value, timestamp }) => ({ key, timestamp, value: JSON.parse(value) as V })),
+    )
   }
 
   function logs(cluster: Cluster) {
     return {
       commands: read<Command<Order>>(cluster, commands),
       decisions: read<Decision<Account>>(cluster, decisions),
+      judgedByAppend,
       letters: committedRecords(cluster, `${NAME}-dead-letters`).flat().length,
     }
   }
@@ -103,9 +117,9 @@ export function bank({ partitions, standby }: { readonly partitions: number; rea
     const amount = 1 + Math.floor(random() * MOST_AMOUNT)
     const draw = random()
     const ms = Math.floor(random() * LONGEST_HOLD_MS)
-    const kinds = draw < SHARE_BROKEN ? BROKEN : draw < SHARE_BROKEN + SHARE_HOLDS ? 'hold' : draw < 0.6 ? 'pay-in' : 'pay-out'
+    const kind = draw < SHARE_BROKEN ? BROKEN : draw < SHARE_BROKEN + SHARE_HOLDS ? 'hold' : draw < 0.8 ? 'pay-in' : 'pay-out'
     const id = `command-${number}`
-    return { key, command: { command_id: id, request_hash: id, reply_to: '', deadline: 0, body: { kind: kinds, amount, ms } } }
+    return { key, command: { command_id: id, request_hash: id, reply_to: '', deadline: 0, body: { kind, amount, ms } } }
   }
 
   function input(number: number, random: () => number, now: number): InputRecord[] {
@@ -120,7 +134,7 @@ export function bank({ partitions, standby }: { readonly partitions: number; rea
   }
 
   return {
-    topology: banking({ name: NAME, commands, decisions }, standby),
+    topology: banking({ name: NAME, commands, decisions }, options),
     inputs: [commands, decisions],
     input,
     end: () => [],

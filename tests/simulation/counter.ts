@@ -26,6 +26,8 @@ export interface CounterOptions {
   readonly partitions: number
   readonly standby: 0 | 1
   readonly guarantee: Guarantee
+  /** Bytes that make each entry of the ledger larger. */
+  readonly padding: number
   /** Given if sinks copy the output into stores. */
   readonly storesOf?: Scheduler | undefined
 }
@@ -46,12 +48,14 @@ function topicsFor(partitions: number) {
  * Counts records per key, in a store with and in one without a changelog, and, after a repartition, per group. Notes
  * only pass through, so their topic may get more partitions.
  */
-function counting({ input, ledger, totals, notes, passed }: Topics, standby: 0 | 1): Topology {
+function counting({ input, ledger, totals, notes, passed }: Topics, { standby, padding }: CounterOptions): Topology {
   return topology(
     NAME,
     (t) => {
       const byGroup = t.repartition<string, string>('by-group', { key: utf8, value: rawValue(utf8), partitions: 2 })
       const [counts, sums, seen] = [textStore('counts'), textStore('sums'), textStore('seen', false)]
+
+      const pad = padding === 0 ? '' : ` ${'x'.repeat(padding)}`
 
       function raise(store: typeof counts, key: string): number {
         const next = Number(store.get(key) ?? 0) + 1
@@ -63,7 +67,7 @@ function counting({ input, ledger, totals, notes, passed }: Topics, standby: 0 |
         'count',
         { reads: (_, key) => counts.prefetch(key), stores: [counts, seen], emits: [ledger, byGroup] },
         function count(id, ctx) {
-          ctx.emit(ledger, ctx.key, `${raise(counts, ctx.key)} ${id} ${raise(seen, ctx.key)} ${raise(seen, ALL)}`)
+          ctx.emit(ledger, ctx.key, `${raise(counts, ctx.key)} ${id} ${raise(seen, ctx.key)} ${raise(seen, ALL)}${pad}`)
           ctx.emit(byGroup, groupOf(ctx.key), id)
           if (id.startsWith(BROKEN)) throw new Error('a broken record')
         },
@@ -83,7 +87,8 @@ function counting({ input, ledger, totals, notes, passed }: Topics, standby: 0 |
   )
 }
 
-export function counter({ partitions, standby, guarantee, storesOf }: CounterOptions): Subject {
+export function counter(options: CounterOptions): Subject {
+  const { partitions, guarantee, storesOf } = options
   const topics = topicsFor(partitions)
   const { input, ledger, totals, notes, passed } = topics
   const sinks = storesOf === undefined ? undefined : counterSinks(storesOf, totals, ledger)
@@ -101,7 +106,7 @@ export function counter({ partitions, standby, guarantee, storesOf }: CounterOpt
   }
 
   return {
-    topology: counting(topics, standby),
+    topology: counting(topics, options),
     inputs: [input, notes],
     growing: notes.name,
     sinks,
@@ -116,6 +121,6 @@ export function counter({ partitions, standby, guarantee, storesOf }: CounterOpt
     },
     end: () => [],
     isComplete: (cluster) => !missing(read(cluster)) && (sinks?.deviations(cluster) ?? []).length === 0,
-    deviations: (cluster, sent) => [...deviations(read(cluster), sent), ...(sinks?.deviations(cluster) ?? [])],
+    deviations: (cluster, sent, times) => [...deviations(read(cluster), sent, times), ...(sinks?.deviations(cluster) ?? [])],
   }
 }

@@ -27,7 +27,7 @@ export const FAULT_KINDS = [
 ] as const
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
-/** Some stalls and partitions outlive sessions and transactions, and most do not. */
+/** Some stalls, partitions and outages outlive sessions and transactions, and most do not. */
 const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const
 const SHARE_LONG = 0.2
@@ -119,7 +119,8 @@ const operator = actor('operator')
 function crash({ broker, scheduler, clusterFaults, chance }: Target): void {
   if (!broker.isUp()) return
   clusterFaults.crash(broker)
-  scheduler.after(chance.between(...BROKER_DOWN_MS), operator, `restarts ${broker.actor.name}`, () => clusterFaults.restart(broker))
+  const downMs = chance.random() < SHARE_LONG ? chance.between(...LONG_MS) : chance.between(...BROKER_DOWN_MS)
+  scheduler.after(downMs, operator, `restarts ${broker.actor.name}`, () => clusterFaults.restart(broker))
 }
 
 /** Ends all lasting faults, so that the output can be completed. */

@@ -3,7 +3,7 @@ import { chanceOf, seedFor } from './chance.ts'
 import type { TransactionVersion } from './cluster/transactions.ts'
 import { FAULT_KINDS, type FaultKind } from './faults.ts'
 
-export const SUBJECTS = ['counter', 'bank', 'shop'] as const
+export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
 /** Something that happens at a time, in ms since the beginning. Its chance decides the details. */
@@ -33,6 +33,10 @@ export interface Plan {
   readonly guarantee: Guarantee
   readonly standby: 0 | 1
   readonly sinks: boolean
+  /** Whether commands are judged by the time at which the broker took them. */
+  readonly judgedByAppend: boolean
+  /** Bytes that make each record of the output larger. */
+  readonly padding: number
   readonly transactionVersion: TransactionVersion
   /** When the cluster enables version 2 of transactions, ms; null for never. */
   readonly upgradedAt: number | null
@@ -47,15 +51,22 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [1_000, 8_000] as const
+/** Trends publish a list every 30 s. */
+const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 60
 const MOST_FAULTS = 7
+/** Share of the worlds in which faults follow each other closely, and for longer. */
+const SHARE_STORM = 0.08
+const MOST_FAULTS_IN_STORM = 40
+const STORM_TIMES = 2.5
 const MOST_WORKERS = 3
 const MOST_BROKERS = 3
 const MOST_PARTITIONS = 3
 const SHARE_STANDBY = 0.3
 const SHARE_SINKS = 0.3
 const SHARE_AT_LEAST_ONCE = 0.15
+const SHARE_JUDGED_BY_APPEND = 0.5
 /** Share of the clusters that start with version 1 of transactions, and of those that are upgraded during a run. */
 const SHARE_VERSION_1 = 0.3
 const SHARE_UPGRADED = 0.4
@@ -64,18 +75,40 @@ const SHARE_USED_UP = 0.15
 const HIGH_EPOCH = 2 ** 15 - 12
 /** Share of the kinds of faults that a run has. */
 const SHARE_OF_KINDS = 0.4
+/**
+ * Share of the worlds with large records. They come in bursts, so that transactions take several MiB and are sent
+ * before they end.
+ */
+const SHARE_LARGE = 0.02
+const PADDING_BYTES = [100_000, 400_000] as const
+const BURST_MS = 700
 const TWO_32 = 2 ** 32
+
+function troubleOf(subject: SubjectName): readonly [least: number, most: number] {
+  return subject === 'trends' ? TRENDS_TROUBLE_MS : TROUBLE_MS
+}
+
+function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boolean {
+  if (kind === 'store' || kind === 'empty') return sinks
+  if (kind === 'grow') return subject === 'counter'
+  // Trends believe their clock: what it says decides which tweets are late.
+  return kind !== 'clock' || subject !== 'trends'
+}
 
 /** Draws the plan of a seed. */
 export function planOf(seed: number, subject: SubjectName): Plan {
   const { random, between, below, one } = chanceOf(seedFor(seed, subject))
   const upTo = (most: number) => 1 + below(most)
-  const troubleMs = Math.round(between(...TROUBLE_MS))
+  const isStorm = random() < SHARE_STORM
+  const troubleMs = Math.round(between(...troubleOf(subject)) * (isStorm ? STORM_TIMES : 1))
   const moment = (until = troubleMs) => Math.round(between(0, until))
   const chance = () => below(TWO_32)
-  const kinds = FAULT_KINDS.filter(() => random() < SHARE_OF_KINDS)
-  const faults = kinds.length === 0 ? 0 : upTo(MOST_FAULTS)
   const isCounter = subject === 'counter'
+  const padding = isCounter && random() < SHARE_LARGE ? Math.round(between(...PADDING_BYTES)) : 0
+  const sinks = isCounter && random() < SHARE_SINKS && padding === 0
+  const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks))
+  const faults = kinds.length === 0 ? 0 : upTo(isStorm ? MOST_FAULTS_IN_STORM : MOST_FAULTS)
+  const recordMoment = () => (padding === 0 ? moment() : Math.floor(moment() / BURST_MS) * BURST_MS)
   return {
     subject,
     seed,
@@ -83,14 +116,16 @@ export function planOf(seed: number, subject: SubjectName): Plan {
     partitions: upTo(MOST_PARTITIONS),
     guarantee: isCounter && random() < SHARE_AT_LEAST_ONCE ? 'at-least-once' : 'exactly-once',
     standby: random() < SHARE_STANDBY ? 1 : 0,
-    sinks: isCounter && random() < SHARE_SINKS,
+    sinks,
+    judgedByAppend: subject === 'bank' && random() < SHARE_JUDGED_BY_APPEND,
+    padding,
     transactionVersion: random() < SHARE_VERSION_1 ? 1 : 2,
     upgradedAt: random() < SHARE_UPGRADED ? moment() : null,
     firstEpoch: random() < SHARE_USED_UP ? HIGH_EPOCH : 0,
     commitIntervalMs: Math.round(between(...COMMIT_INTERVAL_MS)),
     troubleMs,
     workers: Array.from({ length: upTo(MOST_WORKERS) }, () => moment(troubleMs / 2)),
-    records: Array.from({ length: upTo(MOST_RECORDS) }, () => moment())
+    records: Array.from({ length: upTo(MOST_RECORDS) }, recordMoment)
       .sort((a, b) => a - b)
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),

@@ -3,6 +3,12 @@ import type { Random } from '../../tools/random/random.ts'
 import { type Actor, actor, type Scheduler } from './scheduler.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
+
+/** Returns what right clocks show, epoch ms. */
+export function wallTime(simulated: number): number {
+  return Math.floor(START_MS + simulated)
+}
+
 /** How long a turn of the event loop takes. */
 const TURN_MS = [0.01, 0.3] as const
 /** Timers fire late by a part of this, ms. */
@@ -43,7 +49,7 @@ export function simulatedProcess(name: string, scheduler: Scheduler, clockOffset
   }
 
   const runtime: Runtime = {
-    now: () => Math.floor(START_MS + scheduler.now() + simulated.clockOffsetMs),
+    now: () => wallTime(scheduler.now() + simulated.clockOffsetMs),
     monotonic: () => scheduler.now() - startedAt,
     sleep,
     nextTurn: () => new Promise((resolve) => void scheduler.after(between(...TURN_MS), own, 'turn', resolve)),

@@ -5,8 +5,12 @@ import type { PartitionLog } from './cluster/partition-log.ts'
 export interface ReadRecord {
   readonly key: string
   readonly value: string
+  /** The value as it is in the log. */
+  readonly bytes: Buffer
   readonly partition: number
   readonly offset: number
+  /** Epoch ms. */
+  readonly timestamp: number
 }
 
 interface Reading {
@@ -39,12 +43,14 @@ function readFrom(log: PartitionLog, from: number): ReadRecord[] {
   const { records, aborted } = log.readEver(from)
   const ranges = aborted.map(({ producerId, first }) => ({ producerId, firstOffset: first }))
   const chunks = readChunks({ topic, partition, records, from, aborted: ranges, verifyChecksums: true })
-  return chunks.flatMap(({ buffer, count, offsets, keyStart, keyEnd, valueStart, valueEnd }) =>
+  return chunks.flatMap(({ buffer, count, offsets, timestamps, keyStart, keyEnd, valueStart, valueEnd }) =>
     Array.from({ length: count }, (_, i) => ({
       key: buffer.toString('utf8', keyStart[i], keyEnd[i]),
       value: buffer.toString('utf8', valueStart[i], valueEnd[i]),
+      bytes: buffer.subarray(valueStart[i], valueEnd[i]),
       partition,
       offset: offsets[i],
+      timestamp: timestamps[i],
     })),
   )
 }

@@ -2,7 +2,7 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, flag, integer, number, text } from '../../scripts/command-line/option.ts'
 
 /** Repeats the names of `plan.ts`, which would load the engine before this command prints its help. */
-const SUBJECTS = ['counter', 'bank', 'shop'] as const
+const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 const MAX_SEED = 2 ** 31
 
 export default command({

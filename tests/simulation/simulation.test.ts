@@ -28,9 +28,11 @@ test('two processes that run the same seeds do exactly the same', { timeout: TIM
 
 /** Seeds of each topology, about as many as fit into a minute on two cores. */
 const SEEDS = [
-  ['counter', 1, 475],
-  ['counter', 476, 475],
-  ['shop', 1, 50],
+  ['counter', 1, 400],
+  ['counter', 401, 400],
+  ['bank', 1, 150],
+  ['trends', 1, 30],
+  ['shop', 1, 30],
 ] as const
 
 test.concurrent.each(SEEDS)(

@@ -107,6 +107,8 @@ export function slot(name: string, deps: SlotDeps): Slot {
     const transport = openTransport(own, deps)
     try {
       await transport.connect()
+      // It was asked to stop before there was a worker to stop.
+      if (isStopping) return
       const created = createWorker(
         { topology, guarantee, commitIntervalMs, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },

@@ -1,5 +1,7 @@
+import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
+import type { TopicSpec } from '../../kafka/transport.ts'
 import type { Topology } from '../../pipelines/engine/index.ts'
-import type { Topic } from '../../schemas/topic.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import type { SimulatedSinks } from './stores/counter-sinks.ts'
 
@@ -7,7 +9,7 @@ export interface InputRecord {
   readonly topic: string
   readonly partition: number
   readonly key: string
-  readonly value: string
+  readonly value: string | Buffer
   /** Epoch ms. */
   readonly timestamp: number
 }
@@ -19,16 +21,21 @@ export interface InputTimes {
   readonly now: number
   /** Whether the clock of a worker was wrong for a time. */
   readonly clocksWereWrong: boolean
+  /** Whether requests may have arrived long after they were sent. */
+  readonly requestsWereLate: boolean
 }
 
 /** A topology with its input and an offline computation of its output. */
 export interface Subject {
   readonly topology: Topology
-  readonly inputs: readonly Topic<string, unknown>[]
+  /** The topics that exist before the workers start. */
+  readonly inputs: readonly TopicSpec[]
   /** Sinks that copy the output into stores; undefined when there are none. */
   readonly sinks?: SimulatedSinks | undefined
   /** The topic whose number of partitions may grow; undefined when there is none. */
   readonly growing?: string
+  /** Must be called before the first input. */
+  prepare?(registry: SchemaRegistry, runtime: Runtime): Promise<void>
   /** Returns the records of one input. Numbers count from 0, and later inputs have later times. */
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the records that end the input. */

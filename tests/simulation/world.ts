@@ -13,6 +13,7 @@ import { actor, scheduler as newScheduler, type Scheduler, type Trace } from './
 import { shopSubject } from './shop-subject.ts'
 import { openTransport, type Slot, slot } from './slot.ts'
 import type { InputRecord, InputTimes, Subject } from './subject.ts'
+import { trendsSubject } from './trends-subject.ts'
 
 export interface Outcome {
   readonly seed: number
@@ -32,10 +33,11 @@ const PATIENCE_MS = 90_000
 /** How long a complete output is watched for records that nobody expects, ms. */
 const CALM_MS = 1_000
 
-function subjectOf({ subject, partitions, standby, sinks, guarantee }: Plan, scheduler: Scheduler): Subject {
+function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, judgedByAppend }: Plan, scheduler: Scheduler): Subject {
   if (subject === 'shop') return shopSubject(standby)
-  if (subject === 'bank') return bank({ partitions, standby })
-  return counter({ partitions, standby, guarantee, storesOf: sinks ? scheduler : undefined })
+  if (subject === 'trends') return trendsSubject({ partitions })
+  if (subject === 'bank') return bank({ partitions, standby, judgedByAppend })
+  return counter({ partitions, standby, guarantee, padding, storesOf: sinks ? scheduler : undefined })
 }
 
 /** Runs the world of a plan. The same plan does the same every time. */
@@ -63,7 +65,8 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const transport = openTransport(feeder, deps)
   async function prepare(): Promise<void> {
     await transport.connect()
-    await transport.ensureTopics(subject.inputs.map(({ name: topic, partitions }) => ({ name: topic, partitions })))
+    await subject.prepare?.(registry, feeder.runtime)
+    await transport.ensureTopics(subject.inputs.map(({ name: topic, partitions, config }) => ({ name: topic, partitions, config })))
     const publisher = transport.publisher()
     const at = (time: number) => Math.max(0, time - scheduler.now())
     for (const record of plan.records) scheduler.after(at(record.at), feeder.actor, 'sends a record', () => send(publisher, record))
@@ -101,7 +104,7 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
       },
     }
     for (const record of of) {
-      const [key, value] = [Buffer.from(record.key), Buffer.from(record.value)]
+      const [key, value] = [Buffer.from(record.key), typeof record.value === 'string' ? Buffer.from(record.value) : record.value]
       publisher.appender(record.topic, record.partition).append(receipt, record.timestamp, key, 0, key.length, value, 0, value.length)
     }
   }
@@ -112,7 +115,8 @@ export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   mend(faultDeps)
   const deadline = scheduler.now() + PATIENCE_MS
   const clocksWereWrong = plan.faults.some(({ kind }) => kind === 'clock')
-  const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong })
+  const requestsWereLate = plan.faults.some(({ kind }) => kind === 'partition')
+  const times = (): InputTimes => ({ acknowledgedAt, now: feeder.runtime.now(), clocksWereWrong, requestsWereLate })
   const isComplete = () => ended && unacknowledged === 0 && subject.isComplete(cluster, times())
   while (!isComplete() && scheduler.now() < deadline) await scheduler.run(scheduler.now() + LOOK_MS, () => false)
   const late = isComplete() ? [] : [`the output is incomplete after ${PATIENCE_MS / 1_000} s`]

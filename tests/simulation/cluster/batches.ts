@@ -7,8 +7,10 @@ import {
   CRC_AT,
   LEADER_EPOCH_AT,
   LENGTH_PREFIX_BYTES,
+  LOG_APPEND_TIME_BIT,
   MAGIC_AT,
   MAGIC_V2,
+  MAX_TIMESTAMP_AT,
   PRODUCER_EPOCH_AT,
   PRODUCER_ID_AT,
   RECORD_COUNT_AT,
@@ -28,6 +30,13 @@ export interface Batch {
   readonly transactional: boolean
   /** Undefined for data. */
   readonly marker: 'commit' | 'abort' | undefined
+}
+
+/** Gives a batch the broker's time, epoch ms. */
+export function stampAppendTime(bytes: Buffer, time: number): void {
+  bytes.writeInt16BE(bytes.readInt16BE(ATTRIBUTES_AT) | LOG_APPEND_TIME_BIT, ATTRIBUTES_AT)
+  writeInt64(bytes, MAX_TIMESTAMP_AT, time)
+  bytes.writeUInt32BE(crc32c(bytes.subarray(ATTRIBUTES_AT)) >>> 0, CRC_AT)
 }
 
 /** A record of a batch without compression. */

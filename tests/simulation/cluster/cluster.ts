@@ -1,5 +1,5 @@
 import type { ClientRequest, Endpoint, Network } from '../network.ts'
-import { simulatedId } from '../process.ts'
+import { simulatedId, wallTime } from '../process.ts'
 import { type Actor, actor, type Scheduler } from '../scheduler.ts'
 import { Refused } from './errors.ts'
 import { Group, keyOf } from './groups.ts'
@@ -12,6 +12,8 @@ const ELECTION_MS = [20, 400] as const
 const LOADING_MS = [0, 150] as const
 /** How long the replicas need for a batch, ms. */
 const REPLICATION_MS = [0.1, 4] as const
+/** How far the clocks of the brokers, which some topics take, are ahead of right ones, ms. */
+const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
 export const NO_LEADER = -1
 
@@ -72,6 +74,7 @@ export function simulatedCluster(
   connections: () => Network,
 ): { readonly cluster: Cluster; readonly faults: ClusterFaults; find(host: string): SimulatedBroker | undefined } {
   const controller = actor('controller')
+  const clocks = Array.from({ length: brokerCount }, () => scheduler.chance('clocks of brokers').between(...CLOCK_MS))
   const topics = new Map<string, TopicState>()
   const groups = new Map<string, Group>()
   const up = new Set<number>()
@@ -109,16 +112,22 @@ export function simulatedCluster(
   })
 
   function createTopic(name: string, partitions: number, config: ReadonlyMap<string, string>): TopicState {
-    const logs = Array.from({ length: partitions }, (_, partition) => newLog(name, partition))
+    const logs = Array.from({ length: partitions }, (_, partition) => newLog(name, partition, config))
     const topic = { name, id: simulatedId(scheduler.random), config, logs }
     topics.set(name, topic)
     return topic
   }
 
-  function newLog(name: string, partition: number): PartitionLog {
-    const log = new PartitionLog(name, partition)
+  function newLog(name: string, partition: number, config: ReadonlyMap<string, string>): PartitionLog {
+    const stamps = config.get('message.timestamp.type') === 'LogAppendTime'
+    const log: PartitionLog = new PartitionLog(name, partition, stamps ? () => wallTime(scheduler.now() + clockOf(log.leader)) : undefined)
     log.leader = (anyUp() ?? brokers[0]).nodeId
     return log
+  }
+
+  /** Returns how far the clock of a broker is ahead, ms. */
+  function clockOf(nodeId: number): number {
+    return clocks[nodeId - 1] ?? 0
   }
 
   function anyUp(): SimulatedBroker | undefined {
@@ -144,6 +153,7 @@ export function simulatedCluster(
 
   function reload(): void {
     loadedAt = scheduler.now() + scheduler.between(...LOADING_MS)
+    for (const each of groups.values()) each.loaded(loadedAt)
   }
 
   function replicate(log: PartitionLog): void {
@@ -206,7 +216,7 @@ export function simulatedCluster(
       }
     },
     addPartition(topic) {
-      topic.logs.push(newLog(topic.name, topic.logs.length))
+      topic.logs.push(newLog(topic.name, topic.logs.length, topic.config))
       for (const each of groups.values()) each.topicsChanged()
     },
   }

@@ -115,6 +115,11 @@ export class Group {
     return known
   }
 
+  /** Sessions begin again when another coordinator has read its log. */
+  loaded(at: number): void {
+    for (const member of this.members.values()) member.seenAt = Math.max(member.seenAt, at)
+  }
+
   /** Removes members whose session has ended, or who keep partitions for too long. */
   expire(): void {
     const now = this.#scheduler.now()

@@ -12,7 +12,7 @@ import {
   TRANSACTIONAL_BIT,
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
-import { type Batch, markerBytes, recordsOf, withRecords } from './batches.ts'
+import { type Batch, markerBytes, recordsOf, stampAppendTime, withRecords } from './batches.ts'
 import { Refused } from './errors.ts'
 import { ExpectedProducers } from './expected-producers.ts'
 import type { Identity, Marker } from './transactions.ts'
@@ -66,9 +66,13 @@ export class PartitionLog {
   #aborted: AbortedRange[] = []
   readonly #waiters = new Set<() => void>()
 
-  constructor(topic: string, partition: number) {
+  readonly #appendTime: (() => number) | undefined
+
+  /** @param appendTime returns the time (epoch ms) that the broker gives to records; their own is kept without it */
+  constructor(topic: string, partition: number, appendTime?: () => number) {
     this.topic = topic
     this.partition = partition
+    this.#appendTime = appendTime
   }
 
   get end(): number {
@@ -136,6 +140,7 @@ export class PartitionLog {
     const baseOffset = this.end
     writeInt64(bytes, 0, baseOffset)
     bytes.writeInt32BE(this.leaderEpoch, LEADER_EPOCH_AT)
+    if (this.#appendTime !== undefined) stampAppendTime(bytes, this.#appendTime())
     const lastOffset = baseOffset + bytes.readInt32BE(LAST_OFFSET_DELTA_AT)
     this.#add({ baseOffset, lastOffset, bytes, producerId, producerEpoch: epoch, baseSequence: sequence, transactional, marker: undefined })
     return baseOffset

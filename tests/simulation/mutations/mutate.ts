@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
@@ -8,6 +8,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 const SOURCES = [
   'kafka',
   'pipelines/engine',
+  'pipelines/trends',
   'runtime',
   'schemas',
   'scripts/command-line',
@@ -25,6 +26,11 @@ export function mutations(): string[] {
     .map((name) => basename(name, '.patch'))
 }
 
+/** Returns the file of the reduced plan that showed the mutation. */
+export function planOf(name: string): string {
+  return join(import.meta.dirname, `${name}.json`)
+}
+
 /** Returns the topology that must show the mutation: the one that the first line of its patch names, or the counter. */
 function topologyOf(name: string): string {
   return /^topology: (\w+)\n/.exec(readFileSync(join(import.meta.dirname, `${name}.patch`), 'utf8'))?.[1] ?? 'counter'
@@ -33,7 +39,7 @@ function topologyOf(name: string): string {
 /** A copy of the sources, which has one mutation at a time. */
 export interface MutatedSources {
   /**
-   * Runs the simulation with a mutation, until an output is wrong.
+   * Runs the simulation with a mutation: first the plan that is stored for it, then seeds until an output is wrong.
    * @returns what the run printed; undefined when no output was wrong
    * @throws Error when the patch does not apply any more
    */
@@ -54,14 +60,20 @@ export function mutatedSources(): MutatedSources {
     execFileSync('git', ['apply', '--unsafe-paths', ...options, patch], { cwd: folder, stdio: 'pipe' })
   }
 
+  /** @returns what it prints if an output is wrong */
+  function simulate(...options: string[]): string | undefined {
+    const args = [join(folder, 'tests/simulation/run.ts'), ...options]
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+    if (stdout === '') throw new Error(`the mutated simulation does not run: ${stderr}`)
+    return status === 0 ? undefined : stdout
+  }
+
   return {
     run(name, seeds) {
       apply(name)
       try {
-        const args = [join(folder, 'tests/simulation/run.ts'), '--topology', topologyOf(name), '--seeds', String(seeds), '--until-wrong']
-        const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
-        if (stdout === '') throw new Error(`the mutated simulation does not run: ${stderr}`)
-        return status === 0 ? undefined : stdout
+        const search = ['--topology', topologyOf(name), '--seeds', String(seeds), '--until-wrong']
+        return (existsSync(planOf(name)) ? simulate('--plan', planOf(name)) : undefined) ?? simulate(...search)
       } finally {
         apply(name, '--reverse')
       }
