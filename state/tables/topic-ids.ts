@@ -2,8 +2,9 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Records from which Kafka topic each partition of a table's input was read, by the topic's id. Offsets of a topic that was deleted and created
- * again refer to other records. Kafka forgets the offsets of a deleted topic, so only the table can know.
+ * Records from which Kafka topic each partition of a table's input was read, by the topic's id. Offsets of a topic that
+ * was deleted and created again refer to other records. Kafka forgets the offsets of a deleted topic, so only the table
+ * can know.
  */
 const TOPIC_IDS_TABLE = 'table_topic_ids'
 

@@ -187,8 +187,10 @@ describe('a snapshot', () => {
   })
 
   test('of a topic that was deleted and created again is not continued, although its offsets fit', async () => {
-    const { folder } = await saved()
-    const broker = newBroker()
+    const { folder, broker } = await saved()
+    const spec = broker.topic('entries')
+    broker.deleteTopic('entries')
+    broker.createTopic(spec)
     for (const [key, value] of [['a', '9'], ['b', '2'], ['c', '3'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
     const world = await tableWorld({ folder, broker })
     const { table } = await world.open()
