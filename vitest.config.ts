@@ -18,7 +18,7 @@ const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
-const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations}.test.ts'
+const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits,matches,fraud,inventory,search,recommendations,elections}.test.ts'
 /** One round of each: half a minute with a stack of its own. */
 const shortChaos = 'tests/chaos/*.integration.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'

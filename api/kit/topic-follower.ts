@@ -18,6 +18,8 @@ export interface TopicFollower {
   readonly failure: { readonly since: number; readonly reason: string } | undefined
   /** The offset of the next record, by partition. */
   readonly positions: ReadonlyMap<number, number>
+  /** The id of the topic to which the positions belong; undefined before it is known. */
+  readonly topicId: string | undefined
   /**
    * The monotonic ms by which every partition had last responded; undefined before the first time. A broker that is
    * away causes no response, but no failure either.
@@ -37,6 +39,8 @@ export interface FollowOptions {
   readonly maxPollBytes?: number
   /** Offsets to continue from, by partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
+  /** The id of the topic to which these offsets belong, if it is known. */
+  readonly fromTopicId?: string | undefined
   /** Applies one record that has a key. If it rejects, reading starts again behind the last poll that was applied. */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
@@ -64,6 +68,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()
   let positions = new Map<number, number>(options.from)
+  let topicId = options.fromTopicId
   const heard = new Map<number, number>()
   const stopping = new AbortController()
   let fetcher: Fetcher | undefined
@@ -106,6 +111,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const count = (await transport.partitionCounts([topic])).get(topic)
     if (count === undefined) throw new Error(`topic ${topic} does not exist`)
     const partitions = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
+    const id = (await transport.topicIds([topic])).get(topic)
     const earliest = await transport.offsets(partitions, 'earliest')
     const latest = await transport.offsets(partitions, 'end')
     const offsetIn = (offsets: ReadonlyMap<string, number>, partition: number) => offsets.get(partitionKey(topic, partition)) ?? 0
@@ -116,7 +122,9 @@ export function followTopic(options: FollowOptions): TopicFollower {
       return at !== undefined && at >= offsetIn(earliest, partition) && at <= offsetIn(latest, partition)
     }
     const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
-    const reason = mustStartOver ?? (isMisfit ? 'the offsets reached are not those of the topic' : undefined)
+    const isOther = topicId !== undefined && id !== topicId
+    const reason =
+      mustStartOver ?? (isMisfit ? 'the offsets reached are not those of the topic' : isOther ? 'the topic was recreated' : undefined)
     if (reason !== undefined) startOver(reason)
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
@@ -126,6 +134,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
       reader.assign(partition, from, 'earliest')
     }
     opened = count
+    topicId = id
     nextLook = monotonic() + COUNT_LOOK_MS
     return reader
   }
@@ -196,6 +205,9 @@ export function followTopic(options: FollowOptions): TopicFollower {
     },
     get positions() {
       return positions
+    },
+    get topicId() {
+      return topicId
     },
     get heardAt() {
       return heardAt()

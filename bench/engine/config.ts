@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { COMPRESSIONS, type Compression } from '../../kafka/transport.ts'
 import type { ValuesOf } from '../../scripts/command-line/command.ts'
-import { type Guarantee, JOB_NAMES, type JobName, type PeerName } from './names.ts'
+import { type Guarantee, JOB_NAMES, type JobName, type PEER_JOINS, type PEER_STATES, type PeerName } from './names.ts'
 import type declaration from './run.command.ts'
 
 /** Configuration of the benchmark. The arguments select the comparison, and the environment contains the paths. */
@@ -12,6 +12,10 @@ export interface BenchConfig {
   readonly peer: PeerName | undefined
   /** Settings of the peer: its defaults, or those that its users usually tune. */
   readonly variant: 'default' | 'tuned'
+  /** Where the state of Flink lies. */
+  readonly peerState: (typeof PEER_STATES)[number]
+  /** How the join of Kafka Streams is written. */
+  readonly peerJoin: (typeof PEER_JOINS)[number]
   readonly guarantee: Guarantee
   /** Number of engine processes. */
   readonly workers: number
@@ -71,6 +75,8 @@ export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.Pro
     job: asked.job,
     peer: asked.peer,
     variant: asked.variant,
+    peerState: asked['peer-state'],
+    peerJoin: asked['peer-join'],
     guarantee: asked.guarantee,
     workers: asked.workers,
     peerWorkers: asked['peer-workers'] ?? asked.workers,

@@ -37,12 +37,15 @@ export class ContenderEndedError extends Error {
 
 const STOP_MS = 25_000
 const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+const LIMIT = fileURLToPath(new URL('./limit/process.ts', import.meta.url))
 
 /** The jobs and guarantees that each peer supports. Some peers lack a job, and some lack transactions. */
 const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; readonly guarantees: readonly Guarantee[] }>> = {
   'kafka-streams': { jobs: ['J1', 'J2', 'J3'], guarantees: ['exactly-once', 'at-least-once'] },
+  flink: { jobs: ['J1', 'J2'], guarantees: ['exactly-once', 'at-least-once'] },
   goka: { jobs: ['J1', 'J2'], guarantees: ['at-least-once'] },
   quix: { jobs: ['J1', 'J2'], guarantees: ['exactly-once', 'at-least-once'] },
+  limit: { jobs: ['J1', 'J2'], guarantees: ['exactly-once'] },
 }
 
 export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'workers' | 'nodeArguments'>): Contender {
@@ -59,19 +62,36 @@ export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'w
  */
 export function peerContender(peer: PeerName, config: BenchConfig): Contender {
   const { jobs, guarantees } = PEER_JOBS[peer]
-  const { job, guarantee, variant, peerWorkers, peersDir } = config
+  const { job, guarantee, variant, peerState, peerJoin, peerWorkers, peersDir } = config
   if (!jobs.includes(job)) throw new Error(`${peer} does not implement job ${job}: choose one of ${jobs.join(', ')}`)
   if (!guarantees.includes(guarantee)) throw new Error(`${peer} only supports ${guarantees.join(', ')}: add --guarantee ${guarantees[0]}`)
+  if (peer === 'limit') return limitContender(config)
   const script = join(peersDir, peer, 'run.sh')
   if (!existsSync(script))
     throw new PeerMissingError(`${script} does not exist; set PEERS_DIR to the folder that contains the peers' programs`)
   // Python runs one thread at a time, so Quix scales by processes.
   const processes = peer === 'quix' ? peerWorkers : 1
   const unit = peer === 'quix' ? 'process' : 'thread'
+  const state = peer === 'flink' ? `, ${peerState} state` : ''
+  const hasJoin = peer === 'kafka-streams' && job === 'J3'
+  const settings = {
+    THREADS: String(peerWorkers),
+    VARIANT: variant,
+    STATE_BACKEND: peerState === 'heap' ? 'hashmap' : peerState,
+    ...(hasJoin && peerJoin === 'processor' ? { JOB: 'j3p' } : {}),
+  }
+  const detail = `${variant}${state}${hasJoin ? `, ${peerJoin} join` : ''}`
   return {
-    label: peer === 'goka' ? `${peer}, ${variant}` : `${peer}, ${variant}, ${peerWorkers} ${unit}${peerWorkers > 1 ? 's' : ''}`,
+    label: peer === 'goka' ? `${peer}, ${detail}` : `${peer}, ${detail}, ${peerWorkers} ${unit}${peerWorkers > 1 ? 's' : ''}`,
+    start: (worker) => run(processes, worker, (env) => spawn(script, [], { env: { ...env, ...settings }, stdio: STDIO })),
+  }
+}
+
+function limitContender({ nodeArguments }: Pick<BenchConfig, 'nodeArguments'>): Contender {
+  return {
+    label: 'limit, a loop without an engine',
     start: (worker) =>
-      run(processes, worker, (env) => spawn(script, [], { env: { ...env, THREADS: String(peerWorkers), VARIANT: variant }, stdio: STDIO })),
+      run(1, worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, LIMIT], { env, stdio: STDIO })),
   }
 }
 

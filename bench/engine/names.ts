@@ -2,8 +2,13 @@
 export const JOB_NAMES = ['J1', 'J2', 'J3'] as const
 export type JobName = (typeof JOB_NAMES)[number]
 
-export const PEER_NAMES = ['kafka-streams', 'goka', 'quix'] as const
+export const PEER_NAMES = ['kafka-streams', 'flink', 'goka', 'quix', 'limit'] as const
 export type PeerName = (typeof PEER_NAMES)[number]
+
+/** Where the state of Flink lies. */
+export const PEER_STATES = ['rocksdb', 'heap'] as const
+/** How the join of Kafka Streams is written. */
+export const PEER_JOINS = ['dsl', 'processor'] as const
 
 export const GUARANTEES = ['exactly-once', 'at-least-once'] as const
 export type Guarantee = (typeof GUARANTEES)[number]

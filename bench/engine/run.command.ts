@@ -1,7 +1,7 @@
 import { COMPRESSIONS } from '../../kafka/transport.ts'
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer } from '../../scripts/command-line/option.ts'
-import { GUARANTEES, JOB_NAMES, PEER_NAMES } from './names.ts'
+import { GUARANTEES, JOB_NAMES, PEER_JOINS, PEER_NAMES, PEER_STATES } from './names.ts'
 
 export default command({
   call: 'npm run bench:engine --',
@@ -9,10 +9,12 @@ export default command({
     'Measures the engine and a peer alternately, on one broker and one input, and verifies every output. J1 counts terms in windows, J2 computes features of card payments, J3 finds matches. Linux only, because times and memory come from /proc.',
   options: {
     job: choice('Job to measure.', JOB_NAMES, { default: 'J2' }),
-    peer: choice('Peer to compare with. Missing peers are skipped.', PEER_NAMES),
+    peer: choice('Peer to compare with. Missing peers are skipped. "limit" is a loop without an engine, for jobs J1 and J2.', PEER_NAMES),
     variant: choice('Settings of the peer: its defaults, or those that its users usually tune.', ['default', 'tuned'], {
       default: 'default',
     }),
+    'peer-state': choice('State of Flink: in RocksDB or on the heap.', PEER_STATES, { default: 'rocksdb' }),
+    'peer-join': choice('Join of Kafka Streams in J3: the DSL, or the same algorithm as the engine.', PEER_JOINS, { default: 'dsl' }),
     guarantee: choice('Processing guarantee.', GUARANTEES, { default: 'exactly-once' }),
     workers: integer('Number of engine processes.', { default: 1, min: 1 }),
     'peer-workers': integer('Number of threads or processes of the peer. Default: that of --workers.', { min: 1 }),

@@ -1,9 +1,9 @@
 import { compileEncoder, type Encode } from '../../schemas/avro/encoder.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
-import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { AvroSchema, ValueFormat } from '../../schemas/topic.ts'
 import { keyedStore } from './keyed-store.ts'
-import type { EngineStore } from './store.ts'
+import type { ChangelogWriter, EngineStore } from './store.ts'
 import { storeLife } from './store-life.ts'
 
 export interface JoinBufferOptions<K> {
@@ -43,39 +43,45 @@ export interface JoinBufferStore<K, V> extends EngineStore {
   /**
    * Removes values that are more than `spanMs` older than `time`. It removes all values of a key in a segment at once,
    * so a value stays until its entire segment has expired.
-   * @param limit maximum number of segments of keys
+   * @param limit maximum number of segments of keys, the earliest segments first
    * @returns the removed values, for joins that emit records without a partner
    */
   takeExpired(time: number, limit: number): { readonly key: K; readonly values: readonly Buffered<V>[] }[]
 }
 
-/**
- * Number of segments per span. A lookup reads up to 2 * SEGMENTS + 1 segments, and values stay up to a quarter of the
- * span longer than necessary.
- */
+/** Number of segments per span. Values stay up to a quarter of the span longer than necessary. */
 const SEGMENTS = 4
 const SEGMENT_BYTES = 8
-const PART_BYTES = 4
-/** Added to the segment number in the keys of further parts, which therefore sort between this segment and the next. */
-const FURTHER_PARTS = 0.5
+const NUMBER_BYTES = 4
+/**
+ * The first byte of each row's key. A value row holds the values of a join key, or a part of them. Values that expire
+ * together are found by the index rows of their segment, which list join keys. Each commit writes the keys that got a
+ * first value in a segment into one index row, so a record reads and writes one row, and little more.
+ */
+const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**
  * Size at which a row is full. Otherwise the values of a frequent key would grow into a row that no changelog accepts,
  * and every commit would write all of them again. Rows stay far below the 1 MiB of Kafka's default limit, although the
  * size that is compared leaves out most of each time. A larger number would hide the parts behind rows that were full.
  */
 const FULL_ROW_BYTES = 262_144
+/** Length of the list of join keys at which an index row is full. */
+const FULL_INDEX_LENGTH = 16_384
 /**
  * Size of a time, which is a varint, in its shortest form. The computed size of a row must never exceed the stored one.
  */
 const MIN_TIME_BYTES = 1
 
-/** The key of a row, which holds the values of one join key in one time segment, or a part of them. */
-interface RowKey<K> {
-  readonly segment: number
-  /** Undefined sorts before all keys of the segment. */
-  readonly key: K | undefined
-  /** Parts are numbered from 0 without gaps, and all but the last one are full. */
-  readonly part: number
+/** What a row holds: values or, in index rows, keys. */
+interface StoredRow<V> {
+  values: Buffered<V>[]
+  /** The list of join keys; see `listed`. Empty in rows of values. */
+  keys: string
+}
+
+interface Row<V> extends StoredRow<V> {
+  /** Size of the values in bytes; 0 until it is needed. It never exceeds the stored size. */
+  bytes: number
 }
 
 export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K>): JoinBufferStore<K, V> {
@@ -90,64 +96,25 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const { spanMs } = options
   if (!(spanMs > 0)) throw new RangeError(`store ${name}: spanMs must be positive`)
   const segmentMs = Math.ceil(spanMs / SEGMENTS)
-  /** Size of each row in bytes. It never exceeds the stored size. */
-  const sizes = new WeakMap<readonly Buffered<V>[], number>()
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined
-  const rows = keyedStore<RowKey<K>, Buffered<V>[]>(name, {
-    key: rowKeys(options.key),
-    value: measured(avroValue<Buffered<V>[]>(bufferedValues(options.value)), sizes),
+  const rowKeys = rowKeysOf(options.key)
+  // Keys that are strings are found without encoding them again, and are written in their order.
+  const rows = keyedStore<string, Row<V>>(name, {
+    key: bytesAsText,
+    value: rowsOf(avroValue<StoredRow<V>>(storedRow(options.value))),
     logged: options.logged,
     cacheBytes: options.cacheBytes,
   })
-  /** No row is in an earlier segment, so a scan from here skips the tombstones of removed rows. */
+  /** The index rows that take the keys of a segment until the next commit. */
+  const openIndexes = new Map<number, Row<V>>()
+  /** The number of the next index row of each segment. */
+  const nextNumbers = new Map<number, number>()
+  /** No index row is in an earlier segment, so a scan from here skips the tombstones of removed rows. */
   let firstSegment = 0
 
   function segmentOf(time: number): number {
     return Math.max(0, Math.floor(time / segmentMs))
-  }
-
-  function* segmentsAround(time: number): Generator<number> {
-    const last = segmentOf(time + spanMs)
-    for (let segment = segmentOf(time - spanMs); segment <= last; segment++) yield segment
-  }
-
-  function isFull(row: readonly Buffered<V>[]): boolean {
-    return (sizes.get(row) ?? 0) >= fullRowBytes
-  }
-
-  /** Yields the rows of a key in a segment. */
-  function* partsOf(segment: number, key: K): Generator<Buffered<V>[]> {
-    for (let part = 0; ; part++) {
-      const row = rows.get({ segment, key, part })
-      if (row === undefined) return
-      yield row
-      if (!isFull(row)) return
-    }
-  }
-
-  /**
-   * Returns the number of the part that takes the next value. Searches in doubling steps, because reading a part may
-   * mean decoding it.
-   */
-  function openPart(segment: number, key: K): number {
-    const takesMore = (part: number) => {
-      const row = rows.get({ segment, key, part })
-      return row === undefined || !isFull(row)
-    }
-    if (takesMore(0)) return 0
-    let full = 0
-    let open = 1
-    while (!takesMore(open)) {
-      full = open
-      open *= 2
-    }
-    while (open - full > 1) {
-      const middle = (full + open) >>> 1
-      if (takesMore(middle)) open = middle
-      else full = middle
-    }
-    return open
   }
 
   function bytesOf(value: V): number {
@@ -157,61 +124,193 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     return scratch.length + MIN_TIME_BYTES
   }
 
+  function isFull(row: Row<V>): boolean {
+    // Most rows never get a second value, so the size of the first one is computed only here.
+    if (row.bytes === 0) for (const { value } of row.values) row.bytes += bytesOf(value)
+    return row.bytes >= fullRowBytes
+  }
+
+  /** Returns the rows of a key. All but the last one are full. */
+  function partsOf(key: string): Row<V>[] {
+    const parts: Row<V>[] = []
+    for (;;) {
+      const row = rows.get(rowKeys.part(key, parts.length))
+      if (row === undefined) return parts
+      parts.push(row)
+      if (!isFull(row)) return parts
+    }
+  }
+
+  /**
+   * Returns the number of the part that takes the next value, when the first one is full. Searches in doubling steps,
+   * because reading a part may mean decoding it.
+   */
+  function openPart(key: string): number {
+    return firstAfter(0, (part) => {
+      const row = rows.get(rowKeys.part(key, part))
+      return row === undefined || !isFull(row)
+    })
+  }
+
+  /** Lists a key in a segment, in the index row that the next commit writes. */
+  function list(key: string, segment: number): void {
+    let open = openIndexes.get(segment)
+    if (open === undefined || open.keys.length >= FULL_INDEX_LENGTH) {
+      const number = freeNumber(segment, nextNumbers.get(segment) ?? 0)
+      nextNumbers.set(segment, number + 1)
+      open = { values: [], keys: '', bytes: 0 }
+      openIndexes.set(segment, open)
+      // It stays a change, and gets further keys, until the next flush.
+      rows.put(rowKeys.index(segment, number), open)
+    }
+    open.keys += listed(key)
+    firstSegment = Math.min(firstSegment, segment)
+  }
+
+  /** Returns the number of an index row that does not exist. Numbers have no gaps, except where rows were removed. */
+  function freeNumber(segment: number, from: number): number {
+    const isFree = (number: number) => rows.get(rowKeys.index(segment, number)) === undefined
+    return isFree(from) ? from : firstAfter(from, isFree)
+  }
+
+  /** Removes the values of a key in a segment. @returns the removed values, oldest first */
+  function removeSegment(key: string, segment: number): Buffered<V>[] {
+    const isIn = ({ time }: Buffered<V>) => segmentOf(time) === segment
+    const parts = partsOf(key)
+    const removed = parts.flatMap(({ values }) => values.filter(isIn))
+    if (removed.length === 0) return removed
+    const kept = parts.flatMap(({ values }) => values.filter((buffered) => !isIn(buffered)))
+    const repacked: Row<V>[] = []
+    for (const buffered of kept) {
+      let row = repacked.at(-1)
+      if (row === undefined || isFull(row)) {
+        row = { values: [], keys: '', bytes: 0 }
+        repacked.push(row)
+      }
+      insert(row.values, buffered)
+      if (parts.length > 1) row.bytes += bytesOf(buffered.value)
+    }
+    for (let part = 0; part < parts.length; part++) {
+      if (part < repacked.length) rows.put(rowKeys.part(key, part), repacked[part])
+      else rows.delete(rowKeys.part(key, part))
+    }
+    return parts.length > 1 ? byTime(removed) : removed
+  }
+
   return Object.assign(storeLife(rows), {
     // Values are found by key and time, so there is no lookup by key alone.
     lookup: undefined,
+    flush(changelog: ChangelogWriter | undefined) {
+      rows.flush(changelog)
+      // Later keys go to another index row, so that this one is not written again.
+      openIndexes.clear()
+    },
     discard() {
       firstSegment = 0
+      openIndexes.clear()
+      nextNumbers.clear()
       rows.discard()
     },
-    prefetch(key: K, time: number) {
-      for (const segment of segmentsAround(time)) rows.prefetch({ segment, key, part: 0 })
+    prefetch(key: K) {
+      rows.prefetch(rowKeys.part(rowKeys.textOf(key), 0))
     },
     add(key: K, time: number, value: V) {
+      const text = rowKeys.textOf(key)
+      let rowKey = rowKeys.part(text, 0)
+      let row = rows.get(rowKey)
+      if (row !== undefined && isFull(row)) {
+        rowKey = rowKeys.part(text, openPart(text))
+        row = rows.get(rowKey)
+      }
       const segment = segmentOf(time)
-      const row = { segment, key, part: openPart(segment, key) }
-      const values = rows.get(row) ?? []
-      let at = values.length
-      while (at > 0 && values[at - 1].time > time) at--
-      values.splice(at, 0, { time, value })
-      sizes.set(values, (sizes.get(values) ?? 0) + bytesOf(value))
-      rows.put(row, values)
-      firstSegment = Math.min(firstSegment, row.segment)
+      if (row === undefined) {
+        rows.put(rowKey, { values: [{ time, value }], keys: '', bytes: 0 })
+        list(text, segment)
+        return
+      }
+      const { values } = row
+      const at = insert(values, { time, value })
+      row.bytes += bytesOf(value)
+      rows.put(rowKey, row)
+      const isListed = [values[at - 1], values[at + 1]].some((near) => near !== undefined && segmentOf(near.time) === segment)
+      if (!isListed) list(text, segment)
     },
     joinable(key: K, time: number) {
+      const parts = partsOf(rowKeys.textOf(key))
       const found: Buffered<V>[] = []
-      for (const segment of segmentsAround(time)) {
-        const first = found.length
-        let parts = 0
-        for (const row of partsOf(segment, key)) {
-          parts++
-          for (const buffered of row) if (Math.abs(buffered.time - time) <= spanMs) found.push(buffered)
-        }
-        if (parts > 1) for (const buffered of byTime(found.splice(first))) found.push(buffered)
-      }
-      return found
+      for (const { values } of parts) for (const buffered of values) if (Math.abs(buffered.time - time) <= spanMs) found.push(buffered)
+      return parts.length > 1 ? byTime(found) : found
     },
     takeExpired(time: number, limit: number) {
       const end = segmentOf(time - spanMs)
       const taken: { key: K; values: readonly Buffered<V>[] }[] = []
       // This call checks the caller's access to the store, so it precedes the early return. The scan itself only begins
       // with the loop.
-      const expired = rows.scan({ gte: startOf(firstSegment), lt: startOf(end), limit })
+      const expired = rows.scan({ gte: rowKeys.index(firstSegment, 0), lt: rowKeys.index(end, 0) })
       if (end <= firstSegment) return taken
-      for (const [row, values] of expired) {
-        const key = row.key as K
-        const parts = [...partsOf(row.segment, key)]
-        taken.push({ key, values: parts.length > 1 ? byTime(parts.flat()) : values })
-        parts.forEach((_, part) => void rows.delete({ ...row, part }))
+      for (const [rowKey, row] of expired) {
+        const segment = rowKeys.segmentOf(rowKey)
+        let done = 0
+        while (done < row.keys.length && taken.length < limit) {
+          const key = listedAt(row.keys, done)
+          const values = removeSegment(key, segment)
+          if (values.length > 0) taken.push({ key: rowKeys.keyOf(key), values })
+          done += listed(key).length
+        }
+        if (done === row.keys.length) {
+          openIndexes.delete(segment)
+          rows.delete(rowKey)
+        } else {
+          row.keys = row.keys.slice(done)
+          rows.put(rowKey, row)
+        }
+        if (taken.length >= limit) return taken
       }
-      if (taken.length < limit) firstSegment = end
+      for (const segment of nextNumbers.keys()) if (segment < end) nextNumbers.delete(segment)
+      firstSegment = end
       return taken
     },
   })
+}
 
-  function startOf(segment: number): RowKey<K> {
-    return { segment, key: undefined, part: 0 }
+/** Returns the first number for which a condition holds, by a search in doubling steps. It does not hold for `from`. */
+function firstAfter(from: number, holds: (number: number) => boolean): number {
+  let below = from
+  let step = 1
+  while (!holds(from + step)) {
+    below = from + step
+    step *= 2
   }
+  let found = from + step
+  while (found - below > 1) {
+    const middle = (below + found) >>> 1
+    if (holds(middle)) found = middle
+    else below = middle
+  }
+  return found
+}
+
+/** Two characters are the length of a key. None of them is a surrogate, which could not be stored. */
+const LENGTH_CHARACTERS = 2
+const LENGTH_BASE = 0x8000
+
+/** Returns an item of a list of keys. A list is one text, because a thousand texts are much slower to store. */
+function listed(key: string): string {
+  return String.fromCharCode(Math.floor(key.length / LENGTH_BASE), key.length % LENGTH_BASE) + key
+}
+
+function listedAt(keys: string, at: number): string {
+  const start = at + LENGTH_CHARACTERS
+  return keys.slice(start, start + keys.charCodeAt(at) * LENGTH_BASE + keys.charCodeAt(at + 1))
+}
+
+/** @returns where the value is now */
+function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
+  let at = values.length
+  while (at > 0 && values[at - 1].time > buffered.time) at--
+  if (at === values.length) values.push(buffered)
+  else values.splice(at, 0, buffered)
+  return at
 }
 
 /** Sorts values, oldest first. Values of equal time keep their order, in which later ones come from later parts. */
@@ -219,47 +318,91 @@ function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
 
-/** Wraps a format so that it records the size of every row that it decodes. */
-function measured<V>(format: ValueFormat<Buffered<V>[]>, sizes: WeakMap<readonly Buffered<V>[], number>): ValueFormat<Buffered<V>[]> {
+/** Wraps the stored format as one of rows, which know their size. */
+function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   return {
     ...format,
     open(schemaId, schemas) {
       const { encode, decode } = format.open(schemaId, schemas)
-      return {
-        encode,
-        decode(buffer, start, end) {
-          const row = decode(buffer, start, end)
-          sizes.set(row, end - start)
-          return row
-        },
-      }
+      return { encode, decode: (buffer, start, end) => Object.assign(decode(buffer, start, end), { bytes: end - start }) }
     },
   }
 }
 
+/** Bytes as text of one character each, which sorts like the bytes. */
+const bytesAsText: Codec<string> = {
+  encode(text, out) {
+    out.reserve(text.length)
+    out.buffer.write(text, out.length, 'latin1')
+    out.length += text.length
+  },
+  decode: (buffer, start, end) => buffer.toString('latin1', start, end),
+}
+
 /**
- * Encodes the segment number as a big-endian double, which sorts like its bytes, followed by the key. A further part
- * has a segment number between two whole ones, and its own number before the key.
+ * Builds and reads the keys of rows as text: the kind, then the join key, the number of the part and the join key, or
+ * the segment as a big-endian double, which sorts like its bytes, and the number of the index row.
  */
-function rowKeys<K>(keys: Codec<K>): Codec<RowKey<K>> {
+function rowKeysOf<K>(keys: Codec<K>) {
+  const out = byteWriter()
+  const first = String.fromCharCode(KINDS.first)
+  /** A record is usually announced, looked up and added under the same key. */
+  let lastKey: K | undefined
+  let lastText = ''
+  let lastFirst = first
+
+  function numbered(kind: number, write: () => void): string {
+    out.length = 0
+    out.reserve(1 + SEGMENT_BYTES + NUMBER_BYTES)
+    out.buffer[0] = kind
+    out.length = 1
+    write()
+    return out.buffer.toString('latin1', 0, out.length)
+  }
+
+  function putNumber(number: number): void {
+    out.buffer.writeUInt32BE(number, out.length)
+    out.length += NUMBER_BYTES
+  }
+
   return {
-    encode({ segment, key, part }, out: ByteWriter) {
-      out.reserve(SEGMENT_BYTES + PART_BYTES)
-      out.buffer.writeDoubleBE(part === 0 ? segment : segment + FURTHER_PARTS, out.length)
-      out.length += SEGMENT_BYTES
-      if (part > 0) {
-        out.buffer.writeUInt32BE(part, out.length)
-        out.length += PART_BYTES
-      }
-      if (key !== undefined) keys.encode(key, out)
+    /** Returns the encoded join key as text. */
+    textOf(key: K): string {
+      if (key === lastKey && typeof key !== 'object') return lastText
+      out.length = 0
+      keys.encode(key, out)
+      lastText = out.buffer.toString('latin1', 0, out.length)
+      lastFirst = first + lastText
+      lastKey = key
+      return lastText
     },
-    decode(buffer, start, end) {
-      const stored = buffer.readDoubleBE(start)
-      const segment = Math.floor(stored)
-      const behind = start + SEGMENT_BYTES
-      if (segment === stored) return { segment, key: keys.decode(buffer, behind, end), part: 0 }
-      return { segment, key: keys.decode(buffer, behind + PART_BYTES, end), part: buffer.readUInt32BE(behind) }
+    keyOf(text: string): K {
+      const buffer = Buffer.from(text, 'latin1')
+      return keys.decode(buffer, 0, buffer.length)
     },
+    part(text: string, part: number): string {
+      if (part > 0) return numbered(KINDS.further, () => putNumber(part)) + text
+      return text === lastText ? lastFirst : first + text
+    },
+    index: (segment: number, number: number) =>
+      numbered(KINDS.index, () => {
+        out.buffer.writeDoubleBE(segment, 1)
+        out.length += SEGMENT_BYTES
+        putNumber(number)
+      }),
+    segmentOf: (rowKey: string) => Buffer.from(rowKey, 'latin1').readDoubleBE(1),
+  }
+}
+
+function storedRow(value: AvroSchema): AvroSchema {
+  return {
+    type: 'record',
+    name: 'JoinBufferRow',
+    namespace: 'millrace.state',
+    fields: [
+      { name: 'values', type: bufferedValues(value) },
+      { name: 'keys', type: 'string' },
+    ],
   }
 }
 

@@ -4,6 +4,7 @@ import { TargetUnavailableError } from '../unavailable.ts'
 import { catchUpsStatement, recordCatchUp } from './catch-ups.ts'
 import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
+import { recordedTopicId, recordTopicId, topicIdsStatement } from './topic-ids.ts'
 
 /** Rows of a range of offsets of one Kafka partition. All of them are in one partition of the table. */
 export interface Insert {
@@ -36,6 +37,10 @@ export interface TableStore {
    * then on, readers may treat missing rows as absent. Call `prepare` first.
    */
   noteCaughtUp(topic: string, partition: number): Promise<void>
+  /** Returns the id of the topic from which this Kafka partition was read; undefined when none is recorded. */
+  topicId(topic: string, partition: number): Promise<string | undefined>
+  /** Records the id of the topic from which this Kafka partition is read. Call `prepare` first. */
+  noteTopicId(topic: string, partition: number, id: string): Promise<void>
 }
 
 /**
@@ -89,6 +94,7 @@ export function tableStore<K, V>(table: Table<K, V>, client: ClickHouseClient, c
   async function prepare(): Promise<string> {
     identity = await asking(async () => {
       await client.command({ query: catchUpsStatement(cluster) })
+      await client.command({ query: topicIdsStatement(cluster) })
       return migrateTable(table as unknown as Table<never, never>, cluster, { client, newIdentity: randomUUID })
     })
     return identity
@@ -124,7 +130,15 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     )
   }
 
-  return { prepare, position, insert, noteCaughtUp }
+  async function topicId(topic: string, partition: number): Promise<string | undefined> {
+    return asking(() => recordedTopicId(client, { table: table.name, identity, topic, partition }, isReplicated ? QUORUM_READ : {}))
+  }
+
+  async function noteTopicId(topic: string, partition: number, id: string): Promise<void> {
+    await asking(() => recordTopicId(client, { table: table.name, identity, topic, partition, id }, isReplicated ? QUORUM_INSERT : {}))
+  }
+
+  return { prepare, position, insert, noteCaughtUp, topicId, noteTopicId }
 }
 
 async function asking<T>(question: () => Promise<T>): Promise<T> {

@@ -24,6 +24,7 @@ export default command({
     fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
     inventory: flag('Kills, stops and empties the parts that keep stock.'),
     search: flag('Kills and stops the parts of search, wipes its index and fills its disk, while products change.'),
+    elections: flag('Lets three brokers elect leaders that have lost records, under a reader and a worker with kept state.'),
     recommendations: flag('Kills, stops and empties the parts of recommendations while users view items and read lists.'),
   },
   environment: {

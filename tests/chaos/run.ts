@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Component } from '../../deploy/local/component.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { guardedFolder } from '../stack/folder.ts'
-import { newKafkaPair } from '../stack/kafka-pair.ts'
+import { newKafkaCluster } from '../stack/kafka-cluster.ts'
 import { chaosConfig, chaosHome } from './config.ts'
 import declaration from './run.command.ts'
 import { described, drawSchedule, type Schedule } from './schedule.ts'
@@ -25,6 +25,7 @@ const SERVICES = {
   search: ['search'],
   inventory: ['inventory'],
   recommendations: ['recommendations'],
+  elections: ['elections'],
 } as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
@@ -72,9 +73,9 @@ async function main(): Promise<number> {
   while (left.length > 0 && Date.now() < until) {
     const folder = guardedFolder()
     try {
-      const { first: broker, second } = await newKafkaPair(folder.path)
+      const { first: broker, others } = await newKafkaCluster(folder.path, draw.brokers)
       await broker.start()
-      if (draw.brokers === 2) await second.start()
+      for (const other of others) await other.start()
       for (let run = 0; run < SEEDS_PER_BROKER && left.length > 0 && Date.now() < until; run++) {
         const [seed, ...others] = left
         left = others

@@ -88,9 +88,12 @@ export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>)
       }),
     async read() {
       const found = await readSnapshot(files, folder, form, now)
-      return found && { contents: contentsOf(found.map, found.key), positions: found.positions, savedAt: found.savedAt }
+      if (found === undefined) return undefined
+      const { map, key, positions, topicId, savedAt } = found
+      return { contents: contentsOf(map, key), positions, topicId, savedAt }
     },
-    write: ({ contents: { map, key }, positions, savedAt }) => writeSnapshot(files, folder, form, { map, key, positions, savedAt }),
+    write: ({ contents: { map, key }, positions, topicId, savedAt }) =>
+      writeSnapshot(files, folder, form, { map, key, positions, topicId, savedAt }),
     log,
     now,
     monotonic,

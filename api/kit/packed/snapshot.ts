@@ -17,6 +17,8 @@ export interface Snapshot {
   readonly key: Buffer
   /** The offset of the next record to read, by partition. Entries may contain later changes. */
   readonly positions: ReadonlyMap<number, number>
+  /** The id of the topic to which they belong; undefined in files of earlier versions. */
+  readonly topicId: string | undefined
   /** Epoch ms at which the table had been read to these positions. */
   readonly savedAt: number
 }
@@ -24,6 +26,7 @@ export interface Snapshot {
 interface Header extends SnapshotForm {
   readonly key: string
   readonly positions: readonly (readonly [partition: number, offset: number])[]
+  readonly topicId?: string | undefined
   readonly savedAt: number
 }
 
@@ -36,9 +39,9 @@ const MS_PER_SECOND = 1_000
  * same changes again.
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
-  const { map, key, positions, savedAt } = snapshot
+  const { map, key, positions, topicId, savedAt } = snapshot
   const { topic, version, valueBytes, canExpire } = form
-  const header: Header = { topic, version, valueBytes, canExpire, key: key.toString('hex'), positions: [...positions], savedAt }
+  const header: Header = { topic, version, valueBytes, canExpire, key: key.toString('hex'), positions: [...positions], topicId, savedAt }
   await writeCheckedFile(files, folder, snapshotPath(folder, topic), MAGIC, { header, blocks: blocksOf(map) })
 }
 
@@ -68,7 +71,13 @@ export async function readSnapshot(
       if (body.length % packedBytes(form) !== 0) throw new SnapshotError(`the block at ${at} has no whole entries`)
       map.addPacked(body, now() / MS_PER_SECOND)
     }
-    return { map, key: Buffer.from(header.key, 'hex'), positions: new Map(header.positions), savedAt: header.savedAt }
+    return {
+      map,
+      key: Buffer.from(header.key, 'hex'),
+      positions: new Map(header.positions),
+      topicId: header.topicId,
+      savedAt: header.savedAt,
+    }
   })
 }
 

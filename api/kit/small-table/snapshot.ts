@@ -10,6 +10,7 @@ interface Header {
   /** The holding's version. */
   readonly version: number
   readonly positions: readonly (readonly [partition: number, offset: number])[]
+  readonly topicId?: string | undefined
   readonly savedAt: number
 }
 
@@ -22,12 +23,12 @@ export async function writeEntries<H>(
   folder: string,
   topic: string,
   { version, save }: Pick<Holding<never, H>, 'version' | 'save'>,
-  { contents, positions, savedAt }: Saved<Entries<H>>,
+  { contents, positions, topicId, savedAt }: Saved<Entries<H>>,
 ): Promise<void> {
   function* blocks(): Generator<Buffer> {
     for (const [key, held] of contents) yield Buffer.from(JSON.stringify([key, save(held)]))
   }
-  const header: Header = { topic, version, positions: [...positions], savedAt }
+  const header: Header = { topic, version, positions: [...positions], topicId, savedAt }
   await writeCheckedFile(files, folder, snapshotPath(folder, topic), MAGIC, { header, blocks: blocks() })
 }
 
@@ -51,6 +52,6 @@ export async function readEntries<H>(
       const [key, saved] = JSON.parse(body.toString()) as [string, unknown]
       contents.set(key, load(saved))
     }
-    return { contents, positions: new Map(header.positions), savedAt: header.savedAt }
+    return { contents, positions: new Map(header.positions), topicId: header.topicId, savedAt: header.savedAt }
   })
 }

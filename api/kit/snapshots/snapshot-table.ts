@@ -13,6 +13,8 @@ export interface Saved<C> {
   readonly contents: C
   /** The offset of the next record to read, by partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
+  /** The id of the topic to which they belong; undefined in files of earlier versions. */
+  readonly topicId: string | undefined
   /** Epoch ms at which the table had been read to these positions. */
   readonly savedAt: number
 }
@@ -140,6 +142,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     pollMs: POLL_MS,
     maxPollBytes: MAX_POLL_BYTES,
     from: isContinued ? loaded.positions : undefined,
+    fromTopicId: isContinued ? loaded.topicId : undefined,
     apply(chunk, index) {
       const waiting = apply(chunk, index)
       if (waiting !== undefined) return waiting.then(changed)
@@ -206,7 +209,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
 
   async function write(): Promise<void> {
     // The positions come first, because changes during the write may already be in the file.
-    const saved = { contents: filling, positions: new Map(follower.positions), savedAt: now() - silentMs() }
+    const { positions, topicId } = follower
+    const saved = { contents: filling, positions: new Map(positions), topicId, savedAt: now() - silentMs() }
     isChanged = false
     try {
       await options.write(saved)

@@ -22,6 +22,12 @@ export interface TermSeen {
   tweet_id: bigint
 }
 
+/** A record of the output topic. */
+export interface WindowCount {
+  window_start: number
+  count: number
+}
+
 export const termSeenSchema: AvroSchema = {
   type: 'record',
   name: 'TermSeen',

@@ -1,12 +1,7 @@
 import { late, rawValue, type Topic, type Topology, topology, utf8, windowedCounterStore } from '../../../pipelines/engine/index.ts'
 import { bareAvro } from '../bare-avro.ts'
 import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
-import { type TermSeen, termSeenSchema, windowCountSchema } from './terms.ts'
-
-interface WindowCount {
-  window_start: number
-  count: number
-}
+import { type TermSeen, termSeenSchema, type WindowCount, windowCountSchema } from './terms.ts'
 
 const MINUTE_MS = 60_000
 /** Length of a window in minutes. A window begins every minute. */

@@ -34,19 +34,26 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   /** Partitions, by topic and number, for which the table records that it has caught up. */
   const noted = new Set<string>()
 
-  async function open({ topic, partition }: TopicPartition, { end, committed }: PartitionFacts): Promise<number | undefined> {
+  async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
+    const { end, committed, topicId } = facts
     const stored = await store.position(topic, partition)
-    // The rows may have expired, or the records had none. An offset that was committed for an earlier table of this
-    // name does not apply to this one.
-    const confirmed = committed?.metadata === identity ? committed.offset : undefined
+    const filledFrom = await store.topicId(topic, partition)
+    const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
+    // The rows may have expired, or the records had none. An offset that was committed for an earlier table or topic of
+    // this name does not apply to this one.
+    const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
-    if (next !== undefined && next > end) {
-      throw new Error(
-        `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but the log ends at ${end}: the topic was recreated. ` +
-          `Drop the table (or delete the rows of this topic), then the sink fills it again.`,
-      )
-    }
+    if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
+    if (next !== undefined && next > end) throw recreated(topic, partition, next, `the log ends at ${end}`)
+    if (topicId !== '' && filledFrom !== topicId) await store.noteTopicId(topic, partition, topicId)
     return next
+  }
+
+  function recreated(topic: string, partition: number, next: number, reason: string): Error {
+    return new Error(
+      `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated. ` +
+        `Drop the table (or delete the rows of this topic), then the sink fills it again.`,
+    )
   }
 
   function prepare({ partition: { topic, partition }, records, caughtUp }: SinkBatch): () => Promise<WriteResult> {

@@ -20,6 +20,7 @@ export function tableModel(scheduler: Scheduler): TableModel {
   const server = new StoreServer('clickhouse', scheduler)
   const rows: StoredRow[] = []
   const tokens = new Set<string>()
+  const ids = new Map<string, string>()
 
   function position(topic: string, partition: number): number | undefined {
     const offsets = rows.filter((row) => row.topic === topic && row.partition === partition).map(({ offset }) => offset)
@@ -39,6 +40,10 @@ export function tableModel(scheduler: Scheduler): TableModel {
           for (const row of fresh) rows.push({ ...row, topic, partition })
         })
       },
+      topicId: (topic, partition) =>
+        server.request(client, `tells the id of ${topic}-${partition}`, () => ids.get(`${topic}-${partition}`)),
+      noteTopicId: (topic, partition, id) =>
+        server.request(client, `notes the id of ${topic}-${partition}`, () => void ids.set(`${topic}-${partition}`, id)),
       noteCaughtUp: (topic, partition) => server.request(client, `notes that ${topic}-${partition} is caught up`, () => {}),
     }
   }

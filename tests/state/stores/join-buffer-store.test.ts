@@ -1,10 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { avroValue } from '../../../schemas/avro/value.ts'
-import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { type Buffered, type JoinBufferStore, joinBufferStore, joinBufferWithRows } from '../../../state/stores/join-buffer-store.ts'
-import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { openStore, storedRows, type TestBackend, TOPOLOGY, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
@@ -47,15 +44,16 @@ function newStore(fullBytes: number): JoinBufferStore<string, string> {
   return joinBufferWithRows<string, string>(STORE, { key: utf8, value: 'string', spanMs: SPAN_MS }, fullBytes)
 }
 
-/** Groups the expired items into rows, in the order of segments and keys. */
-function expiredRows(items: readonly Item[], time: number): Item[][] {
+/** Groups the expired items by segment and key. */
+function expiredRows(items: readonly Item[], time: number): Map<string, Item[]> {
   const rows = new Map<string, Item[]>()
   for (const item of items) {
     if (segmentOf(item.time) >= segmentOf(time - SPAN_MS)) continue
-    const name = `${String(segmentOf(item.time)).padStart(3, '0')}${item.key}`
+    const name = `${segmentOf(item.time)} ${item.key}`
     rows.set(name, [...(rows.get(name) ?? []), item])
   }
-  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row.sort((a, b) => a.time - b.time))
+  for (const row of rows.values()) row.sort((a, b) => a.time - b.time)
+  return rows
 }
 
 async function runAgainstModel(opened: TestBackend, fullBytes: number, steps: readonly Step[]): Promise<void> {
@@ -78,11 +76,15 @@ async function runAgainstModel(opened: TestBackend, fullBytes: number, steps: re
         break
       }
       case 'expire': {
-        const due = expiredRows(both.current, step.time).slice(0, step.limit)
+        const due = expiredRows(both.current, step.time)
+        const segments = [...due.values()].map(([{ time }]) => segmentOf(time)).sort((a, b) => a - b)
         const taken = both.store.takeExpired(step.time, step.limit)
-        expect(taken).toEqual(due.map((row) => ({ key: row[0].key, values: row.map(({ time, value }) => ({ time, value })) })))
-        const gone = new Set(due.flat())
-        both.current = both.current.filter((item) => !gone.has(item))
+        expect(taken.map(({ values: [{ time }] }) => segmentOf(time))).toEqual(segments.slice(0, step.limit))
+        for (const { key, values } of taken) {
+          const row = due.get(`${segmentOf(values[0].time)} ${key}`) as Item[]
+          expect(values).toEqual(row.map(({ time, value }) => ({ time, value })))
+          both.current = both.current.filter((item) => !row.includes(item))
+        }
         break
       }
       default:
@@ -144,55 +146,36 @@ test('the values of a hot key are split into rows that a changelog accepts, and 
   expect(reopened.takeExpired(600 * SECOND, 10)).toEqual([])
 })
 
-/** The row keys of an earlier version, which did not split rows: the segment and the key. */
-const earlierRowKeys: Codec<{ segment: number; key: string }> = {
-  encode({ segment, key }, out) {
-    out.reserve(8)
-    out.buffer.writeDoubleBE(segment, out.length)
-    out.length += 8
-    utf8.encode(key, out)
-  },
-  decode: (buffer, start, end) => ({ segment: buffer.readDoubleBE(start), key: utf8.decode(buffer, start + 8, end) }),
-}
-
-test('rows of an earlier version, which did not split rows, are found, and new values go to other rows', () => {
-  const fields = [
-    { name: 'time', type: 'long' },
-    { name: 'value', type: 'string' },
-  ]
-  const rowSchema = { type: 'array', items: { type: 'record', name: 'Buffered', namespace: 'millrace.state', fields } }
+test('a commit writes a row per key, and one more for all keys that are new in a segment', () => {
   const backend = memoryBackend()
-  const changelog = testChangelog()
-  const old = openStore(
-    keyedStore<{ segment: number; key: string }, Buffered<string>[]>(STORE, { key: earlierRowKeys, value: avroValue(rowSchema) }),
-    backend,
-  )
-  const values = Array.from({ length: 300 }, (_, i) => ({ time: 30 * SECOND + i, value: HOT_VALUE }))
-  old.put({ segment: 2, key: 'hot' }, values)
-  old.put({ segment: 2, key: 'cold' }, values.slice(0, 1))
-  old.flush(changelog)
-  backend.session(TOPOLOGY).write()
-  const before = storedRows(backend, STORE)
-
   const store = openStore(hotStore(), backend)
-  expect(store.joinable('hot', 30 * SECOND)).toEqual(values)
-  store.add('hot', 30 * SECOND, 'new')
-  store.add('cold', 30 * SECOND, 'new')
-  expect(store.joinable('hot', 30 * SECOND)).toEqual([values[0], { time: 30 * SECOND, value: 'new' }, ...values.slice(1)])
-  expect(store.joinable('cold', 30 * SECOND)).toEqual([values[0], { time: 30 * SECOND, value: 'new' }])
-  store.flush(changelog)
-  backend.session(TOPOLOGY).write()
-  const after = storedRows(backend, STORE)
-  expect(after.size).toBe(3)
-  const hotRow = rowKey(2, 'hot')
-  expect(after.get(hotRow)).toBe(before.get(hotRow))
-})
+  const changelog = testChangelog()
+  const commit = (time: number, keys: number) => {
+    for (let key = 0; key < keys; key++) store.add(`key ${key}`, time, 'v')
+    store.flush(changelog)
+    const { appended } = changelog
+    changelog.commit()
+    backend.session(TOPOLOGY).write()
+    store.committed()
+    return appended
+  }
+  expect(commit(30 * SECOND, 100)).toBe(101)
+  // All of these have a value in this segment.
+  expect(commit(31 * SECOND, 100)).toBe(100)
+  expect(commit(31 * SECOND, 101)).toBe(102)
+  // The next segment.
+  expect(commit(45 * SECOND, 100)).toBe(101)
+  expect(storedRows(backend, STORE).size).toBe(101 + 3)
 
-function rowKey(segment: number, key: string): string {
-  const out = byteWriter()
-  earlierRowKeys.encode({ segment, key }, out)
-  return out.buffer.subarray(0, out.length).toString('latin1')
-}
+  const reopened = openStore(hotStore(), backend)
+  expect(reopened.takeExpired(105 * SECOND, 1_000)).toHaveLength(101)
+  expect(reopened.joinable('key 7', 31 * SECOND).map(({ time }) => time)).toEqual([45 * SECOND])
+  expect(reopened.takeExpired(300 * SECOND, 1_000)).toHaveLength(100)
+  reopened.flush(changelog)
+  changelog.commit()
+  backend.session(TOPOLOGY).write()
+  expect(storedRows(backend, STORE).size).toBe(0)
+})
 
 test('finds values with real timestamps that are a month apart', () => {
   const DAY_MS = 86_400_000

@@ -77,6 +77,19 @@ test('the progress of a table belongs to that table alone, and a recreated table
   expect(await caughtUp()).toBe(1)
 })
 
+test('a table remembers the id of its topic, and a recreated table has none', async () => {
+  const { client, store } = await open()
+  expect(await store.topicId('topic', 0)).toBeUndefined()
+  await store.noteTopicId('topic', 0, 'first')
+  await store.noteTopicId('topic', 1, 'another')
+  expect(await store.topicId('topic', 0)).toBe('first')
+  await store.noteTopicId('topic', 0, 'second')
+  expect(await store.topicId('topic', 0)).toBe('second')
+  await client.command({ query: 'DROP TABLE events' })
+  await store.prepare()
+  expect(await store.topicId('topic', 0)).toBeUndefined()
+})
+
 test('text with any special characters stays within its row', async () => {
   const { client, store } = await open()
   const ids = ['a\n\nb', 'quo\'te"s', 'tab\t\\', 'nul\0', '\u2028', '}\n\n; DROP TABLE events', '']

@@ -186,6 +186,18 @@ describe('a snapshot', () => {
     expect([table.get('a'), table.get('z'), world.events('table_starts_over').length]).toEqual([undefined, 26, 1])
   })
 
+  test('of a topic that was deleted and created again is not continued, although its offsets fit', async () => {
+    const { folder, broker } = await saved()
+    const spec = broker.topic('entries')
+    broker.deleteTopic('entries')
+    broker.createTopic(spec)
+    for (const [key, value] of [['a', '9'], ['b', '2'], ['c', '3'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
+    const world = await tableWorld({ folder, broker })
+    const { table } = await world.open()
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect([table.get('a'), world.events('table_starts_over').length]).toEqual([9, 1])
+  })
+
   test('is written at intervals, so that a process that is killed leaves one', async () => {
     const folder = tableFolder()
     const world = await tableWorld({ folder, intervalMs: 20 })

@@ -22,7 +22,7 @@ function someMap(): PackedMap {
 
 async function written() {
   const folder = tableFolder()
-  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 17], [1, 2 ** 40]]), savedAt: NOW } // biome-ignore format: short
+  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 17], [1, 2 ** 40]]), topicId: 'id', savedAt: NOW } // biome-ignore format: short
   await writeSnapshot(diskFiles, folder, form, snapshot)
   const path = snapshotPath(folder, form.topic)
   return { folder, path, bytes: readFileSync(path) }
@@ -33,7 +33,7 @@ const loaded = (folder: string, of = form) => readSnapshot(diskFiles, folder, of
 test('is read as it was written', async () => {
   const { folder } = await written()
   const found = (await loaded(folder))!
-  expect([found.key, found.savedAt, [...found.positions]]).toEqual([KEY, NOW, [[0, 17], [1, 2 ** 40]]]) // biome-ignore format: short
+  expect([found.key, found.topicId, found.savedAt, [...found.positions]]).toEqual([KEY, 'id', NOW, [[0, 17], [1, 2 ** 40]]]) // biome-ignore format: short
   expect(found.map.size).toBe(ENTRIES)
   for (let index = 0; index < ENTRIES; index++) expect(found.map.get(hashOf(index), 1, read)).toBe(0x0100_0000 + index)
   expect(await loaded(tableFolder())).toBeUndefined()

@@ -12,7 +12,12 @@ const partition = { topic: 'topic', partition: 2 }
 /** Creates an in-memory table. A failing insert is either lost or stored without an answer. */
 function memoryTable() {
   const inserts: number[][] = []
-  const state = { fail: undefined as 'lost' | 'unanswered' | undefined, positionsAsked: 0, identity: 'life 1' }
+  const state = {
+    fail: undefined as 'lost' | 'unanswered' | undefined,
+    positionsAsked: 0,
+    identity: 'life 1',
+    topicId: undefined as string | undefined,
+  }
   const caughtUp: string[] = []
   const store: TableStore = {
     prepare: async () => state.identity,
@@ -27,6 +32,10 @@ function memoryTable() {
       if (fail === 'lost') throw new TargetUnavailableError('lost')
       inserts.push(rows.map(({ offset }) => offset))
       if (fail === 'unanswered') throw new TargetUnavailableError('unanswered')
+    },
+    topicId: async () => state.topicId,
+    async noteTopicId(_topic, _partition, id) {
+      state.topicId = id
     },
     async noteCaughtUp(topic, partition) {
       const fail = state.fail
@@ -134,6 +143,27 @@ test('a sink stops and says what to do if its log ends before the position of th
   await expect(target.open(partition, facts(50))).rejects.toThrow(
     /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table/,
   )
+})
+
+test('a sink stops if its table was filled from another topic of this name, although its log reaches the position of the table', async () => {
+  const { store, inserts, state } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  await target.open(partition, facts(50))
+  expect(state.topicId).toBe('id')
+  inserts.push([7])
+  expect(await target.open(partition, { ...facts(50), topicId: '' })).toBe(8)
+  await expect(target.open(partition, { ...facts(50), topicId: 'another' })).rejects.toThrow(
+    /events holds topic-2 up to offset 7, but the topic has another id now.*Drop the table/,
+  )
+  expect(state.topicId).toBe('id')
+})
+
+test('a table without rows of a partition is filled from the beginning of a topic that was recreated', async () => {
+  const { store, state } = memoryTable()
+  state.topicId = 'former'
+  const target = await tableTarget({ table: eventsTable }, store)
+  expect(await target.open(partition, facts(50, { offset: 30, metadata: 'life 1' }))).toBeUndefined()
+  expect(state.topicId).toBe('id')
 })
 
 test('the position of a partition that has caught up is stored once, after its rows', async () => {

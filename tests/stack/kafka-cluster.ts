@@ -17,16 +17,16 @@ const run = promisify(execFile)
 const START_TIMEOUT_MS = 120_000
 const STOP_GRACE_MS = 20_000
 
-export interface KafkaPair {
+export interface KafkaCluster {
   /** Broker 1, which is also the controller. */
   readonly first: Component
-  /** Broker 2. Start it after the first. */
-  readonly second: Component
+  /** Brokers 2, 3 and so on. Start them after the first. */
+  readonly others: readonly Component[]
 }
 
-/** Creates a cluster of two brokers without starting them. Partitions and coordinators can move between them. */
-export async function newKafkaPair(folder: string): Promise<KafkaPair> {
-  const [ports, port] = [{ client: await freePort(), controller: await freePort() }, await freePort()]
+/** Creates a cluster of brokers without starting them. Partitions and coordinators can move between them. */
+export async function newKafkaCluster(folder: string, brokers: number): Promise<KafkaCluster> {
+  const ports = { client: await freePort(), controller: await freePort() }
   const runDir = join(folder, 'run')
   const data = (name: string) => join(folder, name)
   const log = (name: string) => join(folder, `${name}.log`)
@@ -40,14 +40,33 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
     heapMb: TEST_HEAP_MB,
     javaOptions: TEST_JAVA_OPTIONS,
   })
-  const address = `${LOOPBACK}:${port}`
-  const dataDir = data('kafka-2')
-  const logFile = log('kafka-2')
+  const others: Component[] = []
+  for (let node = 2; node <= brokers; node++) others.push(otherBroker(node, await freePort()))
+  return { first, others }
 
-  async function prepare() {
+  function otherBroker(node: number, port: number): Component {
+    const name = `kafka-${node}`
+    const address = `${LOOPBACK}:${port}`
+    return serverComponent({
+      name,
+      address,
+      ports: { KAFKA_PORT: port },
+      dataDir: data(name),
+      logFile: log(name),
+      runDir,
+      startTimeoutMs: START_TIMEOUT_MS,
+      stopGraceMs: STOP_GRACE_MS,
+      prepare: () => prepare(node, port),
+      isHealthy: () => isKafkaHealthy(address),
+    })
+  }
+
+  async function prepare(node: number, port: number) {
+    const name = `kafka-${node}`
+    const [dataDir, logFile] = [data(name), log(name)]
     const jars = await realpath(await ensureKafkaJars(TOOLS))
     const properties = join(dataDir, 'server.properties')
-    await writeFile(properties, secondProperties(dataDir, ports, port))
+    await writeFile(properties, otherProperties(dataDir, ports, node, port))
     const stamp = join(dataDir, 'formatted')
     if (!existsSync(stamp)) {
       // The first broker's stamp contains the cluster id.
@@ -68,27 +87,18 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
     }
     return brokerCommand({ jars, properties, logFile, heapMb: TEST_HEAP_MB, extra: TEST_JAVA_OPTIONS })
   }
-
-  const second = serverComponent({
-    name: 'kafka-2',
-    address,
-    ports: { KAFKA_PORT: port },
-    dataDir,
-    logFile,
-    runDir,
-    startTimeoutMs: START_TIMEOUT_MS,
-    stopGraceMs: STOP_GRACE_MS,
-    prepare,
-    isHealthy: () => isKafkaHealthy(address),
-  })
-  return { first, second }
 }
 
-/** Configures the second node like the first one, but as a broker only. */
-function secondProperties(dataDir: string, ports: { readonly client: number; readonly controller: number }, port: number): string {
+/** Configures another node like the first one, but as a broker only. */
+function otherProperties(
+  dataDir: string,
+  ports: { readonly client: number; readonly controller: number },
+  node: number,
+  port: number,
+): string {
   const own = new Map([
     ['process.roles', 'broker'],
-    ['node.id', '2'],
+    ['node.id', String(node)],
     ['listeners', `PLAINTEXT://${LOOPBACK}:${port}`],
     ['advertised.listeners', `PLAINTEXT://${LOOPBACK}:${port}`],
     ['listener.security.protocol.map', 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT'],
