@@ -5,6 +5,8 @@ export interface Contenders {
    * Offer every term whenever its value may have grown.
    */
   offer(term: string, bound: number): void
+  /** Returns false if offering a term that is not remembered would have no effect. */
+  mayEnter(term: string, bound: number): boolean
   /**
    * Returns the best `count` terms by value, then by term, without terms of value 0.
    * @param evaluate called for terms whose bounds do not decide
@@ -59,9 +61,13 @@ export function contenders(keep: number): Contenders {
       if (bound === 0) members.delete(term)
       return
     }
-    if (bound === 0 || (floor !== undefined && comesBefore(floor, term, bound))) return
+    if (!mayEnter(term, bound)) return
     members.set(term, { term, bound, value: bound, exact: false })
     if (members.size > keep * TRIM_FACTOR) trim()
+  }
+
+  function mayEnter(term: string, bound: number): boolean {
+    return bound > 0 && (floor === undefined || !comesBefore(floor, term, bound))
   }
 
   function trim(): void {
@@ -104,6 +110,7 @@ export function contenders(keep: number): Contenders {
 
   return {
     offer,
+    mayEnter,
     best,
     restart,
     get size() {

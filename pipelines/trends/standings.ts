@@ -1,10 +1,11 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { TermCell, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
-import { countFrom, regionsOf } from './cells.ts'
+import { regionsOf } from './cells.ts'
 import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
+import { eachCount, type OnlyCount, type PackedCells } from './packed-cells.ts'
 import { regionsOfCells } from './rare-terms.ts'
 import { trendScore } from './score.ts'
 import type { StoredTerms } from './stored-terms.ts'
@@ -134,13 +135,19 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /** @param changed the cells whose regions need an offer, out of all `cells` of the rare term */
-  function offerRare(term: string, cells: readonly TermCell[], changed: readonly TermCell[], isWanted?: ReadonlySet<number>): void {
+  function offerRare(term: string, cells: PackedCells, changed: PackedCells, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of regionsOfCells(changed)) {
-      if (isWanted !== undefined && !isWanted.has(woeid)) continue
-      let bound = 0
-      for (const cell of cells) if (cells.length === 1 || regionsOf(cell).includes(woeid)) bound += countFrom(cell, first)
-      offerFresh(woeid, term, bound)
+      if (isWanted === undefined || isWanted.has(woeid)) offerFresh(woeid, term, countBetween(cells, woeid, first, Infinity))
+    }
+  }
+
+  /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
+  function offerFirst(term: string, { place, minute, count }: OnlyCount): void {
+    if (minute < lastMinute - WINDOW_MINUTES + 1) return
+    for (const woeid of regionsOf(place)) {
+      const region = regionContenders(woeid)
+      if (region.fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
     }
   }
 
@@ -219,8 +226,13 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /** Must be called after contributions were added to a rare term. */
-  function changedRare(term: string, cells: readonly TermCell[], changed: readonly TermCell[]): void {
+  function changedRare(term: string, cells: PackedCells, changed: PackedCells): void {
     if (built) offerRare(term, cells, changed)
+  }
+
+  /** Must be called with the first contributions to a term. */
+  function addedRare(term: string, first: OnlyCount): void {
+    if (built) offerFirst(term, first)
   }
 
   /** Reports the candidates of every region that has any. Yields at intervals. */
@@ -331,13 +343,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     }
   }
 
-  function countInWindow(cells: readonly TermCell[], woeid: number): number {
-    let count = 0
-    for (const cell of cells) {
-      if (!regionsOf(cell).includes(woeid)) continue
-      count += countFrom(cell, lastMinute - WINDOW_MINUTES + 1) - countFrom(cell, lastMinute + 1)
-    }
-    return count
+  function countInWindow(cells: PackedCells, woeid: number): number {
+    return countBetween(cells, woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute)
   }
 
   /** @param evaluated further terms whose evaluations are kept, because the next ranking will probably need them */
@@ -359,6 +366,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     offerAgain,
     changed,
     changedRare,
+    addedRare,
     rank,
     get isBuilt() {
       return built
@@ -369,4 +377,13 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
       return sum
     },
   }
+}
+
+/** Returns the contributions to a rare term in a region, from minute `from` to `to`, both inclusive. */
+function countBetween(cells: PackedCells, woeid: number, from: number, to: number): number {
+  let sum = 0
+  eachCount(cells, (place, minute, count) => {
+    if (minute >= from && minute <= to && regionsOf(place).includes(woeid)) sum += count
+  })
+  return sum
 }

@@ -1,12 +1,8 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
-  CellsOfTerm,
-  RareTerm,
   RegionCandidates,
   TermBaseline,
-  TermCell,
-  TermCells,
   TermState,
   TermTracked,
   TrendRareVolumes,
@@ -16,12 +12,15 @@ import type {
 import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
-import { regionsOf } from './cells.ts'
+import { regionsOf, type TermCell } from './cells.ts'
+import { onlyCount, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
-import { addCells, isRare, newestHour } from './rare-terms.ts'
+import { addCells, frequentNote, isRare, newestHour, RareTerm } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
+import type { CellsOfTerm, TermCells } from './term-cells.ts'
+import { termFilter } from './term-filter.ts'
 import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
@@ -49,6 +48,8 @@ export interface TermWindowsOptions {
   readonly rareVolumes: Topic<number, TrendRareVolumes>
 }
 
+const NO_CELLS = Buffer.alloc(0)
+
 type Added = ReturnType<typeof addedVolumes>
 
 /** Creates the second stage: one partition of all terms, with their windows, baselines and volumes in all regions. */
@@ -57,6 +58,7 @@ export function termWindows(options: TermWindowsOptions) {
   const stored = storedTerms(options)
   const rounds = volumeRounds(options.volumesRound)
   const rareRows = rareVolumes(options.rareVolumes)
+  const filter = termFilter()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -89,7 +91,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchCells({ terms }: TermCells): void {
-    for (const { term } of terms) rare.prefetch(term)
+    for (const { term } of terms) if (filter.mayHave(term)) rare.prefetch(term)
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
@@ -110,29 +112,43 @@ export function termWindows(options: TermWindowsOptions) {
     const added = addedVolumes()
     for (const counted of terms) {
       const { term, cells } = counted
-      const row = rare.get(term)
-      if (row !== undefined && isFrequent(row)) {
-        ofFrequent.push(counted)
-        continue
-      }
-      const known = row?.cells ?? []
-      if (!isRare(known, cells)) {
-        becomeFrequent(term, known, cells, ctx, added)
-        continue
-      }
-      const all = addCells(known, cells)
-      rare.put(term, { frequent_hour: 0, cells: all })
-      rareRows.add(term, all, cells, ctx)
-      leaders.changedRare(term, all, cells)
+      const row = filter.mayHave(term) ? rare.get(term) : undefined
+      if (row === undefined) countFirst(counted, leaders, ctx, added)
+      else if (isFrequent(row)) ofFrequent.push(counted)
+      else if (isRare(row.packed, cells)) {
+        const all = addCells(row.packed, cells)
+        rare.put(term, new RareTerm(0, all))
+        rareRows.add(term, all, cells, ctx)
+        leaders.changedRare(term, all, cells)
+      } else becomeFrequent(term, row.cells, unpackCells(cells), ctx, added)
     }
     countFrequent(ofFrequent, ctx, added)
     rareRows.send(ctx)
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
+  /** Most terms occur once, so this must be cheap. */
+  function countFirst({ term, cells }: CellsOfTerm, leaders: ReturnType<typeof standings>, ctx: RecordContext<number>, added: Added): void {
+    if (!isRare(NO_CELLS, cells)) {
+      becomeFrequent(term, [], unpackCells(cells), ctx, added)
+      return
+    }
+    const own = Buffer.from(cells)
+    rare.put(term, new RareTerm(0, own))
+    filter.add(term)
+    const only = onlyCount(own)
+    if (only === undefined) {
+      rareRows.add(term, own, own, ctx)
+      leaders.changedRare(term, own, own)
+    } else {
+      rareRows.addFirst(term, only, ctx)
+      leaders.addedRare(term, only)
+    }
+  }
+
   /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
   function becomeFrequent(term: string, known: readonly TermCell[], more: readonly TermCell[], ctx: Context, added?: Added): void {
-    noteFrequent(term, newestHour([...known, ...more]))
+    noteFrequent(term, newestHourOf([...known, ...more]))
     const states = new Map<number, TermState>()
     addToRegions(term, known, states, newTermState, ctx)
     addToRegions(term, more, states, newTermState, ctx, added)
@@ -140,7 +156,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function noteFrequent(term: string, hour: number): void {
-    if (hour > (rare.get(term)?.frequent_hour ?? 0)) rare.put(term, { frequent_hour: hour, cells: [] })
+    if (hour <= (rare.get(term)?.frequentHour ?? 0)) return
+    rare.put(term, frequentNote(hour))
+    filter.add(term)
   }
 
   /**
@@ -148,14 +166,16 @@ export function termWindows(options: TermWindowsOptions) {
    * times as much.
    */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
-    const keysOf = ({ term, cells }: CellsOfTerm) => cells.flatMap((cell) => regionsOf(cell).map((woeid) => termKey(woeid, term)))
-    const keys = new Set(terms.flatMap(keysOf))
+    const counted = terms.map(({ term, cells }) => ({ term, cells: unpackCells(cells) }))
+    const keys = new Set<string>()
+    for (const { term, cells } of counted)
+      for (const { place } of cells) for (const woeid of regionsOf(place)) keys.add(termKey(woeid, term))
     for (const key of keys) frequent.prefetch(key)
     frequent.loadPrefetched()
     for (const key of keys) if (frequent.get(key) === undefined) baselines.prefetch(key)
     baselines.loadPrefetched()
-    for (const { term, cells } of terms) {
-      noteFrequent(term, newestHour(cells))
+    for (const { term, cells } of counted) {
+      noteFrequent(term, newestHourOf(cells))
       const states = new Map<number, TermState>()
       addToRegions(term, cells, states, storedState, ctx, added)
       putStates(term, states, ctx)
@@ -179,7 +199,7 @@ export function termWindows(options: TermWindowsOptions) {
     added?: Added,
   ): void {
     for (const cell of cells) {
-      for (const woeid of regionsOf(cell)) {
+      for (const woeid of regionsOf(cell.place)) {
         const key = termKey(woeid, term)
         const state = states.get(woeid) ?? stateOf(key)
         states.set(woeid, state)
@@ -275,16 +295,19 @@ export function termWindows(options: TermWindowsOptions) {
     })
     for (const woeid of silent) ctx.emit(candidates, woeid, { ...report, woeid, entries: [], rest_new: 0, rest_known: 0 })
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
+    const walkedBefore = rareSweep.completed
     rareSweep.run(reportedHour)
+    if (rareSweep.completed !== walkedBefore) filter.walkCompleted()
     frequentSweep.run(reportedHour)
     leaders.offerAgain(swept, frequentSweep.completed)
     swept = []
     baselineSweep.run(reportedHour)
   }
 
-  function isRareExpired(_term: string, { frequent_hour, cells }: RareTerm): boolean {
-    if (frequent_hour !== 0) return frequent_hour < reportedHour - FREQUENT_KEPT_HOURS
-    return newestHour(cells) < reportedHour - DAY_HOURS
+  function isRareExpired(term: string, { frequentHour, packed }: RareTerm): boolean {
+    filter.walked(term)
+    if (frequentHour !== 0) return frequentHour < reportedHour - FREQUENT_KEPT_HOURS
+    return newestHour(packed) < reportedHour - DAY_HOURS
   }
 
   function isTermExpired(key: string, state: TermState): boolean {
@@ -310,4 +333,8 @@ export function termWindows(options: TermWindowsOptions) {
     beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),
     report,
   }
+}
+
+function newestHourOf(cells: readonly TermCell[]): number {
+  return hourOfMinute(Math.max(...cells.flatMap(({ minutes }) => minutes)))
 }

@@ -1,5 +1,5 @@
 import { regionOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import type { TermCells, Tweet, UserContributions } from '../../schemas/trends/types.ts'
+import type { Tweet, UserContributions } from '../../schemas/trends/types.ts'
 import {
   type Context,
   deadLetter,
@@ -15,6 +15,7 @@ import {
 import { admit, forgetBefore, hasRoomFor, MAX_TERMS_PER_USER, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
 import { cellBatches } from './cell-batches.ts'
 import { pendingCells } from './pending-cells.ts'
+import type { TermCells } from './term-cells.ts'
 import { termReader } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 

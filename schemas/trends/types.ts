@@ -10,38 +10,6 @@ export interface BlockedTerm {
   blocked_at: number
 }
 
-/** A term with few contributions in all regions together, or a note that the store of frequent terms has it. Store trends-rare-terms, key: the term. */
-export interface RareTerm {
-  /** the last hour (since 1970) of a term that has become frequent; 0 for a rare term */
-  frequent_hour: number
-  /** all contributions of a rare term, one cell per place */
-  cells: TermCell[]
-}
-
-export interface TermCell {
-  /** the woeid where the tweets count first; they also count in the regions around it */
-  place: number
-  /** minutes since 1970 */
-  minutes: number[]
-  /** contributions of the minute at the same position */
-  counts: number[]
-  /** how people wrote the term */
-  forms: TermForm[]
-  /** the newest tweets of distinct users, newest first */
-  samples: SampleTweet[]
-}
-
-export interface TermForm {
-  form: string
-  count: number
-}
-
-export interface SampleTweet {
-  tweet_id: bigint
-  user_id: bigint
-  created_at: number
-}
-
 /** The best terms of a region in one partition at one moment. Topic trends-candidates-repartition, key: woeid. */
 export interface RegionCandidates {
   woeid: number
@@ -102,17 +70,6 @@ export interface TermBaseline {
   weeks: number[]
 }
 
-/** What one worker has counted since its last commit, for the terms of one partition. Topic trends-cells-repartition, key: the partition. */
-export interface TermCells {
-  /** a term with very many cells may occur in several records */
-  terms: CellsOfTerm[]
-}
-
-export interface CellsOfTerm {
-  term: string
-  cells: TermCell[]
-}
-
 /** All that is known of a frequent term in a region. Store trends-frequent-terms, key: <woeid>:<term>. */
 export interface TermState {
   /** contributions by minute since 1970, of the last two hours and those dated ahead */
@@ -136,6 +93,17 @@ export interface Buckets {
   at: number[]
   /** of the bucket at the same position */
   counts: number[]
+}
+
+export interface TermForm {
+  form: string
+  count: number
+}
+
+export interface SampleTweet {
+  tweet_id: bigint
+  user_id: bigint
+  created_at: number
 }
 
 /** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */
@@ -260,11 +228,9 @@ export interface VolumesRound {
 declare module '../load.ts' {
   interface RecordTypes {
     'trends/BlockedTerm': BlockedTerm
-    'trends/RareTerm': RareTerm
     'trends/RegionCandidates': RegionCandidates
     'trends/RegionHistory': RegionHistory
     'trends/TermBaseline': TermBaseline
-    'trends/TermCells': TermCells
     'trends/TermState': TermState
     'trends/TermTracked': TermTracked
     'trends/TrendOutput': TrendOutput

@@ -354,7 +354,7 @@ test.each([
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
-      'trends-cells-repartition': terms,
+      'trends-term-cells-repartition': terms,
       'trends-listed-repartition': terms,
       'trends-candidates-repartition': places,
       [trendOutput.name]: 5,
@@ -434,7 +434,7 @@ test('when a partition of the terms is stuck, all lists appear without its terms
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
   driver.advanceWallClock(MINUTE)
   expect(entriesOf(driver, WORLD)).toHaveLength(40)
-  block(driver, 'trends-cells-repartition', 2)
+  block(driver, 'trends-term-cells-repartition', 2)
   driver.advanceWallClock(3 * MINUTE)
   const lists = newestLists(driver)
   expect(lists.size).toBe(551)
