@@ -2,6 +2,7 @@ import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
   RegionCandidates,
+  SavedStandings,
   TermBaseline,
   TermState,
   TermTracked,
@@ -17,6 +18,7 @@ import { onlyCount, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { addCells, frequentNote, isRare, newestHour, RareTerm } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
+import { savedStandings } from './saved-standings.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
 import type { CellsOfTerm, TermCells } from './term-cells.ts'
@@ -43,6 +45,7 @@ export interface TermWindowsOptions {
   readonly frequent: KeyedStore<string, TermState>
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
+  readonly standings: KeyedStore<string, SavedStandings>
   readonly candidates: Topic<number, RegionCandidates>
   readonly volumes: Topic<string, TrendVolume>
   readonly rareVolumes: Topic<number, TrendRareVolumes>
@@ -67,8 +70,10 @@ export function termWindows(options: TermWindowsOptions) {
    * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
    */
   let finalHour = 0
+  const saved = savedStandings(options.standings)
   /** Frequent terms that the sweep has just visited. */
   let swept: [key: string, state: TermState][] = []
+  let publishSwept: PublishVolume = () => {}
   const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
   const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
@@ -78,7 +83,7 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
-    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
+    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions), saved })
     return standing
   }
 
@@ -198,16 +203,17 @@ export function termWindows(options: TermWindowsOptions) {
     ctx: Context,
     added?: Added,
   ): void {
+    const publish = publishTo(ctx)
     for (const cell of cells) {
       for (const woeid of regionsOf(cell.place)) {
         const key = termKey(woeid, term)
         const state = states.get(woeid) ?? stateOf(key)
         states.set(woeid, state)
         applyCounts(state, cell, {
-          added: (minute, volume) => rounds.changed(key, state, minute, volume),
+          added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
           tooOld: (minute, count) => added?.add(term, woeid, minute, count),
           droppingHour: (hour) => learnHours(key, state, hour),
-          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
+          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publish),
         })
       }
     }
@@ -275,10 +281,7 @@ export function termWindows(options: TermWindowsOptions) {
     // What the missing partitions still send may change hours that would otherwise be final.
     if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
     const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
-    if (!leaders.isBuilt) rounds.publish(publish)
-    const isFirst = !leaders.isBuilt
-    yield* leaders.prepare(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
-    if (isFirst) rounds.caughtUp()
+    yield* leaders.prepare(lastMinute)
     // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
     // region must know that the report is not complete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
@@ -298,9 +301,11 @@ export function termWindows(options: TermWindowsOptions) {
     const walkedBefore = rareSweep.completed
     rareSweep.run(reportedHour)
     if (rareSweep.completed !== walkedBefore) filter.walkCompleted()
+    publishSwept = publish
     frequentSweep.run(reportedHour)
     leaders.offerAgain(swept, frequentSweep.completed)
     swept = []
+    if (frequentSweep.completed !== undefined) rounds.caughtUp()
     baselineSweep.run(reportedHour)
   }
 
@@ -311,6 +316,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function isTermExpired(key: string, state: TermState): boolean {
+    rounds.catchUp(key, state, publishSwept)
     if (!isSilent(state, reportedHour)) {
       swept.push([key, state])
       return false
@@ -330,7 +336,10 @@ export function termWindows(options: TermWindowsOptions) {
     prefetchTracked,
     count,
     track,
-    beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),
+    beforeCommit(ctx: Context): void {
+      rounds.publish(publishTo(ctx), true)
+      saved.saveChanges()
+    },
     report,
   }
 }

@@ -43,11 +43,13 @@ export const trends = topology(
     const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
-    const term = termWindows({ rare, frequent, baselines, volumesRound, candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes })
-    const stores = [rare, frequent, baselines, volumesRound]
+    const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
+    const topics = { candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes }
+    const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
+    const stores = [rare, frequent, baselines, volumesRound, standings]
     t.source(cells, INTERNAL)
       .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, trendRareVolumes] }, term.count)
-      .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
+      .beforeCommit('publish-volumes', { stores: [volumesRound, standings], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
         { stores, emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },

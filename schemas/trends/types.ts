@@ -56,6 +56,29 @@ export interface NewTermMoment {
   mean: number
 }
 
+/** A part of the leading terms of all regions in one partition, from which a worker that starts continues. Store trends-standings. */
+export interface SavedStandings {
+  /** of a change; for a region, the number of the first change that it does not contain */
+  number: number
+  /** newest bucket of the last ranking, minutes since 1970 */
+  minute: number
+  /** the last hour (since 1970) for which bounds by baselines hold */
+  covered_hour: number
+  contenders: SavedContenders[]
+  /** keys (<woeid>:<term>) of terms that will have a baseline */
+  soon_known: string[]
+}
+
+export interface SavedContenders {
+  woeid: number
+  /** whether these are the terms with a baseline */
+  known: boolean
+  /** empty: there is no floor, or it has not changed */
+  floor_term: string
+  floor_value: number
+  terms: string[]
+}
+
 /** How much is usual for a term of a region, by hour of the week. Store trends-usual, key: <woeid>:<term>. */
 export interface TermBaseline {
   /** hours since 1970 from which on every hour is observed, silent ones included */
@@ -222,7 +245,10 @@ export interface UserInterests {
 
 /** How often a partition has published its volumes. Store trends-volumes-round. */
 export interface VolumesRound {
+  /** the current round */
   round: number
+  /** earlier rounds whose volumes were lost by a restart and are not all published yet */
+  unfinished: number[]
 }
 
 declare module '../load.ts' {
@@ -230,6 +256,7 @@ declare module '../load.ts' {
     'trends/BlockedTerm': BlockedTerm
     'trends/RegionCandidates': RegionCandidates
     'trends/RegionHistory': RegionHistory
+    'trends/SavedStandings': SavedStandings
     'trends/TermBaseline': TermBaseline
     'trends/TermState': TermState
     'trends/TermTracked': TermTracked
