@@ -1,5 +1,6 @@
 import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
 import { avro, decimalId, decimalInt, keyedStore, topology, utf8 } from '../engine/index.ts'
+import { userContributions } from './cap.ts'
 import { rareTerm } from './rare-terms.ts'
 import { regionLists } from './region-lists.ts'
 import { termCells } from './term-cells.ts'
@@ -29,7 +30,7 @@ export const trends = topology(
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
-    const users = keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') })
+    const users = keyedStore('capped-users', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.

@@ -223,17 +223,6 @@ export interface Tweet {
   created_at: number
 }
 
-/** What one user has had counted lately; the state behind the cap per user. Store trends-users, key: user_id. */
-export interface UserContributions {
-  terms: TermContributions[]
-}
-
-export interface TermContributions {
-  term: string
-  /** minutes since 1970 of the counted contributions, ascending */
-  minutes: number[]
-}
-
 /** Interest profile of a user. Topic user-interests (compacted), key: user_id in decimal. */
 export interface UserInterests {
   user_id: bigint
@@ -265,7 +254,6 @@ declare module '../load.ts' {
     'trends/TrendVolume': TrendVolume
     'trends/TrendingSince': TrendingSince
     'trends/Tweet': Tweet
-    'trends/UserContributions': UserContributions
     'trends/UserInterests': UserInterests
     'trends/VolumesRound': VolumesRound
   }
