@@ -7,6 +7,7 @@ import { type Addresses, apiOperationsUrl, apiProcess, clickhouseEnv, deciderPro
 import { provisionTopics } from '../../deploy/local/provision.ts'
 import { SERVER_NAMES, type ServerName } from '../../deploy/local/server-names.ts'
 import { stackServers } from '../../deploy/local/servers.ts'
+import type { AnyTopic } from '../../schemas/topic.ts'
 import { ownStack } from './folder.ts'
 
 /** The servers of one run, which are empty at the start. */
@@ -34,6 +35,8 @@ export interface ServersOptions {
   readonly apiServices?: string
   readonly brokerHeapMb?: number
   readonly searchHeapMb?: number
+  /** Partition counts of the topics. Default: those of a small machine. */
+  readonly partitionsOf?: (topic: AnyTopic) => number
 }
 
 /** The servers for services that store nothing in ClickHouse. */
@@ -81,7 +84,7 @@ export async function startServers(folder: string, options: ServersOptions = {})
     await up(...names.filter((name) => name !== 'registry').map(component))
     if (names.includes('registry')) {
       await up(components.registry)
-      await provisionTopics(addresses.kafka, addresses.registry)
+      await provisionTopics(addresses.kafka, addresses.registry, options.partitionsOf)
     }
   } catch (error) {
     await stop()

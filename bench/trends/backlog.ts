@@ -45,6 +45,26 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
   return { tweets, contributions }
 }
 
+const HOT_TERM = 'everybody writes this'
+
+/** Adds one term to a share of the tweets, but not to those that are no longer counted. */
+export function withHotTerm(backlog: Backlog, share: number): Backlog {
+  const byUser = new Map<bigint, number>()
+  let due = 0
+  let contributions = 0
+  const tweets = backlog.tweets.map(({ tweet, sentAt }) => {
+    due += share
+    const before = byUser.get(tweet.user_id) ?? 0
+    const counts = before < MAX_PER_USER && tweet.bot_score <= MAX_BOT_SCORE && sentAt - tweet.created_at < MINUTE_MS
+    if (due < 1 || !counts) return { tweet, sentAt }
+    due--
+    byUser.set(tweet.user_id, before + 1)
+    contributions += pathOf(tweet.woeid)?.length ?? 1
+    return { tweet: { ...tweet, phrases: [...tweet.phrases, HOT_TERM] }, sentAt }
+  })
+  return { tweets, contributions: backlog.contributions + contributions }
+}
+
 /** Counts by the rules of docs/services/trends.md#what-counts, independently of the pipeline. */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0

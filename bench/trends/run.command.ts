@@ -18,6 +18,8 @@ export default command({
       { default: 'demo' },
     ),
     warmup: integer('Number of tweets that are processed before, so that lists are full and code is compiled.', { default: 0, min: 0 }),
+    hot: number('Share of the tweets that also have one term in common.', { default: 0, max: 1 }),
+    terms: integer('Number of partitions of the terms.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
     workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),
     runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),

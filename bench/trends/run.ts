@@ -1,11 +1,12 @@
 /** `npm run bench:trends`: measures the whole pipeline on separate servers. See run.command.ts. */
+import type { AnyTopic } from '../../schemas/topic.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { withStarted } from '../harness/folder.ts'
 import { profileTo } from '../harness/node-process.ts'
 import { describeMachine } from '../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../harness/servers.ts'
 import { appendResults, median, quantile, row } from '../harness/table.ts'
-import { type Backlog, demoBacklog } from './backlog.ts'
+import { type Backlog, demoBacklog, withHotTerm } from './backlog.ts'
 import { type FullListFigures, measureFullLists, untilRenewed } from './full-lists.ts'
 import { recordedBacklog } from './recorded.ts'
 import declaration from './run.command.ts'
@@ -41,10 +42,10 @@ function say(line: string, kept = false): void {
 }
 
 async function oneRun(servers: BenchServers, workerCount: number): Promise<ThroughputFigures> {
-  const workers = await startWorkers(servers, workerCount, nodeArguments)
+  const workers = await startWorkers(servers, workerCount, nodeArguments, values.terms)
   try {
     const make = values.stream === 'recorded' ? recordedBacklog : demoBacklog
-    const backlog = await make(values.warmup + values.events, values.minutes, Date.now())
+    const backlog = withHotTerm(await make(values.warmup + values.events, values.minutes, Date.now()), values.hot)
     const part = (from: number, to?: number): Backlog => ({ ...backlog, tweets: backlog.tweets.slice(from, to) })
     if (values.warmup > 0) {
       await measureBacklog(servers, workers, part(0, values.warmup))
@@ -64,6 +65,13 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
   }
 }
 
+/** The topics whose partitions are those of the terms. */
+const TERM_TOPICS = ['trends-term-cells-repartition', 'trends-listed-repartition']
+
+function partitionsOf({ name, partitions }: AnyTopic): number {
+  return TERM_TOPICS.includes(name) ? values.terms : partitions
+}
+
 async function rowsPerTweet(servers: BenchServers, tweets: number): Promise<string> {
   const rows = await servers.query('SELECT (SELECT count() FROM trend_volumes) + (SELECT count() FROM trend_rare_volumes)')
   return (rows / tweets).toFixed(2)
@@ -76,7 +84,10 @@ async function throughput(workerCounts: readonly number[]): Promise<void> {
     const runs: ThroughputFigures[] = []
     const name = workerCount === 1 ? '1 worker' : `${workerCount} workers`
     for (let run = 1; run <= values.runs; run++) {
-      const measured = await withStarted(startServers, (servers) => oneRun(servers, workerCount))
+      const measured = await withStarted(
+        (folder) => startServers(folder, { partitionsOf }),
+        (servers) => oneRun(servers, workerCount),
+      )
       runs.push(measured)
       say(row([`${name}, run ${run}`, ...cellsOf((column) => column.of(measured))]))
     }
@@ -112,7 +123,7 @@ async function main(): Promise<void> {
   say('This measures the pipeline; npm run bench:trends-read measures reading the lists.')
   say(describeMachine(), true)
   say(
-    `${values.events} tweets (${values.stream}) of the last ${values.minutes} minutes, exactly once; counts were verified in ClickHouse`,
+    `${values.events} tweets (${values.stream}${values.hot > 0 ? `, one term in ${values.hot} of them` : ''}), ${values.terms} partitions of terms, of the last ${values.minutes} minutes, exactly once; counts were verified in ClickHouse`,
     true,
   )
   say('', true)

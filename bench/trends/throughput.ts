@@ -11,8 +11,8 @@ import { startWorker, type WorkerProcess } from '../harness/worker.ts'
 import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
-/** Number of tasks: three stages with four partitions each. */
-const TASKS = 12
+/** Tasks of the stages of users and of regions, with four partitions each. That of the terms has others. */
+const OTHER_TASKS = 8
 const START_TIMEOUT_MS = 60_000
 /**
  * Time limit of the verification. Volumes are published at whole minutes; after that, the sink has little left to do.
@@ -54,11 +54,20 @@ export interface ThroughputFigures {
   readonly otherCpuSeconds: number
 }
 
-/** Starts workers and waits until each has its share of the tasks. */
-export async function startWorkers(servers: BenchServers, count: number, nodeArguments: readonly string[]): Promise<WorkerProcess[]> {
+/**
+ * Starts workers and waits until each has its share of the tasks.
+ * @param termPartitions number of partitions of the terms
+ */
+export async function startWorkers(
+  servers: BenchServers,
+  count: number,
+  nodeArguments: readonly string[],
+  termPartitions = 4,
+): Promise<WorkerProcess[]> {
+  const share = (OTHER_TASKS + termPartitions) / count
   const workers = await Promise.all(Array.from({ length: count }, (_, slot) => startWorker(servers, slot, nodeArguments)))
-  await waitUntil(async () => (await Promise.all(workers.map((worker) => worker.tasks()))).every((tasks) => tasks === TASKS / count), {
-    what: `${count} workers with ${TASKS / count} tasks each`,
+  await waitUntil(async () => (await Promise.all(workers.map((worker) => worker.tasks()))).every((tasks) => tasks === share), {
+    what: `${count} workers with ${share} tasks each`,
     timeoutMs: START_TIMEOUT_MS,
   })
   return workers

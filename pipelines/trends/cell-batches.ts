@@ -1,62 +1,55 @@
-import type { CellsOfTerm, TermCell, TermCells } from '../../schemas/trends/types.ts'
+import { type ByteWriter, byteWriter } from '../../schemas/codec.ts'
 import type { Context, Topic } from '../engine/index.ts'
+import { packCell, packContribution } from './packed-cells.ts'
+import type { Pending } from './pending-cells.ts'
+import { appendTerm, type TermCells } from './term-cells.ts'
 
 /**
- * Estimated size of the largest record. It is a quarter of what brokers accept, and its few thousand terms take stage 2
+ * A record is sent when it is larger. This is a quarter of what brokers accept, and the few thousand terms take stage 2
  * some tens of milliseconds, during which nothing else runs.
  */
-const MAX_BYTES = 262_144
-/** UTF-8 needs at most three bytes per UTF-16 code unit. */
-const BYTES_PER_UNIT = 3
-/** Upper bounds for the encoded numbers of a sample, and of a minute, form or cell. */
-const BYTES_PER_SAMPLE = 30
-const BYTES_PER_PART = 20
-
-interface Batch {
-  terms: CellsOfTerm[]
-  bytes: number
-}
+const FULL_BYTES = 262_144
 
 /** Sends cells to the partitions of their terms, with many terms in a record, because a record per term costs more. */
 export function cellBatches(topic: Topic<number, TermCells>) {
-  function send(all: Iterable<CellsOfTerm>, ctx: Context): void {
-    const batches = new Map<number, Batch>()
-    for (const { term, cells } of all) {
+  const batches = new Map<number, ByteWriter>()
+  const cells = byteWriter()
+
+  function send(all: Pending, ctx: Context): void {
+    for (const [term, pending] of all) {
       const partition = ctx.partitionBy(topic, term)
-      let batch = batches.get(partition) ?? emptyBatch()
-      let terms: CellsOfTerm | undefined
-      for (const cell of cells) {
-        const bytes = bytesOf(cell) + (terms === undefined ? term.length * BYTES_PER_UNIT : 0)
-        if (batch.bytes > 0 && batch.bytes + bytes > MAX_BYTES) {
-          emit(partition, batch, ctx)
-          batch = emptyBatch()
-          terms = undefined
+      cells.length = 0
+      if ('tweet' in pending) {
+        packContribution(pending.place, pending.original, pending.minute, pending.tweet, cells)
+      } else {
+        for (const cell of pending.cells) {
+          if (cells.length > FULL_BYTES) append(partition, term, ctx)
+          packCell(cell, cells)
         }
-        if (terms === undefined) {
-          terms = { term, cells: [] }
-          batch.terms.push(terms)
-        }
-        terms.cells.push(cell)
-        batch.bytes += bytes
       }
-      batches.set(partition, batch)
+      append(partition, term, ctx)
     }
-    for (const [partition, batch] of batches) emit(partition, batch, ctx)
+    for (const partition of batches.keys()) emit(partition, ctx)
   }
 
-  function emit(partition: number, { terms }: Batch, ctx: Context): void {
-    ctx.emit(topic, partition, { terms }, { partition })
+  /** Moves the packed cells of a term into the partition's record. */
+  function append(partition: number, term: string, ctx: Context): void {
+    let batch = batches.get(partition)
+    if (batch === undefined) {
+      batch = byteWriter()
+      batches.set(partition, batch)
+    }
+    appendTerm(term, cells, batch)
+    cells.length = 0
+    if (batch.length > FULL_BYTES) emit(partition, ctx)
+  }
+
+  function emit(partition: number, ctx: Context): void {
+    const batch = batches.get(partition)
+    if (batch === undefined || batch.length === 0) return
+    ctx.emit(topic, partition, { terms: [], encoded: batch.buffer.subarray(0, batch.length) }, { partition })
+    batch.length = 0
   }
 
   return { send }
-}
-
-function emptyBatch(): Batch {
-  return { terms: [], bytes: 0 }
-}
-
-function bytesOf({ minutes, forms, samples }: TermCell): number {
-  let bytes = BYTES_PER_PART * (1 + minutes.length + forms.length) + BYTES_PER_SAMPLE * samples.length
-  for (const { form } of forms) bytes += form.length * BYTES_PER_UNIT
-  return bytes
 }

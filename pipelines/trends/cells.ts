@@ -1,23 +1,33 @@
 import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import type { TermCell, Tweet } from '../../schemas/trends/types.ts'
+import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
 import { addForm } from './forms.ts'
 import { addSample } from './samples.ts'
 
-/** A cell holds the contributions to a term from tweets of one place. They count in all regions of the place's path. */
-export function newCell(place: number, original: string, minute: number, { tweet_id, user_id, created_at }: Tweet): TermCell {
-  return {
-    place,
-    minutes: [minute],
-    counts: [1],
-    forms: [{ form: original, count: 1 }],
-    samples: [{ tweet_id, user_id, created_at }],
-  }
+/** The contributions to a term from tweets of one place. They count in all regions of the place's path. */
+export interface TermCell {
+  /** The woeid where the tweets count first. */
+  readonly place: number
+  /** Minutes since 1970. */
+  readonly minutes: number[]
+  /** Contributions of the minute at the same position. */
+  readonly counts: number[]
+  readonly forms: TermForm[]
+  /** The newest tweets of distinct users, newest first. */
+  readonly samples: SampleTweet[]
 }
 
-export function addTweet(cell: TermCell, original: string, minute: number, { tweet_id, user_id, created_at }: Tweet): void {
+export function newCell(place: number, original: string, minute: number, tweet: SampleTweet | Tweet): TermCell {
+  return { place, minutes: [minute], counts: [1], forms: [{ form: original, count: 1 }], samples: [sampleOf(tweet)] }
+}
+
+export function addTweet(cell: TermCell, original: string, minute: number, tweet: SampleTweet | Tweet): void {
   addMinute(cell, minute, 1)
   addForm(cell.forms, original, 1)
-  addSample(cell.samples, { tweet_id, user_id, created_at })
+  addSample(cell.samples, sampleOf(tweet))
+}
+
+function sampleOf({ tweet_id, user_id, created_at }: SampleTweet | Tweet): SampleTweet {
+  return { tweet_id, user_id, created_at }
 }
 
 /** Adds the contributions of another cell of the same place. */
@@ -37,16 +47,9 @@ function addMinute(cell: TermCell, minute: number, count: number): void {
   cell.counts.push(count)
 }
 
-/** Returns the regions in which the cell's tweets count. A place is a region, so it has a path. */
-export function regionsOf({ place }: TermCell): readonly number[] {
+/** Returns the regions in which tweets of a place count. A place is a region, so it has a path. */
+export function regionsOf(place: number): readonly number[] {
   return pathOf(place) ?? ONLY_WORLDWIDE
 }
 
 const ONLY_WORLDWIDE = [WORLDWIDE]
-
-/** Returns the contributions from `minute` on. */
-export function countFrom({ minutes, counts }: TermCell, minute: number): number {
-  let sum = 0
-  for (let i = 0; i < minutes.length; i++) if (minutes[i] >= minute) sum += counts[i]
-  return sum
-}

@@ -5,6 +5,8 @@ export interface Contenders {
    * Offer every term whenever its value may have grown.
    */
   offer(term: string, bound: number): void
+  /** Returns false if offering a term that is not remembered would have no effect. */
+  mayEnter(term: string, bound: number): boolean
   /**
    * Returns the best `count` terms by value, then by term, without terms of value 0.
    * @param evaluate called for terms whose bounds do not decide
@@ -13,7 +15,23 @@ export interface Contenders {
   best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined
   /** Forgets all terms. */
   restart(): void
+  /** Remembers terms whose bounds are not known until the next call of `best`. */
+  load(terms: Iterable<string>, floor: Floor | undefined): void
   readonly size: number
+  readonly floor: Floor | undefined
+  names(): string[]
+}
+
+/** All terms above it are remembered. */
+export interface Floor {
+  readonly term: string
+  readonly value: number
+}
+
+/** Learns what must be saved. */
+export interface ContendersListener {
+  added(term: string): void
+  floorMoved(floor: Floor): void
 }
 
 export interface Evaluation {
@@ -47,21 +65,34 @@ const TRIM_FACTOR = 2
  * @param keep more than `best` ever requests; the surplus can fall below the floor before all terms must be offered
  * again
  */
-export function contenders(keep: number): Contenders {
+export function contenders(keep: number, listener?: ContendersListener): Contenders {
   const members = new Map<string, Member>()
   /** All terms above the floor are remembered. Without a floor, all terms are. */
-  let floor: { readonly term: string; readonly value: number } | undefined
+  let floor: Floor | undefined
+  /** Number of loaded members without a bound. */
+  let unknown = 0
 
   function offer(term: string, bound: number): void {
     const member = members.get(term)
     if (member !== undefined) {
+      if (member.bound === Infinity) unknown--
       member.bound = bound
       if (bound === 0) members.delete(term)
       return
     }
-    if (bound === 0 || (floor !== undefined && comesBefore(floor, term, bound))) return
+    if (!mayEnter(term, bound)) return
     members.set(term, { term, bound, value: bound, exact: false })
-    if (members.size > keep * TRIM_FACTOR) trim()
+    listener?.added(term)
+    trimIfFull()
+  }
+
+  /** Terms whose bounds are not known cannot be compared. */
+  function trimIfFull(): void {
+    if (members.size > keep * TRIM_FACTOR && unknown === 0) trim()
+  }
+
+  function mayEnter(term: string, bound: number): boolean {
+    return bound > 0 && (floor === undefined || !comesBefore(floor, term, bound))
   }
 
   function trim(): void {
@@ -70,7 +101,10 @@ export function contenders(keep: number): Contenders {
     for (const member of sorted.slice(keep)) members.delete(member.term)
     const last = { term: sorted[keep - 1].term, value: sorted[keep - 1].bound }
     // The floor never falls, because a term that was forgotten under a higher floor may still have that value.
-    if (floor === undefined || comesBefore(last, floor.term, floor.value)) floor = last
+    if (floor === undefined || comesBefore(last, floor.term, floor.value)) {
+      floor = last
+      listener?.floorMoved(last)
+    }
   }
 
   function best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined {
@@ -91,6 +125,16 @@ export function contenders(keep: number): Contenders {
       })
       sorted = sorted.filter((member) => member.value > 0).sort(byRank)
     }
+    const best = bestOf(sorted, count)
+    // A member without a bound comes before all others, so it was evaluated.
+    if (unknown > 0) {
+      unknown = 0
+      trimIfFull()
+    }
+    return best
+  }
+
+  function bestOf(sorted: readonly Member[], count: number): Best | undefined {
     const chosen = sorted.slice(0, count)
     const last = chosen.at(-1)
     if (floor !== undefined && (chosen.length < count || last === undefined || comesBefore(floor, last.term, last.value))) return undefined
@@ -100,15 +144,28 @@ export function contenders(keep: number): Contenders {
   function restart(): void {
     members.clear()
     floor = undefined
+    unknown = 0
+  }
+
+  function load(terms: Iterable<string>, loaded: Floor | undefined): void {
+    floor = loaded
+    for (const term of terms) members.set(term, { term, bound: Infinity, value: Infinity, exact: false })
+    unknown = members.size
   }
 
   return {
     offer,
+    mayEnter,
     best,
     restart,
+    load,
     get size() {
       return members.size
     },
+    get floor() {
+      return floor
+    },
+    names: () => [...members.keys()],
   }
 }
 

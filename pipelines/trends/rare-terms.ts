@@ -1,5 +1,8 @@
-import type { RareTerm, TermCell, TermState } from '../../schemas/trends/types.ts'
-import { addCell, regionsOf } from './cells.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import type { TermState } from '../../schemas/trends/types.ts'
+import { rawValue } from '../engine/index.ts'
+import { regionsOf, type TermCell } from './cells.ts'
+import { CellReader, eachCount, onlyCount, type PackedCells, packCell, unpackCells, writeNumber } from './packed-cells.ts'
 import { applyCounts, DAY_HOURS, NOBODY, newTermState } from './term-state.ts'
 import { hourOfMinute, MINUTES_PER_HOUR } from './time.ts'
 
@@ -8,35 +11,78 @@ import { hourOfMinute, MINUTES_PER_HOUR } from './time.ts'
  * about 300 bytes, so that rewriting it costs little more than writing a new one.
  */
 const MAX_CONTRIBUTIONS = 32
+/** Cells are appended to a row up to this size. Beyond it, cells of the same place are combined. */
+const APPENDED_BYTES = 256
+const NO_CELLS: PackedCells = Buffer.alloc(0)
+/** The longest number of hours. */
+const MAX_NUMBER_BYTES = 5
+
+/** A term with few contributions in all regions together, or a note that the store of frequent terms has it. */
+export class RareTerm {
+  /** The last hour (since 1970) of a term that has become frequent; 0 for a rare term. */
+  readonly frequentHour: number
+  /** All contributions of a rare term. */
+  readonly packed: PackedCells
+
+  constructor(frequentHour: number, packed: PackedCells) {
+    this.frequentHour = frequentHour
+    this.packed = packed
+  }
+
+  get cells(): TermCell[] {
+    return unpackCells(this.packed)
+  }
+
+  /** What the state endpoint shows. */
+  toJSON() {
+    return { frequent_hour: this.frequentHour, cells: this.cells }
+  }
+}
+
+export function frequentNote(hour: number): RareTerm {
+  return new RareTerm(hour, NO_CELLS)
+}
+
+const codec: Codec<RareTerm> = {
+  encode({ frequentHour, packed }, out) {
+    out.reserve(MAX_NUMBER_BYTES + packed.length)
+    writeNumber(frequentHour, out)
+    packed.copy(out.buffer, out.length)
+    out.length += packed.length
+  },
+  decode(buffer, start, end) {
+    const reader = new CellReader(buffer, start, end)
+    const frequentHour = reader.number()
+    return new RareTerm(frequentHour, Buffer.from(buffer.subarray(reader.at, end)))
+  },
+}
+
+export const rareTerm = rawValue(codec)
 
 /** Adds cells to a rare term, whose regions have no state of their own: they are computed when somebody asks. */
-export function addCells(known: readonly TermCell[], added: readonly TermCell[]): TermCell[] {
-  const cells = [...known]
-  for (const cell of added) {
-    const same = cells.find((each) => each.place === cell.place)
-    if (same === undefined) cells.push(cell)
-    else addCell(same, cell)
-  }
-  return cells
+export function addCells(known: PackedCells, added: PackedCells): PackedCells {
+  const all = Buffer.concat([known, added])
+  if (all.length <= APPENDED_BYTES) return all
+  const packed = byteWriter(all.length)
+  for (const cell of unpackCells(all)) packCell(cell, packed)
+  return packed.buffer.subarray(0, packed.length)
 }
 
 /**
  * Returns false if the contributions are too many, or spread over more than a day. A rare term keeps all its
  * contributions, and those that are older than a day count no more.
  */
-export function isRare(known: readonly TermCell[], added: readonly TermCell[]): boolean {
+export function isRare(known: PackedCells, added: PackedCells): boolean {
   let contributions = 0
   let oldest = Infinity
   let newest = 0
-  for (const cells of [known, added]) {
-    for (const { minutes, counts } of cells) {
-      for (let i = 0; i < minutes.length; i++) {
-        contributions += counts[i]
-        if (minutes[i] < oldest) oldest = minutes[i]
-        if (minutes[i] > newest) newest = minutes[i]
-      }
-    }
+  const visit = (_place: number, minute: number, count: number) => {
+    contributions += count
+    if (minute < oldest) oldest = minute
+    if (minute > newest) newest = minute
   }
+  eachCount(known, visit)
+  eachCount(added, visit)
   return contributions <= MAX_CONTRIBUTIONS && newest - oldest <= DAY_HOURS * MINUTES_PER_HOUR
 }
 
@@ -44,7 +90,7 @@ export function isRare(known: readonly TermCell[], added: readonly TermCell[]): 
 export function stateIn({ cells }: RareTerm, woeid: number): TermState | undefined {
   let state: TermState | undefined
   for (const cell of cells) {
-    if (!regionsOf(cell).includes(woeid)) continue
+    if (!regionsOf(cell.place).includes(woeid)) continue
     state ??= newTermState()
     applyCounts(state, cell, NOBODY)
   }
@@ -52,13 +98,20 @@ export function stateIn({ cells }: RareTerm, woeid: number): TermState | undefin
 }
 
 /** Returns all regions with contributions to the term. */
-export function regionsOfCells(cells: readonly TermCell[]): readonly number[] {
-  if (cells.length === 1) return regionsOf(cells[0])
-  return [...new Set(cells.flatMap(regionsOf))]
+export function regionsOfCells(cells: PackedCells): Iterable<number> {
+  const only = onlyCount(cells)
+  if (only !== undefined) return regionsOf(only.place)
+  const regions = new Set<number>()
+  eachCount(cells, (place) => {
+    for (const woeid of regionsOf(place)) regions.add(woeid)
+  })
+  return regions
 }
 
-export function newestHour(cells: readonly TermCell[]): number {
+export function newestHour(cells: PackedCells): number {
   let newest = 0
-  for (const { minutes } of cells) for (const minute of minutes) if (minute > newest) newest = minute
+  eachCount(cells, (_place, minute) => {
+    if (minute > newest) newest = minute
+  })
   return hourOfMinute(newest)
 }

@@ -1,6 +1,7 @@
-import type { TermCell, TrendRareVolume, TrendRareVolumes } from '../../schemas/trends/types.ts'
+import type { TrendRareVolume, TrendRareVolumes } from '../../schemas/trends/types.ts'
 import type { Context, Topic } from '../engine/index.ts'
 import { regionsOf } from './cells.ts'
+import { eachCount, type OnlyCount, type PackedCells } from './packed-cells.ts'
 import { MINUTE_MS } from './time.ts'
 
 /** Maximum rows per record. With the longest terms these are 700 KB, less than what brokers accept. */
@@ -11,16 +12,19 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   let rows: TrendRareVolume[] = []
   let month = 0
 
-  /** @param changed the cells whose minutes have changed, out of all `cells` */
-  function add(term: string, cells: readonly TermCell[], changed: readonly TermCell[], ctx: Context): void {
-    if (cells.length === 1 && changed.length === 1 && changed[0].minutes.length === 1) {
-      const [{ minutes, counts }] = cells
-      const regions = regionsOf(cells[0])
-      const count = counts[minutes.indexOf(changed[0].minutes[0])]
-      push({ term, minute: changed[0].minutes[0] * MINUTE_MS, woeids: regions as number[], volumes: regions.map(() => count) }, ctx)
-      return
-    }
-    for (const minute of new Set(changed.flatMap(({ minutes }) => minutes))) push(rowOf(term, cells, minute), ctx)
+  /** @param changed the cells whose minutes have changed, out of `all` */
+  function add(term: string, all: PackedCells, changed: PackedCells, ctx: Context): void {
+    const minutes = new Set<number>()
+    eachCount(changed, (_place, minute) => minutes.add(minute))
+    for (const minute of minutes) push(rowOf(term, all, minute), ctx)
+  }
+
+  /** Publishes the first contributions to a term. */
+  function addFirst(term: string, { place, minute, count }: OnlyCount, ctx: Context): void {
+    const regions = regionsOf(place)
+    const volumes: number[] = []
+    for (let i = 0; i < regions.length; i++) volumes.push(count)
+    push({ term, minute: minute * MINUTE_MS, woeids: regions as number[], volumes }, ctx)
   }
 
   /** A record has rows of one month only, because tables are divided by months. */
@@ -48,7 +52,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
     send(ctx, id)
   }
 
-  return { add, send, sendAdded }
+  return { add, addFirst, send, sendAdded }
 }
 
 /** Counts that a record adds to minutes. */
@@ -73,12 +77,11 @@ export function addedVolumes() {
 
 type AddedVolumes = ReturnType<typeof addedVolumes>
 
-function rowOf(term: string, cells: readonly TermCell[], minute: number): TrendRareVolume {
+function rowOf(term: string, cells: PackedCells, minute: number): TrendRareVolume {
   const volumes = new Map<number, number>()
-  for (const cell of cells) {
-    const place = cell.minutes.indexOf(minute)
-    if (place < 0) continue
-    for (const woeid of regionsOf(cell)) volumes.set(woeid, (volumes.get(woeid) ?? 0) + cell.counts[place])
-  }
+  eachCount(cells, (place, counted, count) => {
+    if (counted !== minute) return
+    for (const woeid of regionsOf(place)) volumes.set(woeid, (volumes.get(woeid) ?? 0) + count)
+  })
   return { term, minute: minute * MINUTE_MS, woeids: [...volumes.keys()], volumes: [...volumes.values()] }
 }

@@ -1,11 +1,13 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { TermCell, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
-import { countFrom, regionsOf } from './cells.ts'
-import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
+import { regionsOf } from './cells.ts'
+import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
+import { eachCount, type OnlyCount, type PackedCells } from './packed-cells.ts'
 import { regionsOfCells } from './rare-terms.ts'
+import type { Kind, savedStandings } from './saved-standings.ts'
 import { trendScore } from './score.ts'
 import type { StoredTerms } from './stored-terms.ts'
 import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
@@ -19,6 +21,8 @@ const SPARE_SHARE_KNOWN = 3
 const TERMS_PER_PAUSE = 2_000
 /** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
+/** Regions that are saved in full after each ranking, so that all are within ten minutes. */
+const REGIONS_SAVED = Math.ceil(regions.length / 20)
 
 export interface StandingsOptions {
   readonly terms: StoredTerms
@@ -28,6 +32,7 @@ export interface StandingsOptions {
   readonly prefetchUsual: (keys: readonly string[]) => void
   /** Number of candidates per region for each kind of term (with and without baseline). */
   readonly perRegion: number
+  readonly saved: ReturnType<typeof savedStandings>
 }
 
 /** A partition's report about one region. */
@@ -62,8 +67,6 @@ interface Look {
   readonly through: number
 }
 
-type Kind = 'fresh' | 'known'
-
 /**
  * Tracks the leading terms of a partition in each region. Every change updates them, so a renewal need not visit all
  * terms. Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the
@@ -74,9 +77,10 @@ type Kind = 'fresh' | 'known'
  * baseline is therefore its score by the lowest baseline up to the end of the next hour, and it must be offered again
  * in each hour (`offerAgain`).
  *
- * The standings are in memory. `prepare` derives them from the stored terms.
+ * The standings are in memory and saved with each commit. A worker that starts loads the names, and the first ranking
+ * evaluates them. Without saved ones, `prepare` derives the standings from the stored terms.
  */
-export function standings({ terms, usualOf, prefetchUsual, perRegion }: StandingsOptions) {
+export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
   const keepKnown = Math.ceil(perRegion * (1 + SPARE_SHARE_KNOWN))
@@ -89,6 +93,24 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   let coveredHour = 0
   /** Keys of the terms that will have a baseline, by the hour from which they have it. */
   const soonKnown = new Map<number, Set<string>>()
+  /** The place of the next region to save. */
+  let nextSaved = 0
+  load()
+
+  function load(): void {
+    const loaded = saved.load()
+    if (loaded === undefined) return
+    lastMinute = loaded.minute
+    hour = hourOfMinute(lastMinute)
+    coveredHour = loaded.coveredHour
+    for (const [woeid, { fresh, known }] of loaded.regions) {
+      const region = regionContenders(woeid)
+      region.fresh.load(fresh.terms, fresh.floor)
+      region.known.load(known.terms, known.floor)
+    }
+    for (const [from, keys] of loaded.soonKnown) soonKnown.set(from, keys)
+    built = true
+  }
 
   function isKnown(state: TermState): boolean {
     return isKnownAt(state.tracked_hour, hour)
@@ -97,7 +119,15 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   function regionContenders(woeid: number): RegionContenders {
     const existing = byRegion.get(woeid)
     if (existing !== undefined) return existing
-    const added = { fresh: contenders(keep), known: contenders(keepKnown), looks: new Map() }
+    const listener = (kind: Kind) => ({
+      added: (term: string) => saved.added(woeid, kind, term),
+      floorMoved: (floor: Floor) => saved.floorMoved(woeid, kind, floor),
+    })
+    const added = {
+      fresh: contenders(keep, listener('fresh')),
+      known: contenders(keepKnown, listener('known')),
+      looks: new Map(),
+    }
     byRegion.set(woeid, added)
     return added
   }
@@ -121,9 +151,11 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   function noteSoonKnown(from: number, key: string): void {
-    const keys = soonKnown.get(from)
-    if (keys === undefined) soonKnown.set(from, new Set([key]))
-    else keys.add(key)
+    const keys = soonKnown.get(from) ?? new Set()
+    soonKnown.set(from, keys)
+    if (keys.has(key)) return
+    keys.add(key)
+    saved.willBeKnown(from, key)
   }
 
   function offerFresh(woeid: number, term: string, bound: number): void {
@@ -134,38 +166,68 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /** @param changed the cells whose regions need an offer, out of all `cells` of the rare term */
-  function offerRare(term: string, cells: readonly TermCell[], changed: readonly TermCell[], isWanted?: ReadonlySet<number>): void {
+  function offerRare(term: string, cells: PackedCells, changed: PackedCells, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1
     for (const woeid of regionsOfCells(changed)) {
-      if (isWanted !== undefined && !isWanted.has(woeid)) continue
-      let bound = 0
-      for (const cell of cells) if (cells.length === 1 || regionsOf(cell).includes(woeid)) bound += countFrom(cell, first)
-      offerFresh(woeid, term, bound)
+      if (isWanted === undefined || isWanted.has(woeid)) offerFresh(woeid, term, countBetween(cells, woeid, first, Infinity))
     }
   }
 
-  /**
-   * Must be called before `rank`, with the same minute. Yields at intervals.
-   * @param visit called for each frequent term if all of them are visited, which is the case after a start
-   */
-  function* prepare(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
+  /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
+  function offerFirst(term: string, { place, minute, count }: OnlyCount): void {
+    if (minute < lastMinute - WINDOW_MINUTES + 1) return
+    for (const woeid of regionsOf(place)) {
+      const region = regionContenders(woeid)
+      if (region.fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
+    }
+  }
+
+  /** Must be called before `rank`, with the same minute. Yields at intervals. */
+  function* prepare(minute: number): Generator<void, void, void> {
     lastMinute = minute
     hour = hourOfMinute(minute)
     if (!built) {
-      yield* rebuild(visit)
+      yield* rebuild()
+      yield* saveAll()
       return
     }
-    if (hour > coveredHour) yield* offerAllKnown()
+    if (hour > coveredHour) {
+      yield* offerAllKnown()
+      yield* saveAll()
+    }
     yield* offerNewlyKnown()
   }
 
+  function* saveAll(): Generator<void, void, void> {
+    let made = 0
+    for (const woeid of byRegion.keys()) {
+      save(woeid)
+      if (++made % REGIONS_PER_PAUSE === 0) yield
+    }
+  }
+
+  function save(woeid: number): void {
+    const region = byRegion.get(woeid)
+    if (region !== undefined) saved.saveRegion({ woeid, contenders: region })
+  }
+
+  /** Saves the next regions in full, so that their changes so far can be deleted. */
+  function saveSome(): void {
+    for (let i = 0; i < REGIONS_SAVED; i++) {
+      save(regions[nextSaved].woeid)
+      if (++nextSaved < regions.length) continue
+      nextSaved = 0
+      saved.roundEnded()
+    }
+    saved.ranked(lastMinute, coveredHour)
+  }
+
   /** Derives the standings by visiting every term. */
-  function* rebuild(visit: (key: string, state: TermState) => void): Generator<void, void, void> {
+  function* rebuild(): Generator<void, void, void> {
     byRegion.clear()
     coveredHour = hour + 1
     let visited = 0
-    for (const [woeid, term, state, key] of terms.frequent()) {
-      visit(key, state)
+    for (const [woeid, term, state] of terms.frequent()) {
       offer(woeid, term, state)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
@@ -192,6 +254,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     for (const [from, keys] of soonKnown) {
       if (from > hour) continue
       soonKnown.delete(from)
+      saved.areKnown(from)
       let visited = 0
       for (const key of keys) {
         const term = termOfKey(key)
@@ -219,8 +282,13 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   }
 
   /** Must be called after contributions were added to a rare term. */
-  function changedRare(term: string, cells: readonly TermCell[], changed: readonly TermCell[]): void {
+  function changedRare(term: string, cells: PackedCells, changed: PackedCells): void {
     if (built) offerRare(term, cells, changed)
+  }
+
+  /** Must be called with the first contributions to a term. */
+  function addedRare(term: string, first: OnlyCount): void {
+    if (built) offerFirst(term, first)
   }
 
   /** Reports the candidates of every region that has any. Yields at intervals. */
@@ -236,6 +304,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
       if (++ranked % REGIONS_PER_PAUSE === 0) yield
     }
     if (exhausted.size > 0) yield* revisit(exhausted, take)
+    saveSome()
   }
 
   /** Returns undefined if all terms of the region must be visited. */
@@ -328,16 +397,12 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     for (const [woeid, region] of exhausted) {
       const { fresh, known } = best.get(woeid)!
       take(standingOf(woeid, region, fresh.best(), known.best(), []))
+      save(woeid)
     }
   }
 
-  function countInWindow(cells: readonly TermCell[], woeid: number): number {
-    let count = 0
-    for (const cell of cells) {
-      if (!regionsOf(cell).includes(woeid)) continue
-      count += countFrom(cell, lastMinute - WINDOW_MINUTES + 1) - countFrom(cell, lastMinute + 1)
-    }
-    return count
+  function countInWindow(cells: PackedCells, woeid: number): number {
+    return countBetween(cells, woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute)
   }
 
   /** @param evaluated further terms whose evaluations are kept, because the next ranking will probably need them */
@@ -359,14 +424,21 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     offerAgain,
     changed,
     changedRare,
+    addedRare,
     rank,
-    get isBuilt() {
-      return built
-    },
     get contenders() {
       let sum = 0
       for (const region of byRegion.values()) sum += region.fresh.size + region.known.size
       return sum
     },
   }
+}
+
+/** Returns the contributions to a rare term in a region, from minute `from` to `to`, both inclusive. */
+function countBetween(cells: PackedCells, woeid: number, from: number, to: number): number {
+  let sum = 0
+  eachCount(cells, (place, minute, count) => {
+    if (minute >= from && minute <= to && regionsOf(place).includes(woeid)) sum += count
+  })
+  return sum
 }

@@ -1,7 +1,8 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { RareTerm, TermCell, TermState } from '../../schemas/trends/types.ts'
+import type { TermState } from '../../schemas/trends/types.ts'
 import type { KeyedStore } from '../engine/index.ts'
-import { stateIn } from './rare-terms.ts'
+import type { PackedCells } from './packed-cells.ts'
+import { type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
   /** By term. It also knows which terms are frequent. */
@@ -13,7 +14,7 @@ export interface TermStores {
 /** Reads the states of terms in a region, wherever they are stored. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
-  rare(): Iterable<[term: string, cells: readonly TermCell[]]>
+  rare(): Iterable<[term: string, cells: PackedCells]>
   frequent(): Iterable<[woeid: number, term: string, state: TermState, key: string]>
 }
 
@@ -33,7 +34,7 @@ export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
   return {
     statesOf,
     *rare() {
-      for (const [term, row] of rare.scan()) if (!isFrequent(row)) yield [term, row.cells]
+      for (const [term, row] of rare.scan()) if (!isFrequent(row)) yield [term, row.packed]
     },
     *frequent() {
       for (const [key, state] of frequent.scan()) yield [woeidOfKey(key), termOfKey(key), state, key]
@@ -42,5 +43,5 @@ export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
 }
 
 export function isFrequent(row: RareTerm | undefined): boolean {
-  return row !== undefined && row.frequent_hour !== 0
+  return row !== undefined && row.frequentHour !== 0
 }

@@ -1,5 +1,6 @@
-import type { TermCell, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
+import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
+import type { TermCell } from './cells.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { addSample, SAMPLES } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'

@@ -1,12 +1,9 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
-  CellsOfTerm,
-  RareTerm,
   RegionCandidates,
+  SavedStandings,
   TermBaseline,
-  TermCell,
-  TermCells,
   TermState,
   TermTracked,
   TrendRareVolumes,
@@ -16,12 +13,16 @@ import type {
 import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
-import { regionsOf } from './cells.ts'
+import { regionsOf, type TermCell } from './cells.ts'
+import { onlyCount, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
-import { addCells, isRare, newestHour } from './rare-terms.ts'
+import { addCells, frequentNote, isRare, newestHour, RareTerm } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
+import { savedStandings } from './saved-standings.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
+import type { CellsOfTerm, TermCells } from './term-cells.ts'
+import { termFilter } from './term-filter.ts'
 import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
@@ -44,10 +45,13 @@ export interface TermWindowsOptions {
   readonly frequent: KeyedStore<string, TermState>
   readonly baselines: KeyedStore<string, TermBaseline>
   readonly volumesRound: KeyedStore<string, VolumesRound>
+  readonly standings: KeyedStore<string, SavedStandings>
   readonly candidates: Topic<number, RegionCandidates>
   readonly volumes: Topic<string, TrendVolume>
   readonly rareVolumes: Topic<number, TrendRareVolumes>
 }
+
+const NO_CELLS = Buffer.alloc(0)
 
 type Added = ReturnType<typeof addedVolumes>
 
@@ -57,6 +61,7 @@ export function termWindows(options: TermWindowsOptions) {
   const stored = storedTerms(options)
   const rounds = volumeRounds(options.volumesRound)
   const rareRows = rareVolumes(options.rareVolumes)
+  const filter = termFilter()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -65,8 +70,10 @@ export function termWindows(options: TermWindowsOptions) {
    * term's own newest hour says nothing about it, because after a stop partitions progress at unequal speed.
    */
   let finalHour = 0
+  const saved = savedStandings(options.standings)
   /** Frequent terms that the sweep has just visited. */
   let swept: [key: string, state: TermState][] = []
+  let publishSwept: PublishVolume = () => {}
   const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
   const frequentSweep = sweep(frequent, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
@@ -76,7 +83,7 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
-    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
+    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions), saved })
     return standing
   }
 
@@ -89,7 +96,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchCells({ terms }: TermCells): void {
-    for (const { term } of terms) rare.prefetch(term)
+    for (const { term } of terms) if (filter.mayHave(term)) rare.prefetch(term)
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
@@ -110,29 +117,43 @@ export function termWindows(options: TermWindowsOptions) {
     const added = addedVolumes()
     for (const counted of terms) {
       const { term, cells } = counted
-      const row = rare.get(term)
-      if (row !== undefined && isFrequent(row)) {
-        ofFrequent.push(counted)
-        continue
-      }
-      const known = row?.cells ?? []
-      if (!isRare(known, cells)) {
-        becomeFrequent(term, known, cells, ctx, added)
-        continue
-      }
-      const all = addCells(known, cells)
-      rare.put(term, { frequent_hour: 0, cells: all })
-      rareRows.add(term, all, cells, ctx)
-      leaders.changedRare(term, all, cells)
+      const row = filter.mayHave(term) ? rare.get(term) : undefined
+      if (row === undefined) countFirst(counted, leaders, ctx, added)
+      else if (isFrequent(row)) ofFrequent.push(counted)
+      else if (isRare(row.packed, cells)) {
+        const all = addCells(row.packed, cells)
+        rare.put(term, new RareTerm(0, all))
+        rareRows.add(term, all, cells, ctx)
+        leaders.changedRare(term, all, cells)
+      } else becomeFrequent(term, row.cells, unpackCells(cells), ctx, added)
     }
     countFrequent(ofFrequent, ctx, added)
     rareRows.send(ctx)
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
+  /** Most terms occur once, so this must be cheap. */
+  function countFirst({ term, cells }: CellsOfTerm, leaders: ReturnType<typeof standings>, ctx: RecordContext<number>, added: Added): void {
+    if (!isRare(NO_CELLS, cells)) {
+      becomeFrequent(term, [], unpackCells(cells), ctx, added)
+      return
+    }
+    const own = Buffer.from(cells)
+    rare.put(term, new RareTerm(0, own))
+    filter.add(term)
+    const only = onlyCount(own)
+    if (only === undefined) {
+      rareRows.add(term, own, own, ctx)
+      leaders.changedRare(term, own, own)
+    } else {
+      rareRows.addFirst(term, only, ctx)
+      leaders.addedRare(term, only)
+    }
+  }
+
   /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
   function becomeFrequent(term: string, known: readonly TermCell[], more: readonly TermCell[], ctx: Context, added?: Added): void {
-    noteFrequent(term, newestHour([...known, ...more]))
+    noteFrequent(term, newestHourOf([...known, ...more]))
     const states = new Map<number, TermState>()
     addToRegions(term, known, states, newTermState, ctx)
     addToRegions(term, more, states, newTermState, ctx, added)
@@ -140,7 +161,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function noteFrequent(term: string, hour: number): void {
-    if (hour > (rare.get(term)?.frequent_hour ?? 0)) rare.put(term, { frequent_hour: hour, cells: [] })
+    if (hour <= (rare.get(term)?.frequentHour ?? 0)) return
+    rare.put(term, frequentNote(hour))
+    filter.add(term)
   }
 
   /**
@@ -148,14 +171,16 @@ export function termWindows(options: TermWindowsOptions) {
    * times as much.
    */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
-    const keysOf = ({ term, cells }: CellsOfTerm) => cells.flatMap((cell) => regionsOf(cell).map((woeid) => termKey(woeid, term)))
-    const keys = new Set(terms.flatMap(keysOf))
+    const counted = terms.map(({ term, cells }) => ({ term, cells: unpackCells(cells) }))
+    const keys = new Set<string>()
+    for (const { term, cells } of counted)
+      for (const { place } of cells) for (const woeid of regionsOf(place)) keys.add(termKey(woeid, term))
     for (const key of keys) frequent.prefetch(key)
     frequent.loadPrefetched()
     for (const key of keys) if (frequent.get(key) === undefined) baselines.prefetch(key)
     baselines.loadPrefetched()
-    for (const { term, cells } of terms) {
-      noteFrequent(term, newestHour(cells))
+    for (const { term, cells } of counted) {
+      noteFrequent(term, newestHourOf(cells))
       const states = new Map<number, TermState>()
       addToRegions(term, cells, states, storedState, ctx, added)
       putStates(term, states, ctx)
@@ -178,16 +203,17 @@ export function termWindows(options: TermWindowsOptions) {
     ctx: Context,
     added?: Added,
   ): void {
+    const publish = publishTo(ctx)
     for (const cell of cells) {
-      for (const woeid of regionsOf(cell)) {
+      for (const woeid of regionsOf(cell.place)) {
         const key = termKey(woeid, term)
         const state = states.get(woeid) ?? stateOf(key)
         states.set(woeid, state)
         applyCounts(state, cell, {
-          added: (minute, volume) => rounds.changed(key, state, minute, volume),
+          added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
           tooOld: (minute, count) => added?.add(term, woeid, minute, count),
           droppingHour: (hour) => learnHours(key, state, hour),
-          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
+          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publish),
         })
       }
     }
@@ -255,10 +281,7 @@ export function termWindows(options: TermWindowsOptions) {
     // What the missing partitions still send may change hours that would otherwise be final.
     if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
     const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
-    if (!leaders.isBuilt) rounds.publish(publish)
-    const isFirst = !leaders.isBuilt
-    yield* leaders.prepare(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
-    if (isFirst) rounds.caughtUp()
+    yield* leaders.prepare(lastMinute)
     // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
     // region must know that the report is not complete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
@@ -275,19 +298,25 @@ export function termWindows(options: TermWindowsOptions) {
     })
     for (const woeid of silent) ctx.emit(candidates, woeid, { ...report, woeid, entries: [], rest_new: 0, rest_known: 0 })
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
+    const walkedBefore = rareSweep.completed
     rareSweep.run(reportedHour)
+    if (rareSweep.completed !== walkedBefore) filter.walkCompleted()
+    publishSwept = publish
     frequentSweep.run(reportedHour)
     leaders.offerAgain(swept, frequentSweep.completed)
     swept = []
+    if (frequentSweep.completed !== undefined) rounds.caughtUp()
     baselineSweep.run(reportedHour)
   }
 
-  function isRareExpired(_term: string, { frequent_hour, cells }: RareTerm): boolean {
-    if (frequent_hour !== 0) return frequent_hour < reportedHour - FREQUENT_KEPT_HOURS
-    return newestHour(cells) < reportedHour - DAY_HOURS
+  function isRareExpired(term: string, { frequentHour, packed }: RareTerm): boolean {
+    filter.walked(term)
+    if (frequentHour !== 0) return frequentHour < reportedHour - FREQUENT_KEPT_HOURS
+    return newestHour(packed) < reportedHour - DAY_HOURS
   }
 
   function isTermExpired(key: string, state: TermState): boolean {
+    rounds.catchUp(key, state, publishSwept)
     if (!isSilent(state, reportedHour)) {
       swept.push([key, state])
       return false
@@ -307,7 +336,14 @@ export function termWindows(options: TermWindowsOptions) {
     prefetchTracked,
     count,
     track,
-    beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),
+    beforeCommit(ctx: Context): void {
+      rounds.publish(publishTo(ctx), true)
+      saved.saveChanges()
+    },
     report,
   }
+}
+
+function newestHourOf(cells: readonly TermCell[]): number {
+  return hourOfMinute(Math.max(...cells.flatMap(({ minutes }) => minutes)))
 }

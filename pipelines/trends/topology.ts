@@ -1,6 +1,9 @@
 import { trendOutput, trendRareVolumes, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
 import { avro, decimalId, decimalInt, keyedStore, topology, utf8 } from '../engine/index.ts'
+import { userContributions } from './cap.ts'
+import { rareTerm } from './rare-terms.ts'
 import { regionLists } from './region-lists.ts'
+import { termCells } from './term-cells.ts'
 import { termWindows } from './term-windows.ts'
 import { CLOSE_WITHOUT, RENEWAL_MS } from './time.ts'
 import { tweetCounts } from './tweet-counts.ts'
@@ -23,11 +26,11 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 export const trends = topology(
   'trends',
   function declareTrends(t) {
-    const cells = t.repartition('cells', { key: decimalInt, value: avro('trends/TermCells'), ...TERM_PARTITIONS })
+    const cells = t.repartition('term-cells', { key: decimalInt, value: termCells, ...TERM_PARTITIONS })
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
-    const users = keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') })
+    const users = keyedStore('capped-users', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
@@ -37,15 +40,17 @@ export const trends = topology(
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = keyedStore('rare-terms', { key: utf8, value: avro('trends/RareTerm') })
+    const rare = keyedStore('packed-terms', { key: utf8, value: rareTerm })
     const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
-    const term = termWindows({ rare, frequent, baselines, volumesRound, candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes })
-    const stores = [rare, frequent, baselines, volumesRound]
+    const standings = keyedStore('standings', { key: utf8, value: avro('trends/SavedStandings') })
+    const topics = { candidates, volumes: trendVolumes, rareVolumes: trendRareVolumes }
+    const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
+    const stores = [rare, frequent, baselines, volumesRound, standings]
     t.source(cells, INTERNAL)
       .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, trendRareVolumes] }, term.count)
-      .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
+      .beforeCommit('publish-volumes', { stores: [volumesRound, standings], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
         { stores, emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },

@@ -1,5 +1,5 @@
 import { regionOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import type { TermCells, Tweet, UserContributions } from '../../schemas/trends/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import {
   type Context,
   deadLetter,
@@ -12,10 +12,11 @@ import {
   sweep,
   type Topic,
 } from '../engine/index.ts'
-import { admit, forgetBefore, hasRoomFor, MAX_TERMS_PER_USER, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
+import { MAX_TERMS_PER_USER, REMEMBERED_MINUTES, UserContributions } from './cap.ts'
 import { cellBatches } from './cell-batches.ts'
 import { pendingCells } from './pending-cells.ts'
-import { termReader } from './terms-of-tweet.ts'
+import type { TermCells } from './term-cells.ts'
+import { termsOf } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 
 /** Tweets with a higher bot score do not count: docs/services/trends.md#what-counts */
@@ -35,9 +36,8 @@ export interface TweetCountsOptions {
 export function tweetCounts({ users, cells }: TweetCountsOptions) {
   const pending = pendingCells()
   const batches = cellBatches(cells)
-  const reader = termReader()
   let oldestRemembered = 0
-  const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => newestContribution(user) < oldestRemembered })
+  const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => user.newest < oldestRemembered })
 
   function count(tweet: Tweet, ctx: RecordContext<bigint | undefined>): Outcome {
     if (tweet.bot_score > MAX_BOT_SCORE) return drop('bot')
@@ -48,16 +48,16 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
       )
     const minute = minuteOf(tweet.created_at)
     if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
-    const user = users.get(tweet.user_id) ?? { terms: [] }
-    if (user.terms.length >= MAX_TERMS_PER_USER) forgetBefore(user, Math.max(newestContribution(user), minute) - REMEMBERED_MINUTES)
+    const user = users.get(tweet.user_id) ?? new UserContributions()
+    if (user.size >= MAX_TERMS_PER_USER) user.forgetBefore(Math.max(user.newest, minute) - REMEMBERED_MINUTES)
     const place = placeOf(tweet, ctx)
     let admitted = false
-    for (const [term, original] of reader.termsOf(tweet)) {
-      if (!hasRoomFor(user, term)) {
+    for (const [term, original] of termsOf(tweet)) {
+      if (!user.hasRoomFor(term)) {
         ctx.count('trends_terms_refused')
         continue
       }
-      if (!admit(user, term, minute)) {
+      if (!user.admit(term, minute)) {
         ctx.count('trends_contributions_capped')
         continue
       }
@@ -65,7 +65,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
       pending.add(term, place, original, minute, tweet)
     }
     if (!admitted) return
-    forgetBefore(user, newestContribution(user) - REMEMBERED_MINUTES)
+    user.forgetBefore(user.newest - REMEMBERED_MINUTES)
     users.put(tweet.user_id, user)
   }
 

@@ -15,25 +15,32 @@ export type PublishVolume = (key: string, minute: number, volume: number) => voi
  * Publishes, once a minute, the count of each term in each minute that has changed. The exact history consists of these
  * counts. Volumes are absolute and only grow, so publishing one twice has no effect.
  *
- * Waiting volumes are only in memory. Each term's state contains the round of its last change, so that after a restart
- * the terms of the unfinished round can be published completely (`catchUp`).
+ * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, the
+ * rounds that were unfinished are therefore known, and a term of such a round is published completely when it changes,
+ * and at the latest when the next walk visits it.
  */
 export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */
   let waiting = new Map<string, number[]>()
-  let isCaughtUp = false
-  let round: number | undefined
+  let started: { round: number; unfinished: Set<number> } | undefined
 
-  function currentRound(): number {
-    round ??= store.get(ROUND_KEY)?.round ?? 0
-    return round
+  function current(): { round: number; unfinished: Set<number> } {
+    if (started !== undefined) return started
+    const stored = store.get(ROUND_KEY)
+    started = { round: (stored?.round ?? 0) + 1, unfinished: new Set(stored?.unfinished) }
+    if (stored !== undefined) started.unfinished.add(stored.round)
+    save(started)
+    return started
   }
 
-  /** Records a change of a minute's volume. */
-  function changed(key: string, state: TermState, minute: number, volume: number): void {
-    state.volumes_round = currentRound()
-    // Until all terms have been through `catchUp`, the round in their state is enough to find the waiting volumes.
-    if (!isCaughtUp) return
+  function save({ round, unfinished }: { round: number; unfinished: Set<number> }): void {
+    store.put(ROUND_KEY, { round, unfinished: [...unfinished] })
+  }
+
+  /** Must be called when a minute's volume has changed. */
+  function changed(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
+    catchUp(key, state, publish)
+    state.volumes_round = current().round
     const minutes = waiting.get(key)
     if (minutes === undefined) {
       waiting.set(key, [minute, volume])
@@ -49,36 +56,31 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
 
   /** Must be called when a minute leaves the state. Publishes its volume unless it was published before. */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
-    if (!isCaughtUp && state.volumes_round === currentRound()) publish(key, minute, volume)
+    if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }
 
-  /** Must be called for each term after a restart. */
+  /** Must be called for each term that a walk visits, also for those that it deletes. */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
-    if (state.volumes_round === currentRound()) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
+    if (current().unfinished.has(state.volumes_round)) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
+  }
+
+  /** Must be called when a walk that began after the start has visited all terms. */
+  function caughtUp(): void {
+    const { unfinished } = current()
+    if (unfinished.size === 0) return
+    unfinished.clear()
+    save(current())
   }
 
   /** Publishes waiting volumes; with `onlyWhenFull`, only if there are too many. */
   function publishWaiting(publish: PublishVolume, onlyWhenFull = false): void {
-    if (!isCaughtUp || waiting.size === 0 || (onlyWhenFull && waiting.size < MAX_WAITING)) return
+    if (waiting.size === 0 || (onlyWhenFull && waiting.size < MAX_WAITING)) return
     for (const [key, minutes] of waiting) for (let i = 0; i < minutes.length; i += 2) publish(key, minutes[i], minutes[i + 1])
-    startRound()
-  }
-
-  function startRound(): void {
     waiting = new Map()
-    round = currentRound() + 1
-    store.put(ROUND_KEY, { round })
+    const state = current()
+    state.round++
+    save(state)
   }
 
-  return {
-    changed,
-    dropping,
-    catchUp,
-    /** Must be called when every term has been through `catchUp`. */
-    caughtUp() {
-      isCaughtUp = true
-      startRound()
-    },
-    publish: publishWaiting,
-  }
+  return { changed, dropping, catchUp, caughtUp, publish: publishWaiting }
 }

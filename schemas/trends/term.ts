@@ -7,7 +7,11 @@ export const MAX_TERM_CODE_POINTS = 140
  */
 const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
-const ASCII_ONLY = /^[\x20-\x7e]*$/
+const SPACE = 0x20
+const HASH = 0x23
+const UPPER_A = 0x41
+const UPPER_Z = 0x5a
+const TILDE = 0x7e
 const LEADING_HASHES = /^[#\s]+/
 /**
  * Unicode defines no other case for the dotless i; folding it through upper case would turn it into an i with a dot.
@@ -24,9 +28,28 @@ const DOTLESS_I = 'ı'
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined
-  const folded = (ASCII_ONLY.test(original) ? original.toLowerCase() : foldUnicode(original)).replace(LEADING_HASHES, '').trim()
+  const folded = foldAscii(original) ?? foldUnicode(original).replace(LEADING_HASHES, '').trim()
   if (folded === '' || folded.includes('\0') || isTooLong(folded)) return undefined
   return folded
+}
+
+/**
+ * Folds printable ASCII without patterns, because nearly all terms are that, and half of them are folded already.
+ * @returns undefined for other text
+ */
+function foldAscii(text: string): string | undefined {
+  let start = 0
+  let end = text.length
+  let hasUpperCase = false
+  for (let i = 0; i < end; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit < SPACE || unit > TILDE) return undefined
+    if (unit >= UPPER_A && unit <= UPPER_Z) hasUpperCase = true
+    else if (i === start && (unit === SPACE || unit === HASH)) start++
+  }
+  while (end > start && text.charCodeAt(end - 1) === SPACE) end--
+  const trimmed = start === 0 && end === text.length ? text : text.slice(start, end)
+  return hasUpperCase ? trimmed.toLowerCase() : trimmed
 }
 
 /**

@@ -10,38 +10,6 @@ export interface BlockedTerm {
   blocked_at: number
 }
 
-/** A term with few contributions in all regions together, or a note that the store of frequent terms has it. Store trends-rare-terms, key: the term. */
-export interface RareTerm {
-  /** the last hour (since 1970) of a term that has become frequent; 0 for a rare term */
-  frequent_hour: number
-  /** all contributions of a rare term, one cell per place */
-  cells: TermCell[]
-}
-
-export interface TermCell {
-  /** the woeid where the tweets count first; they also count in the regions around it */
-  place: number
-  /** minutes since 1970 */
-  minutes: number[]
-  /** contributions of the minute at the same position */
-  counts: number[]
-  /** how people wrote the term */
-  forms: TermForm[]
-  /** the newest tweets of distinct users, newest first */
-  samples: SampleTweet[]
-}
-
-export interface TermForm {
-  form: string
-  count: number
-}
-
-export interface SampleTweet {
-  tweet_id: bigint
-  user_id: bigint
-  created_at: number
-}
-
 /** The best terms of a region in one partition at one moment. Topic trends-candidates-repartition, key: woeid. */
 export interface RegionCandidates {
   woeid: number
@@ -88,6 +56,29 @@ export interface NewTermMoment {
   mean: number
 }
 
+/** A part of the leading terms of all regions in one partition, from which a worker that starts continues. Store trends-standings. */
+export interface SavedStandings {
+  /** of a change; for a region, the number of the first change that it does not contain */
+  number: number
+  /** newest bucket of the last ranking, minutes since 1970 */
+  minute: number
+  /** the last hour (since 1970) for which bounds by baselines hold */
+  covered_hour: number
+  contenders: SavedContenders[]
+  /** keys (<woeid>:<term>) of terms that will have a baseline */
+  soon_known: string[]
+}
+
+export interface SavedContenders {
+  woeid: number
+  /** whether these are the terms with a baseline */
+  known: boolean
+  /** empty: there is no floor, or it has not changed */
+  floor_term: string
+  floor_value: number
+  terms: string[]
+}
+
 /** How much is usual for a term of a region, by hour of the week. Store trends-usual, key: <woeid>:<term>. */
 export interface TermBaseline {
   /** hours since 1970 from which on every hour is observed, silent ones included */
@@ -100,17 +91,6 @@ export interface TermBaseline {
   means: number[]
   /** the week (since 1970) that the mean was last updated with */
   weeks: number[]
-}
-
-/** What one worker has counted since its last commit, for the terms of one partition. Topic trends-cells-repartition, key: the partition. */
-export interface TermCells {
-  /** a term with very many cells may occur in several records */
-  terms: CellsOfTerm[]
-}
-
-export interface CellsOfTerm {
-  term: string
-  cells: TermCell[]
 }
 
 /** All that is known of a frequent term in a region. Store trends-frequent-terms, key: <woeid>:<term>. */
@@ -136,6 +116,17 @@ export interface Buckets {
   at: number[]
   /** of the bucket at the same position */
   counts: number[]
+}
+
+export interface TermForm {
+  form: string
+  count: number
+}
+
+export interface SampleTweet {
+  tweet_id: bigint
+  user_id: bigint
+  created_at: number
 }
 
 /** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */
@@ -232,17 +223,6 @@ export interface Tweet {
   created_at: number
 }
 
-/** The recently counted contributions of one user, for the cap per user. Store trends-users, key: user_id. */
-export interface UserContributions {
-  terms: TermContributions[]
-}
-
-export interface TermContributions {
-  term: string
-  /** minutes since 1970 of the counted contributions, ascending */
-  minutes: number[]
-}
-
 /** Interest profile of a user. Topic user-interests (compacted), key: user_id in decimal. */
 export interface UserInterests {
   user_id: bigint
@@ -254,17 +234,19 @@ export interface UserInterests {
 
 /** How often a partition has published its volumes. Store trends-volumes-round. */
 export interface VolumesRound {
+  /** the current round */
   round: number
+  /** earlier rounds whose volumes were lost by a restart and are not all published yet */
+  unfinished: number[]
 }
 
 declare module '../load.ts' {
   interface RecordTypes {
     'trends/BlockedTerm': BlockedTerm
-    'trends/RareTerm': RareTerm
     'trends/RegionCandidates': RegionCandidates
     'trends/RegionHistory': RegionHistory
+    'trends/SavedStandings': SavedStandings
     'trends/TermBaseline': TermBaseline
-    'trends/TermCells': TermCells
     'trends/TermState': TermState
     'trends/TermTracked': TermTracked
     'trends/TrendOutput': TrendOutput
@@ -272,7 +254,6 @@ declare module '../load.ts' {
     'trends/TrendVolume': TrendVolume
     'trends/TrendingSince': TrendingSince
     'trends/Tweet': Tweet
-    'trends/UserContributions': UserContributions
     'trends/UserInterests': UserInterests
     'trends/VolumesRound': VolumesRound
   }

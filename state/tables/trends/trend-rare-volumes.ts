@@ -1,6 +1,6 @@
 import type { TrendRareVolumes } from '../../../schemas/trends/types.ts'
 import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
+import { isoMinute, isoMonth } from '../time.ts'
 import { VOLUMES_KEPT } from './trend-volumes.ts'
 
 const ADDS_AS = 'adds_as String'
@@ -31,7 +31,7 @@ export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
   rowsOf: (_key, batch) =>
     (batch?.rows ?? []).map(({ term, minute, woeids, volumes }) => ({
       term,
-      minute: new Date(minute).toISOString(),
+      minute: isoMinute(minute),
       // Every contribution counts in the world.
       total: Math.max(...volumes),
       woeids,

@@ -1,7 +1,7 @@
 import type { TrendVolume } from '../../../schemas/trends/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
-import { isoMonth } from '../time.ts'
+import { isoMinute, isoMonth } from '../time.ts'
 
 /** Retention. GET /v1/trends/{term}/history covers at most 2,160 hours. */
 const RETENTION_DAYS = 90
@@ -20,7 +20,7 @@ export const trendVolumesTable: Table<string, TrendVolume> = {
   partitionBy: 'toYYYYMM(minute)',
   ttl: VOLUMES_KEPT,
   rowsOf: (_key, cell) =>
-    cell === null ? [] : [{ woeid: cell.woeid, term: cell.term, minute: new Date(cell.minute).toISOString(), volume: String(cell.volume) }],
+    cell === null ? [] : [{ woeid: cell.woeid, term: cell.term, minute: isoMinute(cell.minute), volume: String(cell.volume) }],
   partitionOf: (_key, cell) => isoMonth(cell.minute),
 }
 

@@ -1,23 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  admit,
-  forgetBefore,
-  hasRoomFor,
   MAX_PER_USER,
   MAX_TERMS_PER_USER,
-  newestContribution,
   REMEMBERED_MINUTES,
+  UserContributions,
+  userContributions,
 } from '../../../pipelines/trends/cap.ts'
-import type { UserContributions } from '../../../schemas/trends/types.ts'
-
-function nobody(): UserContributions {
-  return { terms: [] }
-}
+import { byteWriter } from '../../../schemas/codec.ts'
 
 function counted(minutes: readonly number[]): number[] {
-  const user = nobody()
-  return minutes.filter((minute) => admit(user, 'sandy', minute))
+  const user = new UserContributions()
+  return minutes.filter((minute) => user.admit('sandy', minute))
 }
 
 test('the fourth contribution within an hour does not count, and one an hour after the first does', () => {
@@ -26,10 +20,10 @@ test('the fourth contribution within an hour does not count, and one an hour aft
 })
 
 test('terms are capped separately', () => {
-  const user = nobody()
-  for (let i = 0; i < MAX_PER_USER; i++) expect(admit(user, 'a', 5)).toBe(true)
-  expect(admit(user, 'a', 5)).toBe(false)
-  expect(admit(user, 'b', 5)).toBe(true)
+  const user = new UserContributions()
+  for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit('a', 5)).toBe(true)
+  expect(user.admit('a', 5)).toBe(false)
+  expect(user.admit('b', 5)).toBe(true)
 })
 
 test('a late contribution is checked against later ones as well', () => {
@@ -41,13 +35,13 @@ test('a late contribution is checked against later ones as well', () => {
 test('accepts a contribution exactly if no sixty minutes would contain more than three', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 60 }), (minutes) => {
-      const user = nobody()
+      const user = new UserContributions()
       const accepted: number[] = []
       const fullest = (all: readonly number[]): number =>
         Math.max(...all.map((start) => all.filter((minute) => minute >= start && minute < start + 60).length))
       for (const minute of minutes) {
         const allowed = fullest([...accepted, minute]) <= MAX_PER_USER
-        expect(admit(user, 'x', minute)).toBe(allowed)
+        expect(user.admit('x', minute)).toBe(allowed)
         if (allowed) accepted.push(minute)
       }
     }),
@@ -57,35 +51,57 @@ test('accepts a contribution exactly if no sixty minutes would contain more than
 test('forgetting contributions that no window can reach changes no decision', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -5, max: 59 }), { maxLength: 80 }), (delays) => {
-      const whole = nobody()
-      const pruned = nobody()
+      const whole = new UserContributions()
+      const pruned = new UserContributions()
       delays.forEach((delay, i) => {
         const minute = 1000 + i * 7 - delay
-        expect(admit(pruned, 'x', minute)).toBe(admit(whole, 'x', minute))
-        forgetBefore(pruned, newestContribution(pruned) - REMEMBERED_MINUTES)
+        expect(pruned.admit('x', minute)).toBe(whole.admit('x', minute))
+        pruned.forgetBefore(pruned.newest - REMEMBERED_MINUTES)
       })
     }),
   )
 })
 
 test('a user without recent contributions has no terms', () => {
-  const user = nobody()
-  admit(user, 'a', 10)
-  admit(user, 'b', 90)
-  forgetBefore(user, 50)
-  expect(user.terms).toEqual([{ term: 'b', minutes: [90] }])
-  forgetBefore(user, 91)
-  expect(user.terms).toEqual([])
+  const user = new UserContributions()
+  user.admit('a', 10)
+  user.admit('b', 90)
+  user.forgetBefore(50)
+  expect([user.size, user.newest, user.hasRoomFor('b')]).toEqual([1, 90, true])
+  user.forgetBefore(91)
+  expect([user.size, user.newest]).toEqual([0, -1])
 })
 
 test('a user with the maximum number of remembered terms can add only to those', () => {
-  const user = nobody()
+  const user = new UserContributions()
   for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
-    expect(hasRoomFor(user, `t${i}`)).toBe(true)
-    admit(user, `t${i}`, i < 10 ? 0 : 5)
+    expect(user.hasRoomFor(`t${i}`)).toBe(true)
+    user.admit(`t${i}`, i < 10 ? 0 : 5)
   }
-  expect(hasRoomFor(user, 't0')).toBe(true)
-  expect(hasRoomFor(user, 'another')).toBe(false)
-  forgetBefore(user, 1)
-  expect(hasRoomFor(user, 'another')).toBe(true)
+  expect(user.hasRoomFor('t0')).toBe(true)
+  expect(user.hasRoomFor('another')).toBe(false)
+  user.forgetBefore(1)
+  expect(user.hasRoomFor('another')).toBe(true)
+})
+
+test('a stored user decides like the one that was stored', () => {
+  const contribution = fc.record({ term: fc.integer({ min: 0, max: 5 }), minute: fc.integer({ min: 0, max: 90 }) })
+  fc.assert(
+    fc.property(fc.array(contribution, { maxLength: 40 }), fc.array(contribution, { maxLength: 10 }), (before, after) => {
+      const user = new UserContributions()
+      for (const { term, minute } of before) user.admit(`t${term}`, minute)
+      const codec = userContributions.open(0, new Map())
+      const out = byteWriter()
+      codec.encode(user, out)
+      const stored = codec.decode(out.buffer, 0, out.length)
+      expect([stored.size, stored.newest]).toEqual([user.size, user.newest])
+      for (const { term, minute } of after) expect(stored.admit(`t${term}`, minute)).toBe(user.admit(`t${term}`, minute))
+    }),
+  )
+})
+
+test('a hundred thousand similar terms have different fingerprints', () => {
+  const user = new UserContributions()
+  for (let i = 0; i < 100_000; i++) user.admit(`t${i}`, 0)
+  expect(user.size).toBe(100_000)
 })

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { newCell } from '../../../pipelines/trends/cells.ts'
-import { addCells, isRare, stateIn } from '../../../pipelines/trends/rare-terms.ts'
+import { newCell, type TermCell } from '../../../pipelines/trends/cells.ts'
+import { eachCount, onlyCount, packCell, packContribution, unpackCells } from '../../../pipelines/trends/packed-cells.ts'
+import { addCells, isRare, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { applyCounts, candidateOf, NOBODY, newTermState, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
+import { byteWriter, CodecError } from '../../../schemas/codec.ts'
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
-import type { TermCell } from '../../../schemas/trends/types.ts'
 
 const NOW = 30_000_000
 /** New York, Chicago, London, the United States and the world. */
@@ -27,10 +28,11 @@ test('a rare term has in each region what a state of its own would have', () => 
         return newCell(each.place, each.form, NOW - each.delay, { ...tweet, woeid: each.place, bot_score: 0 })
       }
       const contributions = all.map(cellOf)
-      const cells = all.map(cellOf).reduce<TermCell[]>((known, cell) => addCells(known, [cell]), [])
+      const cells = contributions.map((cell) => packed(cell)).reduce(addCells)
+      expect(cells.length).toBeLessThan(1_500)
       for (const woeid of PLACES) {
         const own = contributions.filter(({ place }) => pathOf(place)?.includes(woeid))
-        const state = stateIn({ frequent_hour: 0, cells }, woeid)
+        const state = stateIn(new RareTerm(0, cells), woeid)
         if (own.length === 0) {
           expect(state).toBeUndefined()
           continue
@@ -45,11 +47,59 @@ test('a rare term has in each region what a state of its own would have', () => 
   )
 })
 
-test('a term is rare up to 32 contributions within a day', () => {
-  const tweet = { tweet_id: 1n, user_id: 1n, created_at: 0, text: '', hashtags: [], phrases: [], lang: 'en', woeid: 1, bot_score: 0 }
-  const cell = (minute: number, count: number) => ({ ...newCell(1, 'x', minute, tweet), counts: [count] })
-  expect(isRare([], [cell(NOW, 32)])).toBe(true)
-  expect(isRare([cell(NOW, 16)], [cell(NOW, 17)])).toBe(false)
-  expect(isRare([cell(NOW - 24 * 60, 1)], [cell(NOW, 1)])).toBe(true)
-  expect(isRare([cell(NOW - 24 * 60 - 1, 1)], [cell(NOW, 1)])).toBe(false)
+test('packed cells hold what was packed, and their counts can be read alone', () => {
+  const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
+  const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
+  const sample = fc.record({ tweet_id: id, user_id: id, created_at: fc.nat(2 ** 31).map((at) => at * 1_000) })
+  const number = fc.nat(2 ** 31 - 1)
+  const cell = fc
+    .record({
+      place: number,
+      buckets: fc.array(fc.tuple(number, number), { minLength: 1, maxLength: 3 }),
+      forms: fc.array(fc.record({ form: text, count: number }), { maxLength: 3 }),
+      samples: fc.array(sample, { maxLength: 3 }),
+    })
+    .map(({ buckets, ...more }) => ({ ...more, minutes: buckets.map(([minute]) => minute), counts: buckets.map(([, count]) => count) }))
+  fc.assert(
+    fc.property(fc.uniqueArray(cell, { minLength: 1, maxLength: 4, selector: ({ place }) => place }), (cells) => {
+      const bytes = packed(...cells)
+      expect(unpackCells(bytes)).toEqual(cells)
+      const counts: unknown[] = []
+      eachCount(bytes, (...count) => counts.push(count))
+      expect(counts).toEqual(cells.flatMap(({ place, minutes, counts }) => minutes.map((minute, i) => [place, minute, counts[i]])))
+      const [
+        {
+          place,
+          minutes,
+          counts: [count],
+        },
+      ] = cells
+      expect(onlyCount(bytes)).toEqual(counts.length === 1 ? { place, minute: minutes[0], count } : undefined)
+    }),
+    { numRuns: 300 },
+  )
 })
+
+test('one contribution is packed like the cell that it makes, and truncated cells are refused', () => {
+  const sample = { tweet_id: 2n ** 62n, user_id: 7n, created_at: NOW * MINUTE_MS }
+  const out = byteWriter()
+  packContribution(PLACES[0], '#Sandy', NOW, sample, out)
+  const bytes = out.buffer.subarray(0, out.length)
+  expect(bytes).toEqual(packed(newCell(PLACES[0], '#Sandy', NOW, sample)))
+  for (let length = 1; length < bytes.length; length++) expect(() => unpackCells(bytes.subarray(0, length))).toThrow(CodecError)
+})
+
+test('a term is rare up to 32 contributions within a day', () => {
+  const sample = { tweet_id: 1n, user_id: 1n, created_at: 0 }
+  const cell = (minute: number, count: number) => packed({ ...newCell(1, 'x', minute, sample), counts: [count] })
+  expect(isRare(packed(), cell(NOW, 32))).toBe(true)
+  expect(isRare(cell(NOW, 16), cell(NOW, 17))).toBe(false)
+  expect(isRare(cell(NOW - 24 * 60, 1), cell(NOW, 1))).toBe(true)
+  expect(isRare(cell(NOW - 24 * 60 - 1, 1), cell(NOW, 1))).toBe(false)
+})
+
+function packed(...cells: TermCell[]): Buffer {
+  const out = byteWriter()
+  for (const cell of cells) packCell(cell, out)
+  return Buffer.from(out.buffer.subarray(0, out.length))
+}

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { TermCell } from '../../../pipelines/trends/cells.ts'
 import { applyCounts, candidateOf, newTermState, unchangedThrough, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
-import type { TermCell, TermState } from '../../../schemas/trends/types.ts'
+import type { TermState } from '../../../schemas/trends/types.ts'
 
 const NOW = 30_000_000
 const silent = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }

@@ -354,7 +354,7 @@ test.each([
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
-      'trends-cells-repartition': terms,
+      'trends-term-cells-repartition': terms,
       'trends-listed-repartition': terms,
       'trends-candidates-repartition': places,
       [trendOutput.name]: 5,
@@ -434,7 +434,7 @@ test('when a partition of the terms is stuck, all lists appear without its terms
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
   driver.advanceWallClock(MINUTE)
   expect(entriesOf(driver, WORLD)).toHaveLength(40)
-  block(driver, 'trends-cells-repartition', 2)
+  block(driver, 'trends-term-cells-repartition', 2)
   driver.advanceWallClock(3 * MINUTE)
   const lists = newestLists(driver)
   expect(lists.size).toBe(551)
@@ -474,12 +474,12 @@ test('users and terms without recent contributions are forgotten', () => {
   }
   send(driver, { user_id: 5n, hashtags: ['gone'] })
   leap(driver, MINUTE)
-  expect([stored('users'), stored('frequent-terms')]).toEqual([1, 3])
+  expect([stored('capped-users'), stored('frequent-terms')]).toEqual([1, 3])
   driver.advanceWallClock(3 * HOUR)
   for (let user_id = 6n; user_id < 40n; user_id++) send(driver, { user_id })
   leap(driver, MINUTE)
   leap(driver, MINUTE)
-  expect([stored('users'), stored('frequent-terms')]).toEqual([0, 3])
+  expect([stored('capped-users'), stored('frequent-terms')]).toEqual([0, 3])
   leap(driver, 26 * HOUR)
   expect(stored('frequent-terms')).toBe(0)
 })

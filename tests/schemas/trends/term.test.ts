@@ -54,6 +54,20 @@ test('case and normalization form never create two terms', () => {
   )
 })
 
+test('ASCII is folded to lower case without leading # and surrounding spaces', () => {
+  const ascii = fc.string({ unit: fc.constantFrom(' ', '#', 'a', 'B', 'Z', '~', '1'), maxLength: 12 })
+  fc.assert(
+    fc.property(ascii, (text) => {
+      const expected = text
+        .toLowerCase()
+        .replace(/^[#\s]+/, '')
+        .trim()
+      expect(foldTerm(text)).toBe(expected === '' ? undefined : expected)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
 test('a key is split into the parts from which it was built', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1 }), fc.string(), (woeid, term) => {

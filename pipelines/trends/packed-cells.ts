@@ -1,0 +1,210 @@
+import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
+import type { SampleTweet, TermForm } from '../../schemas/trends/types.ts'
+import { addCell, type TermCell } from './cells.ts'
+
+/**
+ * The cells of a term as bytes, one after another. Most terms occur once, so nearly all cells are written once, copied
+ * into a row and never read again, and objects for them would cost more than all the rest. A place may occur in several
+ * cells, so cells are added to others by appending them.
+ *
+ * A cell has its place, the number of minutes and each minute with its count, the number of forms and each form's
+ * length, UTF-8 text and count, and the number of samples and each sample. Numbers are unsigned LEB128; ids are 8 bytes
+ * and times 6 bytes, little-endian.
+ */
+export type PackedCells = Buffer
+
+const ID_BYTES = 8
+const TIME_BYTES = 6
+const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES
+/** The longest number: 32 bits. */
+const MAX_NUMBER_BYTES = 5
+/** UTF-8 needs at most three bytes per UTF-16 code unit. */
+const BYTES_PER_UNIT = 3
+const MORE = 0x80
+const LOW_BITS = 0x7f
+const BITS = 7
+
+export function packCell(cell: TermCell, out: ByteWriter): void {
+  const { place, minutes, counts, forms, samples } = cell
+  out.reserve(MAX_NUMBER_BYTES * (4 + 2 * minutes.length) + SAMPLE_BYTES * samples.length)
+  writeNumber(place, out)
+  writeNumber(minutes.length, out)
+  for (let i = 0; i < minutes.length; i++) {
+    writeNumber(minutes[i], out)
+    writeNumber(counts[i], out)
+  }
+  writeNumber(forms.length, out)
+  for (const { form, count } of forms) {
+    writeText(form, out)
+    out.reserve(MAX_NUMBER_BYTES)
+    writeNumber(count, out)
+  }
+  out.reserve(MAX_NUMBER_BYTES + SAMPLE_BYTES * samples.length)
+  writeNumber(samples.length, out)
+  for (const sample of samples) writeSample(sample, out)
+}
+
+/** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
+export function packContribution(place: number, form: string, minute: number, sample: SampleTweet, out: ByteWriter): void {
+  out.reserve(MAX_NUMBER_BYTES * 4)
+  writeNumber(place, out)
+  writeNumber(1, out)
+  writeNumber(minute, out)
+  writeNumber(1, out)
+  writeNumber(1, out)
+  writeText(form, out)
+  out.reserve(2 + SAMPLE_BYTES)
+  writeNumber(1, out)
+  writeNumber(1, out)
+  writeSample(sample, out)
+}
+
+export function writeText(text: string, out: ByteWriter): void {
+  out.reserve(MAX_NUMBER_BYTES + text.length * BYTES_PER_UNIT)
+  const { buffer, length } = out
+  // Most texts are ASCII and short, so that their length takes one byte.
+  const bytes = buffer.write(text, length + 1)
+  if (bytes < MORE) {
+    buffer[length] = bytes
+    out.length = length + 1 + bytes
+    return
+  }
+  writeNumber(bytes, out)
+  out.length += buffer.write(text, out.length)
+}
+
+/** The caller has reserved the bytes. */
+export function writeNumber(number: number, out: ByteWriter): void {
+  const { buffer } = out
+  let rest = number
+  while (rest >= MORE) {
+    buffer[out.length++] = (rest & LOW_BITS) | MORE
+    rest >>>= BITS
+  }
+  buffer[out.length++] = rest
+}
+
+function writeSample({ tweet_id, user_id, created_at }: SampleTweet, out: ByteWriter): void {
+  out.buffer.writeBigInt64LE(tweet_id, out.length)
+  out.buffer.writeBigInt64LE(user_id, out.length + ID_BYTES)
+  out.buffer.writeUIntLE(created_at, out.length + 2 * ID_BYTES, TIME_BYTES)
+  out.length += SAMPLE_BYTES
+}
+
+/** Reads packed cells. */
+export class CellReader {
+  readonly #bytes: Buffer
+  readonly #end: number
+  at: number
+
+  constructor(bytes: Buffer, start = 0, end: number = bytes.length) {
+    this.#bytes = bytes
+    this.#end = end
+    this.at = start
+  }
+
+  get atEnd(): boolean {
+    return this.at >= this.#end
+  }
+
+  number(): number {
+    let number = 0
+    for (let shift = 0; shift < MAX_NUMBER_BYTES * BITS; shift += BITS) {
+      if (this.at >= this.#end) throw new CodecError('packed cells are truncated')
+      const byte = this.#bytes[this.at++]
+      number |= (byte & LOW_BITS) << shift
+      if (byte < MORE) return number >>> 0
+    }
+    throw new CodecError('a number in packed cells is too long')
+  }
+
+  text(): string {
+    const length = this.number()
+    const start = this.skip(length)
+    return this.#bytes.toString('utf8', start, start + length)
+  }
+
+  /** Returns where the skipped bytes start. */
+  skip(bytes: number): number {
+    const start = this.at
+    if (start + bytes > this.#end) throw new CodecError('packed cells are truncated')
+    this.at = start + bytes
+    return start
+  }
+
+  sample(): SampleTweet {
+    const start = this.skip(SAMPLE_BYTES)
+    return {
+      tweet_id: this.#bytes.readBigInt64LE(start),
+      user_id: this.#bytes.readBigInt64LE(start + ID_BYTES),
+      created_at: this.#bytes.readUIntLE(start + 2 * ID_BYTES, TIME_BYTES),
+    }
+  }
+
+  skipSamples(): void {
+    this.skip(this.number() * SAMPLE_BYTES)
+  }
+}
+
+/** Returns the cells, one per place. */
+export function unpackCells(bytes: PackedCells): TermCell[] {
+  const reader = new CellReader(bytes)
+  const cells: TermCell[] = []
+  while (!reader.atEnd) {
+    const cell = unpackCell(reader)
+    const same = cells.find((each) => each.place === cell.place)
+    if (same === undefined) cells.push(cell)
+    else addCell(same, cell)
+  }
+  return cells
+}
+
+function unpackCell(reader: CellReader): TermCell {
+  const place = reader.number()
+  const minutes: number[] = []
+  const counts: number[] = []
+  for (let left = reader.number(); left > 0; left--) {
+    minutes.push(reader.number())
+    counts.push(reader.number())
+  }
+  const forms: TermForm[] = []
+  for (let left = reader.number(); left > 0; left--) forms.push({ form: reader.text(), count: reader.number() })
+  const samples: SampleTweet[] = []
+  for (let left = reader.number(); left > 0; left--) samples.push(reader.sample())
+  return { place, minutes, counts, forms, samples }
+}
+
+/** Visits the counts of all cells, without creating their texts and samples. */
+export function eachCount(bytes: PackedCells, visit: (place: number, minute: number, count: number) => void): void {
+  const reader = new CellReader(bytes)
+  while (!reader.atEnd) {
+    const place = reader.number()
+    for (let left = reader.number(); left > 0; left--) visit(place, reader.number(), reader.number())
+    for (let left = reader.number(); left > 0; left--) {
+      reader.skip(reader.number())
+      reader.number()
+    }
+    reader.skipSamples()
+  }
+}
+
+/** The only minute of a term. */
+export interface OnlyCount {
+  readonly place: number
+  readonly minute: number
+  readonly count: number
+}
+
+/** Returns undefined if the term has several cells or minutes. */
+export function onlyCount(bytes: PackedCells): OnlyCount | undefined {
+  const reader = new CellReader(bytes)
+  const place = reader.number()
+  if (reader.number() !== 1) return undefined
+  const only = { place, minute: reader.number(), count: reader.number() }
+  for (let left = reader.number(); left > 0; left--) {
+    reader.skip(reader.number())
+    reader.number()
+  }
+  reader.skipSamples()
+  return reader.atEnd ? only : undefined
+}

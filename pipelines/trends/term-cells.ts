@@ -1,0 +1,51 @@
+import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
+import { rawValue } from '../engine/index.ts'
+import { CellReader, type PackedCells, writeNumber, writeText } from './packed-cells.ts'
+
+/** What one worker has counted since its last commit, for the terms of one partition. */
+export interface TermCells {
+  /** A term with very many cells may occur in several records. Empty in the record of a sender. */
+  readonly terms: readonly CellsOfTerm[]
+  /** The whole record, only for the sender, which writes it term by term. */
+  readonly encoded?: Buffer
+}
+
+export interface CellsOfTerm {
+  readonly term: string
+  /** Shares memory with the record, so copy it to keep it. */
+  readonly cells: PackedCells
+}
+
+/** The longest number of bytes. */
+const MAX_NUMBER_BYTES = 5
+
+/** Appends a term with its packed cells to the record in `out`. */
+export function appendTerm(term: string, cells: ByteWriter, out: ByteWriter): void {
+  writeText(term, out)
+  out.reserve(MAX_NUMBER_BYTES + cells.length)
+  writeNumber(cells.length, out)
+  cells.buffer.copy(out.buffer, out.length, 0, cells.length)
+  out.length += cells.length
+}
+
+const codec: Codec<TermCells> = {
+  encode({ encoded }, out) {
+    if (encoded === undefined) throw new CodecError('a record of cells is sent as the bytes that its sender has appended')
+    out.reserve(encoded.length)
+    encoded.copy(out.buffer, out.length)
+    out.length += encoded.length
+  },
+  decode(buffer, start, end) {
+    const reader = new CellReader(buffer, start, end)
+    const terms: CellsOfTerm[] = []
+    while (!reader.atEnd) {
+      const term = reader.text()
+      const length = reader.number()
+      const first = reader.skip(length)
+      terms.push({ term, cells: buffer.subarray(first, first + length) })
+    }
+    return { terms }
+  },
+}
+
+export const termCells = rawValue(codec)

@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { KeyedStore, KeyRange } from '../../../pipelines/engine/index.ts'
+import { packContribution } from '../../../pipelines/trends/packed-cells.ts'
+import { addCells, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
+import { savedStandings } from '../../../pipelines/trends/saved-standings.ts'
+import { type RegionStanding, standings } from '../../../pipelines/trends/standings.ts'
+import type { StoredTerms } from '../../../pipelines/trends/stored-terms.ts'
+import { byteWriter } from '../../../schemas/codec.ts'
+import type { SavedStandings } from '../../../schemas/trends/types.ts'
+
+const NOW = 30_000_000
+/** New York and London. */
+const PLACES = [2459115, 44418]
+/** So few that floors rise and regions must be visited again. */
+const PER_REGION = 4
+
+const step = fc.oneof(
+  {
+    weight: 20,
+    arbitrary: fc.record({ kind: fc.constant('count' as const), term: fc.nat(60), place: fc.constantFrom(...PLACES), delay: fc.nat(20) }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('rank' as const), minutes: fc.nat(30) }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'commit' as const }) },
+)
+
+/** A store whose rows a later worker also sees. */
+function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, SavedStandings> {
+  const store = {
+    get: (key: string) => rows.get(key),
+    put: (key: string, row: SavedStandings) => void rows.set(key, structuredClone(row)),
+    delete: (key: string) => void rows.delete(key),
+    scan: ({ prefix }: KeyRange<string>) =>
+      [...rows].filter(([key]) => key.startsWith(String(prefix))).sort(([a], [b]) => (a < b ? -1 : 1)),
+  }
+  return store as unknown as KeyedStore<string, SavedStandings>
+}
+
+function worker(terms: ReadonlyMap<string, Buffer>, rows: Map<string, SavedStandings>) {
+  const visits = { all: 0 }
+  const stored: StoredTerms = {
+    statesOf: (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? Buffer.alloc(0)), woeid)),
+    rare() {
+      visits.all++
+      return terms
+    },
+    frequent: () => [],
+  }
+  const saved = savedStandings(memoryStore(rows))
+  const leaders = standings({ terms: stored, usualOf: () => undefined, prefetchUsual() {}, perRegion: PER_REGION, saved })
+  function rank(minute: number): RegionStanding[] {
+    const found: RegionStanding[] = []
+    for (const _ of leaders.prepare(minute));
+    for (const _ of leaders.rank((standing) => found.push(standing)));
+    return found.sort((a, b) => a.woeid - b.woeid)
+  }
+  return { visits, saved, leaders, rank }
+}
+
+function contribution(place: number, minute: number): Buffer {
+  const out = byteWriter()
+  packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0 }, out)
+  return Buffer.from(out.buffer.subarray(0, out.length))
+}
+
+test('a worker that starts continues with the saved standings, without a visit to all terms', () => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
+      const terms = new Map<string, Buffer>()
+      const rows = new Map<string, SavedStandings>()
+      const first = worker(terms, rows)
+      let minute = NOW
+      first.rank(minute)
+      for (const each of steps) {
+        if (each.kind === 'commit') first.saved.saveChanges()
+        else if (each.kind === 'rank') {
+          minute += each.minutes
+          first.rank(minute)
+        } else {
+          const added = contribution(each.place, minute - each.delay)
+          const all = addCells(terms.get(`t${each.term}`) ?? Buffer.alloc(0), added)
+          terms.set(`t${each.term}`, all)
+          first.leaders.changedRare(`t${each.term}`, all, added)
+        }
+      }
+      first.saved.saveChanges()
+      const next = worker(terms, rows)
+      const fresh = worker(terms, new Map())
+      const entriesOf = (all: RegionStanding[]) =>
+        all.map(({ woeid, entries }) => ({ woeid, entries })).filter(({ entries }) => entries.length > 0)
+      const visitsBefore = first.visits.all
+      const expected = entriesOf(first.rank(minute))
+      expect(entriesOf(next.rank(minute))).toEqual(expected)
+      expect(entriesOf(fresh.rank(minute))).toEqual(expected)
+      // It visits all terms only if the first one must do so as well.
+      expect(next.visits.all).toBe(first.visits.all - visitsBefore)
+      expect(entriesOf(next.rank(minute + 25))).toEqual(entriesOf(fresh.rank(minute + 25)))
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('changes that all regions contain are deleted', () => {
+  const terms = new Map<string, Buffer>()
+  const rows = new Map<string, SavedStandings>()
+  const { leaders, saved, rank } = worker(terms, rows)
+  rank(NOW)
+  for (let i = 0; i < 100; i++) {
+    const cells = contribution(PLACES[0], NOW)
+    terms.set(`t${i}`, cells)
+    leaders.changedRare(`t${i}`, cells, cells)
+    saved.saveChanges()
+    rank(NOW)
+  }
+  expect([...rows.keys()].filter((key) => key.startsWith('change:')).length).toBeLessThan(50)
+})

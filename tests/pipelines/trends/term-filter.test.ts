@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { termFilter } from '../../../pipelines/trends/term-filter.ts'
+
+const TERMS = 20_000
+const name = (i: number) => `term ${i}`
+
+test('until a walk over all rows is complete, every term may have a row', () => {
+  const filter = termFilter()
+  filter.add('a')
+  filter.walked('b')
+  expect(['a', 'b', 'c'].map(filter.mayHave)).toEqual([true, true, true])
+  filter.walkCompleted()
+  expect(['a', 'b', 'c'].map(filter.mayHave)).toEqual([true, true, false])
+})
+
+test('no term with a row is missed, and few of the others are taken for one', () => {
+  const filter = termFilter()
+  for (let i = 0; i < TERMS; i++) filter.walked(name(i))
+  filter.walkCompleted()
+  // These get their rows during the next walk, before or after the walk has passed their place.
+  for (let i = TERMS; i < 2 * TERMS; i++) filter.add(name(i))
+  const missed = () => Array.from({ length: 2 * TERMS }, (_, i) => name(i)).filter((term) => !filter.mayHave(term))
+  expect(missed()).toEqual([])
+  for (let i = 0; i < TERMS; i++) filter.walked(name(i))
+  filter.walkCompleted()
+  expect(missed()).toEqual([])
+  let mistaken = 0
+  for (let i = 0; i < TERMS; i++) if (filter.mayHave(`other ${i}`)) mistaken++
+  expect(mistaken).toBeLessThan(TERMS / 100)
+})
+
+test('terms whose rows are gone are forgotten by the walk after', () => {
+  const filter = termFilter()
+  for (let i = 0; i < TERMS; i++) filter.add(name(i))
+  filter.walkCompleted()
+  expect(filter.mayHave(name(7))).toBe(true)
+  filter.walkCompleted()
+  expect(filter.mayHave(name(7))).toBe(false)
+})
