@@ -75,8 +75,8 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
  */
 const SPOOLED_SPACING_MS = 100
 /**
- * Minimum time between two requests for facts that are spooled only if Kafka is late. Their callers wait, but at 1,000 a
- * second a request for each would take a fifth of a core of the broker, and all callers would wait longer.
+ * Minimum time between two requests for facts that are spooled only if Kafka is late. Their callers wait, but at 1,000
+ * a second a request for each would take a fifth of a core of the broker, and all callers would wait longer.
  */
 const SPOOLABLE_SPACING_MS = 4
 /** Maximum amount of unacknowledged data that may be spooled. A quarter of it may come from the spool itself. */
