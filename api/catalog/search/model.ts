@@ -46,13 +46,10 @@ export const searchAnswer = z
     page_size: z.int(),
     next_cursor: z.string().nullable().openapi({ description: 'Null on the last page.' }),
     did_you_mean: z.string().nullable().openapi({ description: 'The query without probable mistakes. The results already include it.' }),
-    matched: z
-      .enum(['all', 'described', 'most', 'half'])
-      .nullable()
-      .openapi({
-        description:
-          'How many of the words a product must have. Fewer are required if too few products have all of them. Null without words.',
-      }),
+    matched: z.enum(['all', 'described', 'most', 'half']).nullable().openapi({
+      description:
+        'How many of the words a product must have. Fewer are required if too few products have all of them. Null without words.',
+    }),
   })
   .openapi('SearchAnswer')
 
