@@ -24,7 +24,7 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
     const at = now()
     const counts = { done: 0, total: 0, requested_at: at, started_at: null, updated_at: at }
     const status: IndexRebuildStatus = { rebuild_id, index_name: PRODUCTS_INDEX, state: 'requested', ...counts }
-    // The status comes first, because the worker that carries out the request overwrites it.
+    // The status comes first, because the worker that executes the request overwrites it.
     await facts.publish(indexRebuilds, rebuild_id, status)
     await facts.publish(indexRebuild, PRODUCTS_INDEX, { rebuild_id, requested_by, requested_at: at })
     return status

@@ -47,7 +47,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   gauge(registry, 'fraud_blocked_ratio', 'Share of transactions of all API processes that were blocked in five minutes', () =>
     shareOf(recent),
   )
-  gauge(registry, 'fraud_blocks_alert', '1 while more transactions are blocked than only a wrong rule explains', () =>
+  gauge(registry, 'fraud_blocks_alert', '1 while so many transactions are blocked that a rule must be wrong', () =>
     Number(alert !== undefined),
   )
   const moved = counter(registry, 'fraud_guard_moves_total', 'Rules that the guard of this process has put into shadow')

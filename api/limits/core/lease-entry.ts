@@ -48,7 +48,7 @@ export interface LeaseEntry {
   refusedUntil: number
   /** Requests of at least this many units are refused. */
   refusedUnits: number
-  /** Time from which on the instance asks the store whether there is room again. No request waits for the answer. */
+  /** Time from which the instance asks the store whether there is room again. No request waits for the answer. */
   recheckAt: number
   isRechecking: boolean
   renewal: Promise<Undecided | undefined> | undefined

@@ -28,7 +28,7 @@ export interface LeaseRenewalOptions {
 }
 
 /**
- * Rate, in requests per ms, from which on a counter is leased. Below it, a slice saves too few requests to the store to
+ * Rate, in requests per ms, from which a counter is leased. Below it, a slice saves too few requests to the store to
  * be worth it.
  */
 export const HOT_PER_MS = 0.2

@@ -21,7 +21,7 @@ const RATE_INTERVAL_MS = 20
 /** Maximum number of tracked counters. The store decides for all others. */
 const MAX_ENTRIES = 50_000
 /**
- * Number of requests between two sweeps from which on a counter is tracked. Most callers send only one request, which
+ * Number of requests between two sweeps from which a counter is tracked. Most callers send only one request, which
  * costs almost nothing.
  */
 const TRACKED_FROM = 3

@@ -8,7 +8,7 @@ export interface Candidate {
   readonly itemId: bigint
   /** The first channel, in the order of CHANNELS, that named the item. */
   channel: Channel
-  /** The item because of which this one is a candidate. */
+  /** The item that makes this one a candidate. */
   sourceItemId: bigint | undefined
   vectorSimilarity: number
   neighbourScore: number

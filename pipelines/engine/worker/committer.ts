@@ -16,7 +16,7 @@ const MAX_TRANSACTION_BYTES = 32 * 1_048_576
  * which no heartbeat is sent.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** Size of the transaction from which on full batches are sent while processing continues. */
+/** Size of the transaction from which full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /** Positions that moved only past control records are committed at this interval, for the lag that operators see. */
 const IDLE_POSITION_COMMIT_MS = 1_000

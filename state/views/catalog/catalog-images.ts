@@ -2,7 +2,7 @@ import type { ImageReferences } from '../../../schemas/catalog/types.ts'
 import { caughtUpKey, type View, viewTag } from '../view.ts'
 
 /**
- * Which images products have. Fed by `catalog-images` and partitioned like it, so as the products are.
+ * Which images products have. Fed by `catalog-images` and partitioned like it, and so like the products.
  *
  * | key | value |
  * |---|---|

@@ -115,7 +115,7 @@ export function severedField(otherId: string, cause: Cause): string {
   return `${SEVERED}${otherId}:${cause}`
 }
 
-/** Returns all fields because of which a user may not be seen. */
+/** Returns all fields that hide a user. */
 export function severedFields(otherId: string): string[] {
   return CAUSES.map((cause) => severedField(otherId, cause))
 }
