@@ -33,12 +33,20 @@ export function chaosHome(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 const MemoryEnvironment = z.object({
-  CHAOS_MEMORY_SEEDS: z.coerce.number().int().min(1).default(6),
+  CHAOS_MEMORY_SEEDS: z.coerce.number().int().min(1).optional(),
   CHAOS_MEMORY_FROM: z.coerce.number().int().min(0).default(1),
 })
 
-/** Reads the number of runs on the in-memory broker, and the seed of the first one. */
-export function memoryConfig(env: NodeJS.ProcessEnv = process.env): { readonly seeds: number; readonly from: number } {
+const MEMORY_SEEDS = 6
+
+/**
+ * Reads the number of runs on the in-memory broker, and the seed of the first one.
+ * @param defaultSeeds the number of runs if none is set
+ */
+export function memoryConfig(
+  defaultSeeds = MEMORY_SEEDS,
+  env: NodeJS.ProcessEnv = process.env,
+): { readonly seeds: number; readonly from: number } {
   const { CHAOS_MEMORY_SEEDS, CHAOS_MEMORY_FROM } = MemoryEnvironment.parse(env)
-  return { seeds: CHAOS_MEMORY_SEEDS, from: CHAOS_MEMORY_FROM }
+  return { seeds: CHAOS_MEMORY_SEEDS ?? defaultSeeds, from: CHAOS_MEMORY_FROM }
 }

@@ -25,6 +25,10 @@ import { isSameRelation, relationOf } from './relation.ts'
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
+/** More than one, because a step begins with the last pair of the step before. */
+const PAIRS_PER_STEP = 100
+/** A search that finds nothing takes as long as clearing so many pairs. */
+const PAIRS_PER_SCAN = 5
 /** Swipes are kept for seven days in their topic, so older ones can no longer arrive. */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 
@@ -144,27 +148,30 @@ export const matchPairs = topology(
       forgetting.schedule(user_id, deleted_at + DELETION_REMEMBERED_MS)
     }
 
-    /** Clears some pairs of one deleted user. */
+    /** Clears some pairs of deleted users. Every partition gets every deletion, and has few pairs of most users. */
     function leave(now: number, ctx: Context): void {
-      const [first] = leaving.due(now, 1)
-      if (first === undefined) return
-      const left = parseLeavingKey(first.key)
-      const deletedAt = deleted.get(left.userId)?.deleted_at ?? now
-      const next = clearSome(left, deletedAt, ctx)
-      leaving.cancel(first.key)
-      if (next !== undefined) leaving.schedule(leavingKey(next), first.due)
+      for (let left = PAIRS_PER_TICK; left > 0; ) {
+        const [first] = leaving.due(now, 1)
+        if (first === undefined) return
+        const { next, found } = clearSome(parseLeavingKey(first.key), now, ctx)
+        leaving.cancel(first.key)
+        if (next !== undefined) leaving.schedule(leavingKey(next), first.due)
+        left -= Math.max(found, PAIRS_PER_SCAN)
+      }
     }
 
-    /** @returns where the next step goes on; undefined after the last one */
-    function clearSome(left: Leaving, deletedAt: number, ctx: Context): Leaving | undefined {
-      const { userId, among, after } = left
+    /** @returns the number of pairs found, and where the next step goes on; undefined after the last one */
+    function clearSome(step: Leaving, now: number, ctx: Context): { readonly found: number; readonly next: Leaving | undefined } {
+      const { userId, among, after } = step
+      const deletedAt = deleted.get(userId)?.deleted_at ?? now
       const prefix = relationKey(userId, '')
-      const range = { prefix: Buffer.from(prefix), gte: after, limit: PAIRS_PER_TICK }
+      const range = { prefix: Buffer.from(prefix), gte: after, limit: PAIRS_PER_STEP }
       const found = Array.from<[string, unknown]>(among === 'pairs' ? pairs.scan(range) : partners.scan(range))
       for (const [key] of found) clear(userId, key.slice(prefix.length), deletedAt, ctx)
       const last = found.at(-1)
-      if (found.length === PAIRS_PER_TICK && last !== undefined) return { userId, among, after: last[0] }
-      return among === 'pairs' ? { userId, among: 'partners', after: prefix } : undefined
+      const rest: Leaving | undefined = among === 'pairs' ? { userId, among: 'partners', after: prefix } : undefined
+      const isFull = found.length === PAIRS_PER_STEP && last !== undefined
+      return { found: found.length, next: isFull ? { userId, among, after: last[0] } : rest }
     }
 
     /** The entry stays with the row, so that a further deletion finds the pair again. */

@@ -35,10 +35,12 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [64, 2],
   [50, 2],
 ])
-const { seeds, from } = memoryConfig()
+/** A run takes some seconds, most of which it waits for commits. */
+const DEFAULT_SEEDS = 2
+const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
 const LEAVERS = 4
-const ACTIONS = 500
+const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
 /** How long to wait for the scores before they are asked for again. */

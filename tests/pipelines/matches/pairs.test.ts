@@ -180,6 +180,15 @@ test('what a new profile does before the pairs of the deleted one are cleared st
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
+test('deletions of users with few pairs do not wait for each other', () => {
+  const { pipe, relation, driver } = pairsDriver()
+  const gone = Array.from({ length: 40 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
+  pipe(...gone.map((user) => pairSwipe(user, ANN, 'RIGHT', 1_000)))
+  for (const user_id of gone) driver.pipe(matchDeletions, user_id, { user_id, deleted_at: driver.now })
+  driver.advanceWallClock(2_000)
+  expect(gone.map((user) => relation(ANN, user)).filter((known) => known !== null)).toEqual([])
+})
+
 test('a deleted user with many pairs is removed from all of them, in steps', () => {
   const { pipe, relation, driver } = pairsDriver()
   const others = Array.from({ length: 1_100 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
