@@ -6,8 +6,8 @@ import { counterFields, flightField } from './in-flight.ts'
 
 /**
  * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned as it is.
- * One script can read and write both, because they share a hash tag, and the sink removes a transaction in the same step
- * in which the profile includes it.
+ * One script can read and write both, because they share a hash tag, and the sink removes a transaction in the same
+ * step in which the profile includes it.
  *
  * | key | value |
  * |---|---|
