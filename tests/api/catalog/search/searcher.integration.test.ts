@@ -11,7 +11,7 @@ import { generatedTitles } from '../../../../bench/catalog/search/titles.ts'
 import type { CatalogDocument } from '../../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../../state/indexes/answers.ts'
 import { PRICE_BANDS, priceBandOf } from '../../../../state/indexes/catalog/bands.ts'
-import { productSourceOf, productsMappings, productsSettings } from '../../../../state/indexes/catalog/products.ts'
+import { type ProductSource, productSourceOf, productsMappings, productsSettings } from '../../../../state/indexes/catalog/products.ts'
 import { searchClient } from '../../../../state/indexes/client.ts'
 import { indexReader } from '../../../../state/indexes/reader.ts'
 import { testStack } from '../../../stack/index.ts'
@@ -179,6 +179,13 @@ describe.each([1, 3])('with %i shards', (shards) => {
       // The second time, the limit is that of the first.
       for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
     }
+  })
+
+  it('without words, the first page has the most relevant of all products', async () => {
+    const { hits, moment } = await search(request(undefined))
+    const relevances = documents.map((product) => relevanceOf(factorsOf(productSourceOf(product) as ProductSource, 0, moment)))
+    const expected = relevances.sort((one, other) => other - one).slice(0, hits.length)
+    for (const [at, { score }] of hits.entries()) expect(score).toBeCloseTo(expected[at], 4)
   })
 
   it('relevance is the weighted sum of the factors', async () => {
