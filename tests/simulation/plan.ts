@@ -2,6 +2,7 @@ import type { Guarantee } from '../../pipelines/engine/worker/worker-config.ts'
 import { chanceOf, seedFor } from './chance.ts'
 import type { TransactionVersion } from './cluster/transactions.ts'
 import { FAULT_KINDS, type FaultKind } from './faults.ts'
+import type { WorkerSettings } from './slot.ts'
 
 export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
@@ -41,7 +42,8 @@ export interface Plan {
   /** When the cluster enables version 2 of transactions, ms; null for never. */
   readonly upgradedAt: number | null
   readonly firstEpoch: number
-  readonly commitIntervalMs: number
+  /** Settings of all workers. */
+  readonly settings: WorkerSettings
   /** How long records and faults keep coming, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
@@ -54,7 +56,16 @@ const TROUBLE_MS = [1_000, 8_000] as const
 /** Trends publish a list every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
-const MOST_RECORDS = 60
+const MOST_RECORDS = 45
+/** Share of the worlds whose stores forget decoded objects all the time, and the largest such cache. */
+const SHARE_SMALL_CACHE = 0.4
+const MOST_CACHE_BYTES = 1_000
+/** Share of the worlds whose workers keep their place when they stop. */
+const SHARE_KEEP_PLACE = 0.3
+/** Share of the worlds that soon delete the state of partitions that have moved, and when. */
+const SHARE_STATE_CLEANED = 0.3
+const KEEP_STATE_MS = [100, 4_000] as const
+const SHARE_COMPRESSED = 0.1
 const MOST_FAULTS = 7
 /** Share of the worlds in which faults follow each other closely, and for longer. */
 const SHARE_STORM = 0.08
@@ -122,7 +133,13 @@ export function planOf(seed: number, subject: SubjectName): Plan {
     transactionVersion: random() < SHARE_VERSION_1 ? 1 : 2,
     upgradedAt: random() < SHARE_UPGRADED ? moment() : null,
     firstEpoch: random() < SHARE_USED_UP ? HIGH_EPOCH : 0,
-    commitIntervalMs: Math.round(between(...COMMIT_INTERVAL_MS)),
+    settings: {
+      commitIntervalMs: Math.round(between(...COMMIT_INTERVAL_MS)),
+      cacheBytes: random() < SHARE_SMALL_CACHE ? upTo(MOST_CACHE_BYTES) : undefined,
+      keepPlaceOnStop: random() < SHARE_KEEP_PLACE,
+      keepStateMs: random() < SHARE_STATE_CLEANED ? Math.round(between(...KEEP_STATE_MS)) : undefined,
+      compression: random() < SHARE_COMPRESSED ? 'gzip' : undefined,
+    },
     troubleMs,
     workers: Array.from({ length: upTo(MOST_WORKERS) }, () => moment(troubleMs / 2)),
     records: Array.from({ length: upTo(MOST_RECORDS) }, recordMoment)

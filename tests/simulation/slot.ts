@@ -4,7 +4,7 @@ import { FencedError, type Transport, TransportError } from '../../kafka/transpo
 import type { MemberIdentity, Runner } from '../../pipelines/engine/index.ts'
 import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
-import type { Guarantee } from '../../pipelines/engine/worker/worker-config.ts'
+import type { Guarantee, WorkerConfig } from '../../pipelines/engine/worker/worker-config.ts'
 import { StateUnavailable } from '../../state/stores/errors.ts'
 import { type MemoryDisk, memoryBackend, memoryDisk } from '../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../state/stores/store.ts'
@@ -17,6 +17,9 @@ import type { SimulatedSinks } from './stores/counter-sinks.ts'
 /** How long a supervisor waits before it starts a process again, ms. */
 const RESTART_MS = [50, 2_500] as const
 
+/** Settings of workers that a world may draw. */
+export type WorkerSettings = Pick<WorkerConfig, 'commitIntervalMs' | 'cacheBytes' | 'keepPlaceOnStop' | 'keepStateMs' | 'compression'>
+
 export interface SlotDeps {
   readonly scheduler: Scheduler
   readonly network: Network
@@ -24,7 +27,7 @@ export interface SlotDeps {
   readonly registry: SchemaRegistry
   readonly topology: Topology
   readonly sinks: SimulatedSinks | undefined
-  readonly commitIntervalMs: number
+  readonly settings: WorkerSettings
   readonly guarantee: Guarantee
 }
 
@@ -66,7 +69,7 @@ export function openTransport(process: SimulatedProcess, { network, cluster }: P
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {
-  const { scheduler, network, registry, topology, sinks, commitIntervalMs, guarantee } = deps
+  const { scheduler, network, registry, topology, sinks, settings, guarantee } = deps
   const { random, between } = scheduler.chance(name)
   const failures: string[] = []
   let disk: MemoryDisk = memoryDisk()
@@ -110,7 +113,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
       // It was asked to stop before there was a worker to stop.
       if (isStopping) return
       const created = createWorker(
-        { topology, guarantee, commitIntervalMs, stopGraceMs: 5_000 },
+        { topology, guarantee, ...settings, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
       )
       worker = created

@@ -3,6 +3,7 @@ import {
   ATTRIBUTES_AT,
   BASE_SEQUENCE_AT,
   BATCH_LENGTH_AT,
+  COMPRESSION_MASK,
   CONTROL_BIT,
   CRC_AT,
   LEADER_EPOCH_AT,
@@ -39,7 +40,7 @@ export function stampAppendTime(bytes: Buffer, time: number): void {
   bytes.writeUInt32BE(crc32c(bytes.subarray(ATTRIBUTES_AT)) >>> 0, CRC_AT)
 }
 
-/** A record of a batch without compression. */
+/** A record of an uncompressed batch. */
 interface BatchRecord {
   /** Undefined if it has none. */
   readonly key: string | undefined
@@ -75,6 +76,11 @@ export function recordsOf({ bytes }: Batch): BatchRecord[] {
     at = end
     return { key, bytes: bytes.subarray(start, end) }
   })
+}
+
+/** Compressed batches are not compacted here. */
+export function isCompressed({ bytes }: Batch): boolean {
+  return (bytes.readInt16BE(ATTRIBUTES_AT) & COMPRESSION_MASK) !== 0
 }
 
 /** Returns the batch with a part of its records. It keeps the offsets and sequence numbers of the whole. */

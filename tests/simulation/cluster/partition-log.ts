@@ -12,7 +12,7 @@ import {
   TRANSACTIONAL_BIT,
   writeInt64,
 } from '../../../kafka/record-batch/format.ts'
-import { type Batch, markerBytes, recordsOf, stampAppendTime, withRecords } from './batches.ts'
+import { type Batch, isCompressed, markerBytes, recordsOf, stampAppendTime, withRecords } from './batches.ts'
 import { Refused } from './errors.ts'
 import { ExpectedProducers } from './expected-producers.ts'
 import type { Identity, Marker } from './transactions.ts'
@@ -194,6 +194,7 @@ export class PartitionLog {
   compact(upTo: number): void {
     const count = this.#indexOf(upTo)
     const old = this.#batches.slice(0, count)
+    if (old.some((batch) => batch.marker === undefined && isCompressed(batch))) return
     const data = old.map((batch) => (batch.marker === undefined && !this.#isAborted(batch) ? recordsOf(batch) : []))
     const last = new Map(data.flat().flatMap((record) => (record.key === undefined ? [] : [[record.key, record]])))
     const kept = old.flatMap((batch, i) => {
