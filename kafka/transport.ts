@@ -271,7 +271,7 @@ export interface CommittedOffset {
   readonly offset: number
   /** The metadata from `OffsetToCommit`, or an empty string. The engine stores the task's event time here. */
   readonly metadata: string
-  /** The leader epoch from `OffsetToCommit`; -1 or undefined when there is none. */
+  /** The leader epoch from `OffsetToCommit`; undefined when there is none. */
   readonly leaderEpoch?: number
 }
 

@@ -31,6 +31,7 @@ export async function askLeaders<Asked extends TopicPartition>(
   signal: AbortSignal = context.closing,
 ): Promise<Map<string, number>> {
   const found = new Map<string, number>()
+  if (partitions.length === 0) return found
   const topics = [...new Set(partitions.map(({ topic }) => topic))]
   const wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
   const retry = backoff(context, LEADER_WAIT_MS)

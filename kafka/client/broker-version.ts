@@ -15,6 +15,7 @@ const NEEDED: readonly { readonly name: string; readonly key: number; readonly v
   { name: 'FindCoordinator', key: 10, version: 4 },
   { name: 'CreateTopics', key: 19, version: 7 },
   { name: 'InitProducerId', key: 22, version: 4 },
+  { name: 'OffsetForLeaderEpoch', key: 23, version: 4 },
   { name: 'AddPartitionsToTxn', key: 24, version: 3 },
   { name: 'AddOffsetsToTxn', key: 25, version: 4 },
   { name: 'EndTxn', key: 26, version: 4 },

@@ -1,4 +1,12 @@
-import { type CommittedOffset, FencedError, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import {
+  type CommittedOffset,
+  FencedError,
+  type OffsetToCommit,
+  partitionKey,
+  type TopicPartition,
+  TransportError,
+  UNKNOWN_LEADER_EPOCH,
+} from '../transport.ts'
 import type { Coordinator } from './coordinator.ts'
 import { classify, Disconnected, type ErrorName, errorName, fatal, MemberFenced, throwIfClosed } from './errors.ts'
 import { offsetTopics } from './offset-topics.ts'
@@ -62,7 +70,7 @@ export async function fetchCommitted(
           found.set(partitionKey(topic.name, partitionIndex), {
             offset: Number(committedOffset),
             metadata: metadata ?? '',
-            leaderEpoch: committedLeaderEpoch,
+            leaderEpoch: committedLeaderEpoch === UNKNOWN_LEADER_EPOCH ? undefined : committedLeaderEpoch,
           })
       }
     }
