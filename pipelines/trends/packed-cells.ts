@@ -1,6 +1,6 @@
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
 import type { SampleTweet, TermForm } from '../../schemas/trends/types.ts'
-import { addCell, type TermCell } from './cells.ts'
+import { addCell, regionsOf, type TermCell } from './cells.ts'
 
 /**
  * The cells of a term as bytes, one after another. Most terms occur once, so nearly all cells are written once, copied
@@ -9,7 +9,7 @@ import { addCell, type TermCell } from './cells.ts'
  *
  * A cell has its place, the number of minutes and each minute with its count, the number of forms and each form's
  * length, UTF-8 text and count, and the number of samples and each sample. Numbers are unsigned LEB128; ids are 8 bytes
- * and times 6 bytes, little-endian.
+ * in the machine's order, which is little-endian on all that run Node, and times 6 bytes.
  */
 export type PackedCells = Buffer
 
@@ -84,9 +84,14 @@ export function writeNumber(number: number, out: ByteWriter): void {
   buffer[out.length++] = rest
 }
 
+/** Node's own functions for 64-bit integers create several of them on the way. */
+const ids = new BigInt64Array(2)
+const idBytes = new Uint8Array(ids.buffer)
+
 function writeSample({ tweet_id, user_id, created_at }: SampleTweet, out: ByteWriter): void {
-  out.buffer.writeBigInt64LE(tweet_id, out.length)
-  out.buffer.writeBigInt64LE(user_id, out.length + ID_BYTES)
+  ids[0] = tweet_id
+  ids[1] = user_id
+  out.buffer.set(idBytes, out.length)
   out.buffer.writeUIntLE(created_at, out.length + 2 * ID_BYTES, TIME_BYTES)
   out.length += SAMPLE_BYTES
 }
@@ -134,11 +139,8 @@ export class CellReader {
 
   sample(): SampleTweet {
     const start = this.skip(SAMPLE_BYTES)
-    return {
-      tweet_id: this.#bytes.readBigInt64LE(start),
-      user_id: this.#bytes.readBigInt64LE(start + ID_BYTES),
-      created_at: this.#bytes.readUIntLE(start + 2 * ID_BYTES, TIME_BYTES),
-    }
+    for (let i = 0; i < idBytes.length; i++) idBytes[i] = this.#bytes[start + i]
+    return { tweet_id: ids[0], user_id: ids[1], created_at: this.#bytes.readUIntLE(start + 2 * ID_BYTES, TIME_BYTES) }
   }
 
   skipSamples(): void {
@@ -147,8 +149,8 @@ export class CellReader {
 }
 
 /** Returns the cells, one per place. */
-export function unpackCells(bytes: PackedCells): TermCell[] {
-  const reader = new CellReader(bytes)
+export function unpackCells(bytes: Buffer, start = 0, end: number = bytes.length): TermCell[] {
+  const reader = new CellReader(bytes, start, end)
   const cells: TermCell[] = []
   while (!reader.atEnd) {
     const cell = unpackCell(reader)
@@ -174,37 +176,59 @@ function unpackCell(reader: CellReader): TermCell {
   return { place, minutes, counts, forms, samples }
 }
 
-/** Visits the counts of all cells, without creating their texts and samples. */
-export function eachCount(bytes: PackedCells, visit: (place: number, minute: number, count: number) => void): void {
-  const reader = new CellReader(bytes)
-  while (!reader.atEnd) {
-    const place = reader.number()
-    for (let left = reader.number(); left > 0; left--) visit(place, reader.number(), reader.number())
-    for (let left = reader.number(); left > 0; left--) {
-      reader.skip(reader.number())
-      reader.number()
+/** The counts of packed cells, read without their texts and samples. One object serves many reads. */
+export class CellCounts {
+  length = 0
+  readonly places: number[] = []
+  readonly minutes: number[] = []
+  readonly counts: number[] = []
+
+  read(bytes: Buffer, start = 0, end: number = bytes.length): this {
+    const reader = new CellReader(bytes, start, end)
+    let length = 0
+    while (!reader.atEnd) {
+      const place = reader.number()
+      for (let left = reader.number(); left > 0; left--) {
+        this.places[length] = place
+        this.minutes[length] = reader.number()
+        this.counts[length++] = reader.number()
+      }
+      for (let left = reader.number(); left > 0; left--) {
+        reader.skip(reader.number())
+        reader.number()
+      }
+      reader.skipSamples()
     }
-    reader.skipSamples()
+    this.length = length
+    return this
   }
-}
 
-/** The only minute of a term. */
-export interface OnlyCount {
-  readonly place: number
-  readonly minute: number
-  readonly count: number
-}
-
-/** Returns undefined if the term has several cells or minutes. */
-export function onlyCount(bytes: PackedCells): OnlyCount | undefined {
-  const reader = new CellReader(bytes)
-  const place = reader.number()
-  if (reader.number() !== 1) return undefined
-  const only = { place, minute: reader.number(), count: reader.number() }
-  for (let left = reader.number(); left > 0; left--) {
-    reader.skip(reader.number())
-    reader.number()
+  /** Returns the newest minute; 0 if there is none. */
+  get newest(): number {
+    let newest = 0
+    for (let i = 0; i < this.length; i++) if (this.minutes[i] > newest) newest = this.minutes[i]
+    return newest
   }
-  reader.skipSamples()
-  return reader.atEnd ? only : undefined
+
+  /** Returns the regions in which the contributions count. */
+  regions(): Iterable<number> {
+    if (this.#isOfOnePlace()) return this.length === 0 ? [] : regionsOf(this.places[0])
+    const regions = new Set<number>()
+    for (let i = 0; i < this.length; i++) for (const woeid of regionsOf(this.places[i])) regions.add(woeid)
+    return regions
+  }
+
+  /** Returns the contributions in a region, from minute `from` to `to`, both inclusive. */
+  sumIn(woeid: number, from: number, to: number): number {
+    let sum = 0
+    for (let i = 0; i < this.length; i++) {
+      if (this.minutes[i] >= from && this.minutes[i] <= to && regionsOf(this.places[i]).includes(woeid)) sum += this.counts[i]
+    }
+    return sum
+  }
+
+  #isOfOnePlace(): boolean {
+    for (let i = 1; i < this.length; i++) if (this.places[i] !== this.places[0]) return false
+    return true
+  }
 }

@@ -2,9 +2,9 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
 import { rawValue } from '../engine/index.ts'
 import { regionsOf, type TermCell } from './cells.ts'
-import { CellReader, eachCount, onlyCount, type PackedCells, packCell, unpackCells, writeNumber } from './packed-cells.ts'
+import { type CellCounts, CellReader, type PackedCells, packCell, unpackCells, writeNumber } from './packed-cells.ts'
 import { applyCounts, DAY_HOURS, NOBODY, newTermState } from './term-state.ts'
-import { hourOfMinute, MINUTES_PER_HOUR } from './time.ts'
+import { MINUTES_PER_HOUR } from './time.ts'
 
 /**
  * A term with more contributions is frequent. Most terms occur once and never again. A row of eight contributions has
@@ -53,18 +53,32 @@ const codec: Codec<RareTerm> = {
   decode(buffer, start, end) {
     const reader = new CellReader(buffer, start, end)
     const frequentHour = reader.number()
-    return new RareTerm(frequentHour, Buffer.from(buffer.subarray(reader.at, end)))
+    return new RareTerm(frequentHour, copied(buffer, reader.at, end))
   },
 }
 
 export const rareTerm = rawValue(codec)
 
+/** Returns a part of a buffer in memory of its own. */
+export function copied(buffer: Buffer, start: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafe(end - start)
+  buffer.copy(copy, 0, start, end)
+  return copy
+}
+
 /** Adds cells to a rare term, whose regions have no state of their own: they are computed when somebody asks. */
-export function addCells(known: PackedCells, added: PackedCells): PackedCells {
-  const all = Buffer.concat([known, added])
-  if (all.length <= APPENDED_BYTES) return all
-  const packed = byteWriter(all.length)
-  for (const cell of unpackCells(all)) packCell(cell, packed)
+export function addCells(known: PackedCells, added: Buffer, start = 0, end: number = added.length): PackedCells {
+  const all = Buffer.allocUnsafe(known.length + end - start)
+  known.copy(all)
+  added.copy(all, known.length, start, end)
+  return all
+}
+
+/** Combines the cells of each place if a row has become large. */
+export function compacted(cells: PackedCells): PackedCells {
+  if (cells.length <= APPENDED_BYTES) return cells
+  const packed = byteWriter(cells.length)
+  for (const cell of unpackCells(cells)) packCell(cell, packed)
   return packed.buffer.subarray(0, packed.length)
 }
 
@@ -72,17 +86,15 @@ export function addCells(known: PackedCells, added: PackedCells): PackedCells {
  * Returns false if the contributions are too many, or spread over more than a day. A rare term keeps all its
  * contributions, and those that are older than a day count no more.
  */
-export function isRare(known: PackedCells, added: PackedCells): boolean {
+export function isRare({ length, minutes, counts }: CellCounts): boolean {
   let contributions = 0
   let oldest = Infinity
   let newest = 0
-  const visit = (_place: number, minute: number, count: number) => {
-    contributions += count
-    if (minute < oldest) oldest = minute
-    if (minute > newest) newest = minute
+  for (let i = 0; i < length; i++) {
+    contributions += counts[i]
+    if (minutes[i] < oldest) oldest = minutes[i]
+    if (minutes[i] > newest) newest = minutes[i]
   }
-  eachCount(known, visit)
-  eachCount(added, visit)
   return contributions <= MAX_CONTRIBUTIONS && newest - oldest <= DAY_HOURS * MINUTES_PER_HOUR
 }
 
@@ -95,23 +107,4 @@ export function stateIn({ cells }: RareTerm, woeid: number): TermState | undefin
     applyCounts(state, cell, NOBODY)
   }
   return state
-}
-
-/** Returns all regions with contributions to the term. */
-export function regionsOfCells(cells: PackedCells): Iterable<number> {
-  const only = onlyCount(cells)
-  if (only !== undefined) return regionsOf(only.place)
-  const regions = new Set<number>()
-  eachCount(cells, (place) => {
-    for (const woeid of regionsOf(place)) regions.add(woeid)
-  })
-  return regions
-}
-
-export function newestHour(cells: PackedCells): number {
-  let newest = 0
-  eachCount(cells, (_place, minute) => {
-    if (minute > newest) newest = minute
-  })
-  return hourOfMinute(newest)
 }

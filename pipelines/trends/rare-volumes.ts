@@ -1,7 +1,7 @@
 import type { TrendRareVolume, TrendRareVolumes } from '../../schemas/trends/types.ts'
 import type { Context, Topic } from '../engine/index.ts'
 import { regionsOf } from './cells.ts'
-import { eachCount, type OnlyCount, type PackedCells } from './packed-cells.ts'
+import type { CellCounts } from './packed-cells.ts'
 import { MINUTE_MS } from './time.ts'
 
 /** Maximum rows per record. With the longest terms these are 700 KB, less than what brokers accept. */
@@ -12,19 +12,12 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   let rows: TrendRareVolume[] = []
   let month = 0
 
-  /** @param changed the cells whose minutes have changed, out of `all` */
-  function add(term: string, all: PackedCells, changed: PackedCells, ctx: Context): void {
-    const minutes = new Set<number>()
-    eachCount(changed, (_place, minute) => minutes.add(minute))
-    for (const minute of minutes) push(rowOf(term, all, minute), ctx)
-  }
-
-  /** Publishes the first contributions to a term. */
-  function addFirst(term: string, { place, minute, count }: OnlyCount, ctx: Context): void {
-    const regions = regionsOf(place)
-    const volumes: number[] = []
-    for (let i = 0; i < regions.length; i++) volumes.push(count)
-    push({ term, minute: minute * MINUTE_MS, woeids: regions as number[], volumes }, ctx)
+  /** @param changed the counts whose minutes have changed, out of `all` */
+  function add(term: string, all: CellCounts, changed: CellCounts, ctx: Context): void {
+    for (let i = 0; i < changed.length; i++) {
+      const minute = changed.minutes[i]
+      if (changed.minutes.indexOf(minute) === i) push(rowOf(term, all, minute), ctx)
+    }
   }
 
   /** A record has rows of one month only, because tables are divided by months. */
@@ -52,7 +45,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
     send(ctx, id)
   }
 
-  return { add, addFirst, send, sendAdded }
+  return { add, send, sendAdded }
 }
 
 /** Counts that a record adds to minutes. */
@@ -77,11 +70,20 @@ export function addedVolumes() {
 
 type AddedVolumes = ReturnType<typeof addedVolumes>
 
-function rowOf(term: string, cells: PackedCells, minute: number): TrendRareVolume {
-  const volumes = new Map<number, number>()
-  eachCount(cells, (place, counted, count) => {
-    if (counted !== minute) return
-    for (const woeid of regionsOf(place)) volumes.set(woeid, (volumes.get(woeid) ?? 0) + count)
-  })
-  return { term, minute: minute * MINUTE_MS, woeids: [...volumes.keys()], volumes: [...volumes.values()] }
+function rowOf(term: string, { length, places, minutes, counts }: CellCounts, minute: number): TrendRareVolume {
+  const woeids: number[] = []
+  const volumes: number[] = []
+  for (let i = 0; i < length; i++) {
+    if (minutes[i] !== minute) continue
+    for (const woeid of regionsOf(places[i])) {
+      const place = woeids.indexOf(woeid)
+      if (place >= 0) {
+        volumes[place] += counts[i]
+        continue
+      }
+      woeids.push(woeid)
+      volumes.push(counts[i])
+    }
+  }
+  return { term, minute: minute * MINUTE_MS, woeids, volumes }
 }

@@ -40,7 +40,8 @@ const KINDS: readonly Kind[] = ['fresh', 'known']
  * contenders do no harm, because the next ranking evaluates all that were loaded.
  */
 export function savedStandings(store: KeyedStore<string, SavedStandings>) {
-  let changed = new Map<string, SavedContenders>()
+  /** By `changeNumber`. */
+  let changed = new Map<number, SavedContenders>()
   let soon = new Map<number, string[]>()
   let chars = 0
   /** The number of the next change. */
@@ -93,7 +94,7 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   }
 
   function changeOf(woeid: number, kind: Kind): SavedContenders {
-    const key = `${kind}:${woeid}`
+    const key = changeNumber(woeid, kind)
     let change = changed.get(key)
     if (change === undefined) {
       change = { woeid, known: kind === 'known', floor_term: '', floor_value: 0, terms: [] }
@@ -105,7 +106,7 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   function saveRegion({ woeid, contenders }: RegionToSave): void {
     const parts = KINDS.map((kind): SavedContenders => {
       const { floor, names } = contenders[kind]
-      changed.delete(`${kind}:${woeid}`)
+      changed.delete(changeNumber(woeid, kind))
       return { woeid, known: kind === 'known', floor_term: floor?.term ?? '', floor_value: floor?.value ?? 0, terms: names() }
     })
     store.put(`${REGION_PREFIX}${woeid}`, { ...nothing(next), contenders: parts })
@@ -165,6 +166,10 @@ export function savedStandings(store: KeyedStore<string, SavedStandings>) {
     /** Must be called before each commit. */
     saveChanges,
   }
+}
+
+function changeNumber(woeid: number, kind: Kind): number {
+  return 2 * woeid + Number(kind === 'known')
 }
 
 function changeKey(number: number): string {

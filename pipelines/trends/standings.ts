@@ -2,11 +2,9 @@ import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
-import { regionsOf } from './cells.ts'
 import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
-import { eachCount, type OnlyCount, type PackedCells } from './packed-cells.ts'
-import { regionsOfCells } from './rare-terms.ts'
+import { CellCounts } from './packed-cells.ts'
 import type { Kind, savedStandings } from './saved-standings.ts'
 import { trendScore } from './score.ts'
 import type { StoredTerms } from './stored-terms.ts'
@@ -85,6 +83,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
   const keepKnown = Math.ceil(perRegion * (1 + SPARE_SHARE_KNOWN))
   let built = false
+  /** The counts of the rare term that is being visited. */
+  const counts = new CellCounts()
   /** The hour (since 1970) that decides which terms have a baseline. */
   let hour = 0
   /** The window's newest bucket at the last ranking. */
@@ -132,21 +132,21 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     return added
   }
 
-  function offer(woeid: number, term: string, state: TermState): void {
+  function offer(woeid: number, term: string, state: TermState, key: string): void {
     const bound = greatestCountFrom(state, lastMinute)
     if (isKnown(state)) {
-      offerKnown(woeid, term, state, bound)
+      offerKnown(woeid, term, state, key, bound)
       return
     }
-    if (state.tracked_hour !== 0 && bound > 0) noteSoonKnown(knownFrom(state.tracked_hour), termKey(woeid, term))
+    if (state.tracked_hour !== 0 && bound > 0) noteSoonKnown(knownFrom(state.tracked_hour), key)
     offerFresh(woeid, term, bound)
   }
 
-  function offerKnown(woeid: number, term: string, state: TermState, bound: number): void {
+  function offerKnown(woeid: number, term: string, state: TermState, key: string, bound: number): void {
     if (bound === 0 && !byRegion.has(woeid)) return
     const region = regionContenders(woeid)
     region.looks.delete(term)
-    const least = bound === 0 ? 0 : (usualOf(termKey(woeid, term), state, lastMinute)?.least ?? 0)
+    const least = bound === 0 ? 0 : (usualOf(key, state, lastMinute)?.least ?? 0)
     region.known.offer(term, trendScore(bound, least))
   }
 
@@ -165,20 +165,20 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     region.fresh.offer(term, bound)
   }
 
-  /** @param changed the cells whose regions need an offer, out of all `cells` of the rare term */
-  function offerRare(term: string, cells: PackedCells, changed: PackedCells, isWanted?: ReadonlySet<number>): void {
+  /** @param changed the counts whose regions need an offer, out of `all` of the rare term */
+  function offerRare(term: string, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1
-    for (const woeid of regionsOfCells(changed)) {
-      if (isWanted === undefined || isWanted.has(woeid)) offerFresh(woeid, term, countBetween(cells, woeid, first, Infinity))
+    for (const woeid of changed.regions()) {
+      if (isWanted === undefined || isWanted.has(woeid)) offerFresh(woeid, term, all.sumIn(woeid, first, Infinity))
     }
   }
 
   /** Offers a term that had no state. It is no contender yet, so it is only compared with the region's floor. */
-  function offerFirst(term: string, { place, minute, count }: OnlyCount): void {
-    if (minute < lastMinute - WINDOW_MINUTES + 1) return
-    for (const woeid of regionsOf(place)) {
-      const region = regionContenders(woeid)
-      if (region.fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
+  function offerFirst(term: string, counts: CellCounts): void {
+    const first = lastMinute - WINDOW_MINUTES + 1
+    for (const woeid of counts.regions()) {
+      const count = counts.sumIn(woeid, first, Infinity)
+      if (count > 0 && regionContenders(woeid).fresh.mayEnter(term, count)) offerFresh(woeid, term, count)
     }
   }
 
@@ -227,12 +227,12 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     byRegion.clear()
     coveredHour = hour + 1
     let visited = 0
-    for (const [woeid, term, state] of terms.frequent()) {
-      offer(woeid, term, state)
+    for (const [woeid, term, state, key] of terms.frequent()) {
+      offer(woeid, term, state, key)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     for (const [term, cells] of terms.rare()) {
-      offerRare(term, cells, cells)
+      offerRare(term, counts.read(cells), counts)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     built = true
@@ -243,8 +243,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     for (const { known } of byRegion.values()) known.restart()
     coveredHour = hour + 1
     let visited = 0
-    for (const [woeid, term, state] of terms.frequent()) {
-      if (isKnown(state)) offerKnown(woeid, term, state, greatestCountFrom(state, lastMinute))
+    for (const [woeid, term, state, key] of terms.frequent()) {
+      if (isKnown(state)) offerKnown(woeid, term, state, key, greatestCountFrom(state, lastMinute))
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
   }
@@ -259,7 +259,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       for (const key of keys) {
         const term = termOfKey(key)
         const [state] = terms.statesOf(woeidOfKey(key), [term])
-        if (state !== undefined) offer(woeidOfKey(key), term, state)
+        if (state !== undefined) offer(woeidOfKey(key), term, state, key)
         if (++visited % TERMS_PER_PAUSE === 0) yield
       }
     }
@@ -272,23 +272,23 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
   function offerAgain(frequent: Iterable<[key: string, state: TermState]>, walkedHour: number | undefined): void {
     const active = [...frequent].filter(([, state]) => isKnown(state) && greatestCountFrom(state, lastMinute) > 0)
     prefetchUsual(active.map(([key]) => key))
-    for (const [key, state] of active) offerKnown(woeidOfKey(key), termOfKey(key), state, greatestCountFrom(state, lastMinute))
+    for (const [key, state] of active) offerKnown(woeidOfKey(key), termOfKey(key), state, key, greatestCountFrom(state, lastMinute))
     if (walkedHour !== undefined) coveredHour = Math.max(coveredHour, walkedHour + 1)
   }
 
   /** Must be called after contributions were added to a term. */
-  function changed(woeid: number, term: string, state: TermState): void {
-    if (built) offer(woeid, term, state)
+  function changed(woeid: number, term: string, state: TermState, key: string): void {
+    if (built) offer(woeid, term, state, key)
   }
 
   /** Must be called after contributions were added to a rare term. */
-  function changedRare(term: string, cells: PackedCells, changed: PackedCells): void {
-    if (built) offerRare(term, cells, changed)
+  function changedRare(term: string, all: CellCounts, changed: CellCounts): void {
+    if (built) offerRare(term, all, changed)
   }
 
   /** Must be called with the first contributions to a term. */
-  function addedRare(term: string, first: OnlyCount): void {
-    if (built) offerFirst(term, first)
+  function addedRare(term: string, counts: CellCounts): void {
+    if (built) offerFirst(term, counts)
   }
 
   /** Reports the candidates of every region that has any. Yields at intervals. */
@@ -383,7 +383,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       if (++visited % TERMS_PER_PAUSE === 0) yield
       const tops = best.get(woeid)
       if (tops === undefined) continue
-      offer(woeid, term, state)
+      offer(woeid, term, state, key)
       const count = windowCount(state, lastMinute)
       const usual = isKnown(state) ? usualOf(key, state, lastMinute) : undefined
       if (usual === undefined) tops.fresh.add(term, count)
@@ -391,18 +391,15 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     }
     for (const [term, cells] of terms.rare()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield
-      offerRare(term, cells, cells, wanted)
-      for (const woeid of regionsOfCells(cells)) best.get(woeid)?.fresh.add(term, countInWindow(cells, woeid))
+      offerRare(term, counts.read(cells), counts, wanted)
+      for (const woeid of counts.regions())
+        best.get(woeid)?.fresh.add(term, counts.sumIn(woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute))
     }
     for (const [woeid, region] of exhausted) {
       const { fresh, known } = best.get(woeid)!
       take(standingOf(woeid, region, fresh.best(), known.best(), []))
       save(woeid)
     }
-  }
-
-  function countInWindow(cells: PackedCells, woeid: number): number {
-    return countBetween(cells, woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute)
   }
 
   /** @param evaluated further terms whose evaluations are kept, because the next ranking will probably need them */
@@ -432,13 +429,4 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       return sum
     },
   }
-}
-
-/** Returns the contributions to a rare term in a region, from minute `from` to `to`, both inclusive. */
-function countBetween(cells: PackedCells, woeid: number, from: number, to: number): number {
-  let sum = 0
-  eachCount(cells, (place, minute, count) => {
-    if (minute >= from && minute <= to && regionsOf(place).includes(woeid)) sum += count
-  })
-  return sum
 }

@@ -1,6 +1,6 @@
 import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
 import { rawValue } from '../engine/index.ts'
-import { CellReader, type PackedCells, writeNumber, writeText } from './packed-cells.ts'
+import { CellReader, writeNumber, writeText } from './packed-cells.ts'
 
 /** What one worker has counted since its last commit, for the terms of one partition. */
 export interface TermCells {
@@ -12,8 +12,10 @@ export interface TermCells {
 
 export interface CellsOfTerm {
   readonly term: string
-  /** Shares memory with the record, so copy it to keep it. */
-  readonly cells: PackedCells
+  /** The packed cells are a part of the record. */
+  readonly record: Buffer
+  readonly start: number
+  readonly end: number
 }
 
 /** The longest number of bytes. */
@@ -42,7 +44,7 @@ const codec: Codec<TermCells> = {
       const term = reader.text()
       const length = reader.number()
       const first = reader.skip(length)
-      terms.push({ term, cells: buffer.subarray(first, first + length) })
+      terms.push({ term, record: buffer, start: first, end: first + length })
     }
     return { terms }
   },

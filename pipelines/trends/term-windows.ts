@@ -14,9 +14,9 @@ import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import { regionsOf, type TermCell } from './cells.ts'
-import { onlyCount, unpackCells } from './packed-cells.ts'
+import { CellCounts, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
-import { addCells, frequentNote, isRare, newestHour, RareTerm } from './rare-terms.ts'
+import { addCells, compacted, copied, frequentNote, isRare, RareTerm } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { savedStandings } from './saved-standings.ts'
 import { type RegionStanding, standings } from './standings.ts'
@@ -51,7 +51,8 @@ export interface TermWindowsOptions {
   readonly rareVolumes: Topic<number, TrendRareVolumes>
 }
 
-const NO_CELLS = Buffer.alloc(0)
+/** The states of a term, with their keys, by region. */
+type RegionStates = Map<number, { readonly key: string; readonly state: TermState }>
 
 type Added = ReturnType<typeof addedVolumes>
 
@@ -62,6 +63,9 @@ export function termWindows(options: TermWindowsOptions) {
   const rounds = volumeRounds(options.volumesRound)
   const rareRows = rareVolumes(options.rareVolumes)
   const filter = termFilter()
+  /** The counts of the rare term at hand, and those that a record adds to it. */
+  const allCounts = new CellCounts()
+  const changedCounts = new CellCounts()
   let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
@@ -116,45 +120,37 @@ export function termWindows(options: TermWindowsOptions) {
     const ofFrequent: CellsOfTerm[] = []
     const added = addedVolumes()
     for (const counted of terms) {
-      const { term, cells } = counted
+      const { term, record, start, end } = counted
       const row = filter.mayHave(term) ? rare.get(term) : undefined
-      if (row === undefined) countFirst(counted, leaders, ctx, added)
-      else if (isFrequent(row)) ofFrequent.push(counted)
-      else if (isRare(row.packed, cells)) {
-        const all = addCells(row.packed, cells)
-        rare.put(term, new RareTerm(0, all))
-        rareRows.add(term, all, cells, ctx)
-        leaders.changedRare(term, all, cells)
-      } else becomeFrequent(term, row.cells, unpackCells(cells), ctx, added)
+      if (row !== undefined && isFrequent(row)) {
+        ofFrequent.push(counted)
+        continue
+      }
+      const all = row === undefined ? copied(record, start, end) : addCells(row.packed, record, start, end)
+      if (!isRare(allCounts.read(all))) {
+        becomeFrequent(term, row?.cells ?? [], unpackCells(record, start, end), ctx, added)
+        continue
+      }
+      rare.put(term, new RareTerm(0, compacted(all)))
+      if (row === undefined) {
+        filter.add(term)
+        rareRows.add(term, allCounts, allCounts, ctx)
+        leaders.addedRare(term, allCounts)
+      } else {
+        changedCounts.read(record, start, end)
+        rareRows.add(term, allCounts, changedCounts, ctx)
+        leaders.changedRare(term, allCounts, changedCounts)
+      }
     }
     countFrequent(ofFrequent, ctx, added)
     rareRows.send(ctx)
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
-  /** Most terms occur once, so this must be cheap. */
-  function countFirst({ term, cells }: CellsOfTerm, leaders: ReturnType<typeof standings>, ctx: RecordContext<number>, added: Added): void {
-    if (!isRare(NO_CELLS, cells)) {
-      becomeFrequent(term, [], unpackCells(cells), ctx, added)
-      return
-    }
-    const own = Buffer.from(cells)
-    rare.put(term, new RareTerm(0, own))
-    filter.add(term)
-    const only = onlyCount(own)
-    if (only === undefined) {
-      rareRows.add(term, own, own, ctx)
-      leaders.changedRare(term, own, own)
-    } else {
-      rareRows.addFirst(term, only, ctx)
-      leaders.addedRare(term, only)
-    }
-  }
-
   /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
   function becomeFrequent(term: string, known: readonly TermCell[], more: readonly TermCell[], ctx: Context, added?: Added): void {
     noteFrequent(term, newestHourOf([...known, ...more]))
-    const states = new Map<number, TermState>()
+    const states: RegionStates = new Map()
     addToRegions(term, known, states, newTermState, ctx)
     addToRegions(term, more, states, newTermState, ctx, added)
     putStates(term, states, ctx)
@@ -171,7 +167,7 @@ export function termWindows(options: TermWindowsOptions) {
    * times as much.
    */
   function countFrequent(terms: readonly CellsOfTerm[], ctx: Context, added: Added): void {
-    const counted = terms.map(({ term, cells }) => ({ term, cells: unpackCells(cells) }))
+    const counted = terms.map(({ term, record, start, end }) => ({ term, cells: unpackCells(record, start, end) }))
     const keys = new Set<string>()
     for (const { term, cells } of counted)
       for (const { place } of cells) for (const woeid of regionsOf(place)) keys.add(termKey(woeid, term))
@@ -181,7 +177,7 @@ export function termWindows(options: TermWindowsOptions) {
     baselines.loadPrefetched()
     for (const { term, cells } of counted) {
       noteFrequent(term, newestHourOf(cells))
-      const states = new Map<number, TermState>()
+      const states: RegionStates = new Map()
       addToRegions(term, cells, states, storedState, ctx, added)
       putStates(term, states, ctx)
     }
@@ -198,7 +194,7 @@ export function termWindows(options: TermWindowsOptions) {
   function addToRegions(
     term: string,
     cells: readonly TermCell[],
-    states: Map<number, TermState>,
+    states: RegionStates,
     stateOf: (key: string) => TermState,
     ctx: Context,
     added?: Added,
@@ -206,9 +202,13 @@ export function termWindows(options: TermWindowsOptions) {
     const publish = publishTo(ctx)
     for (const cell of cells) {
       for (const woeid of regionsOf(cell.place)) {
-        const key = termKey(woeid, term)
-        const state = states.get(woeid) ?? stateOf(key)
-        states.set(woeid, state)
+        let entry = states.get(woeid)
+        if (entry === undefined) {
+          const key = termKey(woeid, term)
+          entry = { key, state: stateOf(key) }
+          states.set(woeid, entry)
+        }
+        const { key, state } = entry
         applyCounts(state, cell, {
           added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
           tooOld: (minute, count) => added?.add(term, woeid, minute, count),
@@ -219,13 +219,12 @@ export function termWindows(options: TermWindowsOptions) {
     }
   }
 
-  function putStates(term: string, states: ReadonlyMap<number, TermState>, ctx: Context): void {
+  function putStates(term: string, states: RegionStates, ctx: Context): void {
     const leaders = leadersOf(ctx)
-    for (const [woeid, state] of states) {
-      const key = termKey(woeid, term)
+    for (const [woeid, { key, state }] of states) {
       learnHours(key, state, finalHour)
       frequent.put(key, state)
-      leaders.changed(woeid, term, state)
+      leaders.changed(woeid, term, state, key)
     }
   }
 
@@ -269,7 +268,7 @@ export function termWindows(options: TermWindowsOptions) {
     state.tracked_hour = baseline.since_hour
     state.learned_hour = Math.max(state.learned_hour, hour - 1)
     frequent.put(key, state)
-    leadersOf(ctx).changed(woeid, term, state)
+    leadersOf(ctx).changed(woeid, term, state, key)
   }
 
   /** Reports the window that ends at `windowEnd`. */
@@ -312,7 +311,7 @@ export function termWindows(options: TermWindowsOptions) {
   function isRareExpired(term: string, { frequentHour, packed }: RareTerm): boolean {
     filter.walked(term)
     if (frequentHour !== 0) return frequentHour < reportedHour - FREQUENT_KEPT_HOURS
-    return newestHour(packed) < reportedHour - DAY_HOURS
+    return hourOfMinute(allCounts.read(packed).newest) < reportedHour - DAY_HOURS
   }
 
   function isTermExpired(key: string, state: TermState): boolean {

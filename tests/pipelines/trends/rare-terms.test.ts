@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newCell, type TermCell } from '../../../pipelines/trends/cells.ts'
-import { eachCount, onlyCount, packCell, packContribution, unpackCells } from '../../../pipelines/trends/packed-cells.ts'
-import { addCells, isRare, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
+import { CellCounts, packCell, packContribution, unpackCells } from '../../../pipelines/trends/packed-cells.ts'
+import { addCells, compacted, isRare, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { applyCounts, candidateOf, NOBODY, newTermState, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import { byteWriter, CodecError } from '../../../schemas/codec.ts'
@@ -28,7 +28,7 @@ test('a rare term has in each region what a state of its own would have', () => 
         return newCell(each.place, each.form, NOW - each.delay, { ...tweet, woeid: each.place, bot_score: 0 })
       }
       const contributions = all.map(cellOf)
-      const cells = contributions.map((cell) => packed(cell)).reduce(addCells)
+      const cells = contributions.map((cell) => packed(cell)).reduce((known, added) => compacted(addCells(known, added)))
       expect(cells.length).toBeLessThan(1_500)
       for (const woeid of PLACES) {
         const own = contributions.filter(({ place }) => pathOf(place)?.includes(woeid))
@@ -64,17 +64,9 @@ test('packed cells hold what was packed, and their counts can be read alone', ()
     fc.property(fc.uniqueArray(cell, { minLength: 1, maxLength: 4, selector: ({ place }) => place }), (cells) => {
       const bytes = packed(...cells)
       expect(unpackCells(bytes)).toEqual(cells)
-      const counts: unknown[] = []
-      eachCount(bytes, (...count) => counts.push(count))
+      const read = new CellCounts().read(bytes)
+      const counts = Array.from({ length: read.length }, (_, i) => [read.places[i], read.minutes[i], read.counts[i]])
       expect(counts).toEqual(cells.flatMap(({ place, minutes, counts }) => minutes.map((minute, i) => [place, minute, counts[i]])))
-      const [
-        {
-          place,
-          minutes,
-          counts: [count],
-        },
-      ] = cells
-      expect(onlyCount(bytes)).toEqual(counts.length === 1 ? { place, minute: minutes[0], count } : undefined)
     }),
     { numRuns: 300 },
   )
@@ -91,11 +83,12 @@ test('one contribution is packed like the cell that it makes, and truncated cell
 
 test('a term is rare up to 32 contributions within a day', () => {
   const sample = { tweet_id: 1n, user_id: 1n, created_at: 0 }
-  const cell = (minute: number, count: number) => packed({ ...newCell(1, 'x', minute, sample), counts: [count] })
-  expect(isRare(packed(), cell(NOW, 32))).toBe(true)
-  expect(isRare(cell(NOW, 16), cell(NOW, 17))).toBe(false)
-  expect(isRare(cell(NOW - 24 * 60, 1), cell(NOW, 1))).toBe(true)
-  expect(isRare(cell(NOW - 24 * 60 - 1, 1), cell(NOW, 1))).toBe(false)
+  const cell = (minute: number, count: number) => ({ ...newCell(1, 'x', minute, sample), counts: [count] })
+  const rare = (...cells: TermCell[]) => isRare(new CellCounts().read(packed(...cells)))
+  expect(rare(cell(NOW, 32))).toBe(true)
+  expect(rare(cell(NOW, 16), cell(NOW, 17))).toBe(false)
+  expect(rare(cell(NOW - 24 * 60, 1), cell(NOW, 1))).toBe(true)
+  expect(rare(cell(NOW - 24 * 60 - 1, 1), cell(NOW, 1))).toBe(false)
 })
 
 function packed(...cells: TermCell[]): Buffer {

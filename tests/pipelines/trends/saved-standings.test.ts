@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { KeyedStore, KeyRange } from '../../../pipelines/engine/index.ts'
-import { packContribution } from '../../../pipelines/trends/packed-cells.ts'
+import { CellCounts, packContribution } from '../../../pipelines/trends/packed-cells.ts'
 import { addCells, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { savedStandings } from '../../../pipelines/trends/saved-standings.ts'
 import { type RegionStanding, standings } from '../../../pipelines/trends/standings.ts'
@@ -57,6 +57,10 @@ function worker(terms: ReadonlyMap<string, Buffer>, rows: Map<string, SavedStand
   return { visits, saved, leaders, rank }
 }
 
+function countsOf(cells: Buffer): CellCounts {
+  return new CellCounts().read(cells)
+}
+
 function contribution(place: number, minute: number): Buffer {
   const out = byteWriter()
   packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0 }, out)
@@ -80,7 +84,7 @@ test('a worker that starts continues with the saved standings, without a visit t
           const added = contribution(each.place, minute - each.delay)
           const all = addCells(terms.get(`t${each.term}`) ?? Buffer.alloc(0), added)
           terms.set(`t${each.term}`, all)
-          first.leaders.changedRare(`t${each.term}`, all, added)
+          first.leaders.changedRare(`t${each.term}`, countsOf(all), countsOf(added))
         }
       }
       first.saved.saveChanges()
@@ -108,7 +112,7 @@ test('changes that all regions contain are deleted', () => {
   for (let i = 0; i < 100; i++) {
     const cells = contribution(PLACES[0], NOW)
     terms.set(`t${i}`, cells)
-    leaders.changedRare(`t${i}`, cells, cells)
+    leaders.changedRare(`t${i}`, countsOf(cells), countsOf(cells))
     saved.saveChanges()
     rank(NOW)
   }
