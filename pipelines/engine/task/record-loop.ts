@@ -17,8 +17,11 @@ import type { TaskIdling } from './task-idling.ts'
  * their objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096
-/** The same for records that hold many things each, and take as long as hundreds of others. */
-const SLICE_BYTES = 1_048_576
+/**
+ * The same for records that hold many things each, and take as long as hundreds of others. It leaves room for 4,096
+ * records of 512 bytes; fewer than a thousand would make the multi-gets of a slice small.
+ */
+const SLICE_BYTES = 2 * 1_048_576
 /** Number of records between two clock readings. A large one counts as several. */
 const RECORDS_PER_CLOCK_CHECK = 64
 /** Size from which a record counts as two, and so on. */
