@@ -18,10 +18,10 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * The same for records that hold many things each, and take as long as hundreds of others. It leaves room for 4,096
- * records of 512 bytes; fewer than a thousand would make the multi-gets of a slice small.
+ * The same for records that hold many things each. Decoding a slice and reading its state is one piece of work, during
+ * which no heartbeat is sent. 512 records of a kilobyte still make a multi-get worthwhile.
  */
-const SLICE_BYTES = 2 * 1_048_576
+const SLICE_BYTES = 512 * 1_024
 /** Number of records between two clock readings. A large one counts as several. */
 const RECORDS_PER_CLOCK_CHECK = 64
 /** Size from which a record counts as two, and so on. */
