@@ -17,8 +17,11 @@ import type { TaskIdling } from './task-idling.ts'
  * their objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096
-/** The same for records that hold many things each, and take as long as hundreds of others. */
-const SLICE_BYTES = 1_048_576
+/**
+ * The same for records that hold many things each. Decoding a slice and reading its state is one piece of work, during
+ * which no heartbeat is sent. 512 records of a kilobyte still make a multi-get worthwhile.
+ */
+const SLICE_BYTES = 512 * 1_024
 /** Number of records between two clock readings. A large one counts as several. */
 const RECORDS_PER_CLOCK_CHECK = 64
 /** Size from which a record counts as two, and so on. */

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { topicSpecs } from '../../../deploy/local/provision.ts'
 import { declaredTopologies } from '../../../pipelines/service.ts'
 import { pipelineServices } from '../../../pipelines/services.ts'
+import { fraudProfiles } from '../../../schemas/fraud/topics.ts'
 import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
 
 const topologies = pipelineServices.flatMap(declaredTopologies)
@@ -33,6 +34,12 @@ test('topics for production have the planned partitions, including internal topi
     'product.created': 64,
     'products-periods-changelog': 64,
   })
+})
+
+test('no topic is created twice, although one is a changelog that others read', () => {
+  const names = topicSpecs('production').map(({ name }) => name)
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+  expect(topicSpecs('production').find(({ name }) => name === fraudProfiles.name)?.config).toHaveProperty(['delete.retention.ms'])
 })
 
 test('without production settings, topics are those that a worker would create', () => {
