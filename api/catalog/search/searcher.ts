@@ -1,4 +1,3 @@
-import { bestFirst, greatestScores, hasCeiling, mostBeside } from './engine/best-first.ts'
 import {
   countingSearch,
   type FacetAnswer,
@@ -12,14 +11,15 @@ import {
   shardValues,
 } from './engine/facets.ts'
 import { filterClauses, otherClauses } from './engine/filters.ts'
-import { type After, type HitsSearch, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
+import { type After, hitsSearch, type ShownSource, selecting } from './engine/hits.ts'
+import { hitsAmongMany } from './engine/hits-among-many.ts'
 import type { ProductIndex } from './engine/product-index.ts'
 import type { Query } from './engine/query.ts'
 import type { RelevanceMoment } from './engine/relevance-script.ts'
 import type { SalesPercentile } from './engine/sales-percentile.ts'
 import { recent } from './recent.ts'
 import { type Cursor, readCursor } from './request/cursor.ts'
-import type { SearchRequest } from './request/search-request.ts'
+import type { Filters, SearchRequest } from './request/search-request.ts'
 import { correctionsOf, doubtfulWords, spellingSearches, wordReports } from './text/corrections.ts'
 import { corrected, planOf, type TextPlan } from './text/plan.ts'
 import { textQuery, widerBreadths } from './text/query.ts'
@@ -95,9 +95,9 @@ interface Answer {
   readonly hits: { readonly total: { readonly value: number } }
 }
 
-/** Counts without the filters, because a narrow filter is no reason to look for other words. */
-function countSearch(plan: TextPlan, most = ENOUGH): Query {
-  return { size: 0, track_total_hits: most, query: selecting(textQuery(plan), [], false) }
+/** A narrow filter is no reason to look for other words, so these are counted without filters. */
+function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
+  return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }
 }
 
 function countOf({ hits }: Answer): number {
@@ -110,7 +110,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
   /** How many products have the exact words of a query, at most `many`, if they are enough. */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
-  const best = bestFirst()
+  const firstHits = hitsAmongMany(index)
   /** Of the index, as the last answer said. */
   let shards = 1
 
@@ -152,26 +152,6 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
       plan,
       moment,
     }
-  }
-
-  /**
-   * Finds the same hits as `hitsSearch`. Orders many products by relevance without looking at those whose other factors
-   * are too low: first above a limit that is likely low enough, and then, if necessary, above one that certainly is.
-   * @returns the answer with the hits, and those to further searches, which are sent together with it
-   */
-  async function firstHits(hits: HitsSearch, further: readonly Query[]) {
-    if (hits.sort !== 'relevance' || typeof hits.from !== 'number') return index.searchAll([hitsSearch(hits), ...further])
-    const above = (limit: number) => hitsSearch({ ...hits, filters: [...hits.filters, hasCeiling(limit)] })
-    const { limit } = best
-    const [first, ...others] = await index.searchAll([above(limit), ...further, ...(hits.plan ? greatestScores(hits.plan) : [])])
-    const most = mostBeside(others.splice(further.length))
-    const found: readonly SearchHit[] = first.hits.hits
-    if (found.length < hits.size) {
-      best.tooFew()
-      return [await index.search(hitsSearch(hits)), ...others]
-    }
-    const certain = best.certain(found[found.length - 1]._score ?? 0, most)
-    return [certain >= limit ? first : await index.search(above(certain)), ...others]
   }
 
   async function withTextScores(plan: TextPlan, found: readonly Hit[]): Promise<Hit[]> {
@@ -219,23 +199,31 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return counts[chosen] > exactly ? plans[chosen] : undefined
   }
 
-  async function exactCount(q: string, plan: TextPlan): Promise<number> {
+  /** Returns how many products have the exact words, at most `many` or ENOUGH. Without words, all have them. */
+  async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
     const known = exactCounts.get(q)
     if (known !== undefined) return known
-    const count = countOf(await index.search(countSearch(plan, Math.max(ENOUGH, many))))
+    const count = countOf(await index.search(countSearch(plan, [], Math.max(ENOUGH, many))))
     if (count >= ENOUGH) exactCounts.set(q, count)
     return count
+  }
+
+  /** Returns whether a search finds many products. @param exactly how many have the words, whatever the filters */
+  async function findsMany(plan: TextPlan | undefined, filters: Filters, exactly: number): Promise<boolean> {
+    const clauses = otherClauses(filterClauses(filters))
+    if (exactly < many || clauses.length === 0) return exactly >= many
+    return countOf(await index.search(countSearch(plan, clauses, many))) >= many
   }
 
   async function firstPages(request: SearchRequest, number: number, moment: RelevanceMoment): Promise<Found> {
     const { q } = request
     const from = (number - 1) * request.pageSize
     const exact = q === undefined ? undefined : planOf(q, synonyms())
-    if (q === undefined || exact === undefined) return page(exact, request, moment, { from, isMany: true })
     // A count is much cheaper than a page and facets, which are of no use if they are for too few products.
-    const exactly = await exactCount(q, exact)
-    const wider = exactly >= ENOUGH ? undefined : await widened(exact, exactly)
-    return page(wider ?? exact, request, moment, { from, isMany: exactly >= many })
+    const exactly = await exactCount(q ?? '', exact)
+    const wider = exact === undefined || exactly >= ENOUGH ? undefined : await widened(exact, exactly)
+    const isMany = await findsMany(exact, request.filters, exactly)
+    return page(wider ?? exact, request, moment, { from, isMany })
   }
 
   async function nextPages(request: SearchRequest, { after, moment, breadth, corrections }: Cursor): Promise<Found> {
