@@ -26,8 +26,8 @@ const EXPANSION_ADD = 128
 /** So many vectors are found with damped lengths, and ordered by their products. */
 const EXPANSION_SEARCH = 1_024
 /**
- * Vectors are stored with this power of their lengths. With whole lengths, paths lead to the longest ones only, and with
- * equal ones a search finds the nearest by angle.
+ * Vectors are stored with this power of their lengths. With whole lengths, paths lead to the longest ones only, and
+ * with equal ones a search finds the nearest by angle.
  */
 const LENGTH_POWER = 0.5
 const ONE_THREAD = 1
