@@ -1,11 +1,13 @@
 import { closeSync, openSync, read as readFile, readSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { isNoNumber, toFloats } from './half-floats.ts'
+import { toFloats } from './half-floats.ts'
 
 /** The factors of all items in a file of halves, row by row. */
 export interface Factors {
   /** Returns the factors of a row. The array belongs to the cache: do not change it. */
   row(row: number): Float32Array
+  /** The length of each row. */
+  readonly lengths: Float32Array
   close(): void
 }
 
@@ -27,8 +29,9 @@ export async function openFactors(path: string, rows: number, dimensions: number
   // Two generations bound the cache: the older one goes when the newer one is full.
   let newer = new Map<number, Float32Array>()
   let older = new Map<number, Float32Array>()
+  let lengths: Float32Array
   try {
-    await checkNumbers(file, rows, dimensions)
+    lengths = await checkedLengths(file, rows, dimensions)
   } catch (error) {
     closeSync(file)
     throw error
@@ -53,21 +56,30 @@ export async function openFactors(path: string, rows: number, dimensions: number
       newer.set(row, found)
       return found
     },
+    lengths,
     close: () => closeSync(file),
   }
 }
 
 const readPiece = promisify(readFile)
 
-async function checkNumbers(file: number, rows: number, dimensions: number): Promise<void> {
+/** Checks all numbers, and returns the lengths of the rows, which are read on the way. */
+async function checkedLengths(file: number, rows: number, dimensions: number): Promise<Float32Array> {
   const halves = new Uint16Array(CHECKED_ROWS * dimensions)
+  const decoded = new Float32Array(dimensions)
+  const lengths = new Float32Array(rows)
   for (let row = 0; row < rows; row += CHECKED_ROWS) {
-    const count = Math.min(CHECKED_ROWS, rows - row) * dimensions
-    const bytes = count * BYTES_PER_HALF
+    const count = Math.min(CHECKED_ROWS, rows - row)
+    const bytes = count * dimensions * BYTES_PER_HALF
     const { bytesRead } = await readPiece(file, halves, 0, bytes, row * dimensions * BYTES_PER_HALF)
     if (bytesRead !== bytes) throw new FactorsError('the factors are too short')
     for (let at = 0; at < count; at++) {
-      if (isNoNumber(halves[at])) throw new FactorsError(`the factors of row ${row + Math.floor(at / dimensions)} are not numbers`)
+      toFloats(halves, at * dimensions, decoded)
+      let squares = 0
+      for (const value of decoded) squares += value * value
+      if (!Number.isFinite(squares)) throw new FactorsError(`the factors of row ${row + at} are not numbers`)
+      lengths[row + at] = Math.sqrt(squares)
     }
   }
+  return lengths
 }

@@ -12,7 +12,8 @@ export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f6
 export const MANIFEST_FILE = 'manifest.json'
 
 const manifestSchema = z.object({
-  format: z.literal(1),
+  /** 2: the index has vectors of damped lengths. */
+  format: z.literal(2),
   sequence: z.int().min(1),
   trained_at: z.int().min(0),
   dimensions: z.int(),

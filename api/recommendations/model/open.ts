@@ -55,9 +55,16 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   const tokenFactors = new Float32Array(await bytesOf(at('tokens.f32'), names.length * dimensions * Float32Array.BYTES_PER_ELEMENT))
   await checkNumbers('gram.f64', gram)
   await checkNumbers('tokens.f32', tokenFactors)
-  const index = await indexOf(at('items.usearch'), dimensions)
-  if (index.size !== items) throw new BundleError(`the index holds ${index.size} of ${items} items`)
   const factors = await openFactors(at('items.f16'), items, dimensions)
+  const { lengths } = factors
+  const index = await indexOf(at('items.usearch'), dimensions, (key) => lengths[Number(key)] / greatest).catch((error) => {
+    factors.close()
+    throw error
+  })
+  if (index.size !== items) {
+    factors.close()
+    throw new BundleError(`the index holds ${index.size} of ${items} items`)
+  }
   const solver = await foldIn({ gram, dimensions, regularization: shape.regularization })
   const added = new Map<bigint, Float32Array>()
   const newer = newVectorIndex(dimensions)
@@ -171,9 +178,9 @@ async function checkNumbers(name: string, values: Float32Array | Float64Array): 
   }
 }
 
-async function indexOf(path: string, dimensions: number): Promise<VectorIndex> {
+async function indexOf(path: string, dimensions: number, lengthOf: (key: bigint) => number): Promise<VectorIndex> {
   try {
-    return viewVectorIndex(path, dimensions)
+    return viewVectorIndex(path, dimensions, lengthOf)
   } catch (cause) {
     // A file that has vanished is fetched again; the library does not distinguish it from one that it cannot read.
     await stat(path)

@@ -20,24 +20,31 @@ export interface VectorIndex {
   save(path: string): void
 }
 
-/**
- * The dot product is not a metric, so a search in a sparse graph goes wrong among vectors of different lengths.
- * Therefore an item has half as many links again as usual: docs/services/recommendations.md#vectors
- */
+/** More links than usual, because the product is not a metric: docs/adr/0042-vectors-of-recommendations.md */
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
-const EXPANSION_SEARCH = 512
+/** Number of vectors that are found with damped lengths, and then ordered by their products. */
+const EXPANSION_SEARCH = 1_024
+/**
+ * Vectors are stored with this power of their lengths. With whole lengths, paths lead to the longest ones only, and
+ * with equal ones a search finds the nearest by angle.
+ */
+const LENGTH_POWER = 0.5
 const ONE_THREAD = 1
 
 export function newVectorIndex(dimensions: number): VectorIndex {
-  return over(emptyIndex(dimensions), dimensions)
+  const lengths = new Map<bigint, number>()
+  return over(emptyIndex(dimensions), dimensions, (key) => lengths.get(key) as number, lengths)
 }
 
-/** Opens a saved index by mapping its file. It must not be added to. */
-export function viewVectorIndex(path: string, dimensions: number): VectorIndex {
+/**
+ * Opens a saved index by mapping its file. It must not be added to.
+ * @param lengthOf returns the length of a vector that was added
+ */
+export function viewVectorIndex(path: string, dimensions: number, lengthOf: (key: bigint) => number): VectorIndex {
   const index = emptyIndex(dimensions)
   index.view(path)
-  return over(index, dimensions)
+  return over(index, dimensions, lengthOf, new Map())
 }
 
 function emptyIndex(dimensions: number): Index {
@@ -52,18 +59,38 @@ function emptyIndex(dimensions: number): Index {
   })
 }
 
-function over(index: Index, dimensions: number): VectorIndex {
+function over(index: Index, dimensions: number, lengthOf: (key: bigint) => number, added: Map<bigint, number>): VectorIndex {
+  /** Writes a vector with a damped length, and returns its whole length. */
+  function damp(vector: Float32Array, out: Float32Array): number {
+    let squares = 0
+    for (const value of vector) squares += value * value
+    const length = Math.sqrt(squares)
+    const scale = length === 0 ? 0 : length ** (LENGTH_POWER - 1)
+    for (let at = 0; at < vector.length; at++) out[at] = vector[at] * scale
+    return length
+  }
+
+  function addRows(keys: BigUint64Array, vectors: Float32Array, threads: number): void {
+    const damped = new Float32Array(vectors.length)
+    keys.forEach((key, row) => {
+      const [from, to] = [row * dimensions, (row + 1) * dimensions]
+      added.set(key, damp(vectors.subarray(from, to), damped.subarray(from, to)))
+    })
+    index.add(keys, damped, threads)
+  }
+
   return {
-    add: (key, vector) => index.add(key, vector, ONE_THREAD),
+    add: (key, vector) => addRows(BigUint64Array.of(key), vector, ONE_THREAD),
     addRows(firstKey, vectors, threads) {
       const keys = BigUint64Array.from({ length: vectors.length / dimensions }, (_, row) => BigInt(firstKey + row))
-      index.add(keys, vectors, threads)
+      addRows(keys, vectors, threads)
     },
     search(vector, count) {
-      const wanted = Math.min(count, index.size())
-      if (wanted === 0) return []
-      const { keys, distances } = index.search(vector, wanted, ONE_THREAD)
-      return Array.from(keys, (key, at) => ({ key, product: 1 - distances[at] }))
+      const looked = Math.min(Math.max(count, EXPANSION_SEARCH), index.size())
+      if (looked === 0) return []
+      const { keys, distances } = index.search(vector, looked, ONE_THREAD)
+      const found = Array.from(keys, (key, at) => ({ key, product: (1 - distances[at]) * lengthOf(key) ** (1 - LENGTH_POWER) }))
+      return found.sort((one, other) => other.product - one.product).slice(0, count)
     },
     get size() {
       return index.size()

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
 import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { registryClient } from '../../../kafka/registry.ts'
@@ -84,9 +85,8 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     stopping.push(() => worker.stop())
     const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
     stopping.push(() => admin.close())
-    await untilReady(`http://127.0.0.1:${worker.line.health_port}`)
     // A run that is interrupted here goes on where it was, if the folder is kept.
-    await Promise.race([untilIdle(admin, transport), interrupted])
+    await Promise.race([untilProcessed(`http://127.0.0.1:${worker.line.health_port}`, admin, transport), interrupted])
     if (!isSeeded) {
       // The first list of trending items closes half a minute after the events.
       await delay(FRESH_TRENDS_MS)
@@ -96,12 +96,12 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     const api = await startNode('api/main.ts', profile, apiEnv, 'api_started')
     stopping.push(() => api.stop())
     const url = api.line.url as string
-    await untilReady(url)
+    await Promise.race([untilReady(url), interrupted])
     const redis = new Redis(servers.addresses.redis)
     stopping.push(async () => redis.disconnect())
     const identity = { subject: 'bench', issuer: 'millrace', audience: 'millrace', lifetimeSeconds: TOKEN_SECONDS, now: Date.now() }
     const headers = { authorization: `Bearer ${await mintToken(key, { ...identity, scope: 'internal' })}` }
-    await untilTrained(url, headers)
+    await Promise.race([untilTrained(url, headers), interrupted])
     const { pids } = servers
     return {
       servers,
@@ -132,8 +132,11 @@ function placeBundle(bundle: string, place: string): void {
   for (const name of readdirSync(bundle)) linkSync(join(bundle, name), join(place, name))
 }
 
-async function untilIdle(admin: Admin, transport: ReturnType<typeof benchTransport>): Promise<void> {
+/** A worker is ready when its sinks have caught up once, which takes minutes after a million items were written. */
+async function untilProcessed(worker: string, admin: Admin, transport: ReturnType<typeof benchTransport>): Promise<void> {
   const deadline = Date.now() + IDLE_TIMEOUT_MS
+  const isReady = async () => (await fetch(`${worker}/readyz`)).ok
+  await waitUntil(isReady, { what: 'the worker', timeoutMs: IDLE_TIMEOUT_MS, intervalMs: POLL_MS })
   for (let idle = 0; idle < IDLE_POLLS; ) {
     await delay(POLL_MS)
     const waiting = (await Promise.all(GROUPS.map((group) => lags(admin, transport, group)))).flatMap((found) => [...found])

@@ -9,7 +9,7 @@ export async function writeManifest(folder: string, factorised: Factorised, sequ
   const files: Record<string, { bytes: number; sha256: string }> = {}
   for (const name of BUNDLE_FILES) files[name] = await digestOf(join(folder, name))
   const manifest: BundleManifest = {
-    format: 1,
+    format: 2,
     sequence,
     trained_at: trainedAt,
     dimensions: DIMENSIONS,

@@ -1,16 +1,15 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BUNDLE_FILES, MANIFEST_FILE } from '../../../api/recommendations/model/manifest.ts'
-import { openModel } from '../../../api/recommendations/model/open.ts'
 import { connectBlobs } from '../../../state/blobs/connect.ts'
 import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
-import { localVersions } from '../../../state/versions/local.ts'
 import { publishFiles } from '../../../state/versions/publish.ts'
 import { readCatalogue } from '../history/catalogue.ts'
 import { exportHistory } from '../history/export.ts'
 import { servedLists } from '../history/served.ts'
 import { type ChildJob, childJobSchema } from './child-job.ts'
 import { readTrainingConfig } from './config.ts'
+import { openInForce } from './in-force.ts'
 import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
@@ -35,7 +34,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
   try {
     const history = await exportHistory(client, trained_at, signal)
     const catalogue = await readCatalogue(settings.kafka, signal)
-    const model = in_force === null ? undefined : await openInForce(in_force)
+    const model = in_force === null ? undefined : await openInForce(in_force, { blobs, folder: join(folder, 'in-force') })
     const outcome = await trainVersion({
       folder,
       tools,
@@ -57,12 +56,6 @@ async function train(job: ChildJob, signal: AbortSignal) {
     return { ...outcome, files: published.files }
   } finally {
     await client.close()
-  }
-
-  async function openInForce(version: NonNullable<ChildJob['in_force']>) {
-    const local = join(folder, 'in-force')
-    await mkdir(local)
-    return await openModel(await localVersions({ blobs, folder: local, now: Date.now }).fetch(version))
   }
 }
 

@@ -78,7 +78,7 @@ export function writeBundle(folder: string, bundle: TestBundle): void {
     files[name] = { bytes: written.length, sha256: createHash('sha256').update(written).digest('hex') }
   }
   const manifest = {
-    format: 1,
+    format: 2,
     sequence,
     trained_at: trainedAt,
     dimensions,

@@ -21,7 +21,7 @@ test('the vectors with the greatest products are found, best first, in an index 
   vectors.forEach((vector, row) => void built.add(BigInt(row), vector))
   const path = join(folder, 'index')
   built.save(path)
-  const viewed = viewVectorIndex(path, DIMENSIONS)
+  const viewed = viewVectorIndex(path, DIMENSIONS, (key) => Math.sqrt(product(vectors[Number(key)], vectors[Number(key)])))
   expect(viewed.size).toBe(VECTORS)
   let found = 0
   for (const question of vectors.slice(0, WANTED)) {
@@ -37,5 +37,5 @@ test('the vectors with the greatest products are found, best first, in an index 
 
 test('an empty index finds nothing, and one that is not there cannot be viewed', () => {
   expect(newVectorIndex(DIMENSIONS).search(vectors[0], WANTED)).toEqual([])
-  expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS)).toThrow()
+  expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS, () => 1)).toThrow()
 })

@@ -1,0 +1,22 @@
+import { mkdir } from 'node:fs/promises'
+import { BundleError } from '../../../api/recommendations/model/manifest.ts'
+import { type OpenModel, openModel } from '../../../api/recommendations/model/open.ts'
+import { type LocalVersionsOptions, localVersions } from '../../../state/versions/local.ts'
+import type { FileVersion } from '../../../state/versions/version.ts'
+
+/**
+ * Opens the version in force, to compare a candidate with it.
+ * @param options.folder a folder that does not exist yet
+ * @returns undefined for a bundle that the APIs refuse as well, so that lists follow the rules, and the candidate is
+ * compared with these. Otherwise no training could ever replace a bundle of an older format.
+ */
+export async function openInForce(version: FileVersion, options: Omit<LocalVersionsOptions, 'now'>): Promise<OpenModel | undefined> {
+  await mkdir(options.folder)
+  const folder = await localVersions({ ...options, now: Date.now }).fetch(version)
+  try {
+    return await openModel(folder)
+  } catch (error) {
+    if (error instanceof BundleError) return undefined
+    throw error
+  }
+}
