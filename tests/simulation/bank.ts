@@ -16,6 +16,7 @@ import type { Command, CommandFlow, Decision } from '../../schemas/commands/topi
 import { APPEND_TIME } from '../../schemas/retention.ts'
 import { type Account, type Answer, BROKEN, decideOrder, deviations, missing, type Order, release } from './bank-verdict.ts'
 import type { Cluster } from './cluster/cluster.ts'
+import { keyOf } from './cluster/groups.ts'
 import { committedRecords } from './read-log.ts'
 import type { InputRecord, Subject } from './subject.ts'
 
@@ -112,6 +113,13 @@ export function bank(options: BankOptions): Subject {
     }
   }
 
+  /** Returns whether all commands are decided or dropped: those with a short deadline need not have a result. */
+  function isRead(cluster: Cluster): boolean {
+    const offsets = cluster.groups.get(NAME)?.offsets
+    const all = cluster.topics.get(commands.name)?.logs ?? []
+    return all.every(({ partition, end }) => (offsets?.get(keyOf(commands.name, partition))?.offset ?? 0) >= end)
+  }
+
   function newCommand(number: number, random: () => number): { readonly key: string; readonly command: Command<Order> } {
     const key = `account-${Math.floor(random() * ACCOUNTS)}`
     const amount = 1 + Math.floor(random() * MOST_AMOUNT)
@@ -138,7 +146,7 @@ export function bank(options: BankOptions): Subject {
     inputs: [commands, decisions],
     input,
     end: () => [],
-    isComplete: (cluster, times) => missing(logs(cluster), times).length === 0,
+    isComplete: (cluster, times) => isRead(cluster) && missing(logs(cluster), times).length === 0,
     deviations: (cluster, numbers, times) => deviations(logs(cluster), numbers, times),
   }
 }
