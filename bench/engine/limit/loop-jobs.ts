@@ -18,7 +18,7 @@ export interface LoopJob {
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
-/** Oldest minutes are dropped beyond this number, as in the job's ring. */
+/** Minutes that are older than the newest one by more than this are dropped, as in the job's ring. */
 const RING_MINUTES = 12
 
 /** The counts of a term per minute, and the first minute whose windows have changed. */
@@ -44,7 +44,6 @@ function countsInWindows(): LoopJob {
         terms.set(term, counts)
       }
       counts.byMinute.set(minute, (counts.byMinute.get(minute) ?? 0) + 1)
-      if (counts.byMinute.size > RING_MINUTES) counts.byMinute.delete(Math.min(...counts.byMinute.keys()))
       counts.changed.add(minute)
       changed.add(term)
     },
@@ -55,6 +54,7 @@ function countsInWindows(): LoopJob {
         utf8.encode(term, key)
         const windows = new Set<number>()
         for (const minute of minutes) for (let back = 0; back < WINDOW_MINUTES; back++) windows.add(minute - back)
+        const oldest = Math.max(...minutes) - RING_MINUTES
         minutes.clear()
         for (const first of windows) {
           let count = 0
@@ -63,6 +63,7 @@ function countsInWindows(): LoopJob {
           out.encode({ window_start: first * MINUTE_MS, count }, value)
           emit(first * MINUTE_MS, key.buffer, key.length, value.buffer, value.length)
         }
+        for (const minute of byMinute.keys()) if (minute < oldest) byMinute.delete(minute)
       }
       changed.clear()
     },
