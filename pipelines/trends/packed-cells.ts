@@ -11,7 +11,35 @@ import { addCell, regionsOf, type TermCell } from './cells.ts'
  * length, UTF-8 text and count, and the number of samples and each sample. Numbers are unsigned LEB128; ids are 8 bytes
  * in the machine's order, which is little-endian on all that run Node, and times 6 bytes.
  */
-export type PackedCells = Buffer
+export type PackedCells = string
+
+/**
+ * Rows keep their cells as a string with one character per byte. A Buffer for each of the many small rows would cost
+ * the garbage collector more than all the rest of the work.
+ */
+const BYTES = 'latin1'
+let scratch = Buffer.allocUnsafeSlow(4_096)
+
+/** Returns memory that holds the bytes of the cells until the next call. */
+function bytesOf(cells: PackedCells): Buffer {
+  if (scratch.length < cells.length) scratch = Buffer.allocUnsafeSlow(2 * cells.length)
+  scratch.write(cells, 0, BYTES)
+  return scratch
+}
+
+export function packedCells(buffer: Buffer, start: number, end: number): PackedCells {
+  return buffer.toString(BYTES, start, end)
+}
+
+/** Appends the bytes of the cells. */
+export function writePacked(cells: PackedCells, out: ByteWriter): void {
+  out.reserve(cells.length)
+  out.length += out.buffer.write(cells, out.length, BYTES)
+}
+
+export function unpackRow(cells: PackedCells): TermCell[] {
+  return unpackCells(bytesOf(cells), 0, cells.length)
+}
 
 const ID_BYTES = 8
 const TIME_BYTES = 6
@@ -102,7 +130,7 @@ export class CellReader {
   readonly #end: number
   at: number
 
-  constructor(bytes: Buffer, start = 0, end: number = bytes.length) {
+  constructor(bytes: Buffer, start: number, end: number) {
     this.#bytes = bytes
     this.#end = end
     this.at = start
@@ -149,7 +177,7 @@ export class CellReader {
 }
 
 /** Returns the cells, one per place. */
-export function unpackCells(bytes: Buffer, start = 0, end: number = bytes.length): TermCell[] {
+export function unpackCells(bytes: Buffer, start: number, end: number): TermCell[] {
   const reader = new CellReader(bytes, start, end)
   const cells: TermCell[] = []
   while (!reader.atEnd) {
@@ -183,7 +211,11 @@ export class CellCounts {
   readonly minutes: number[] = []
   readonly counts: number[] = []
 
-  read(bytes: Buffer, start = 0, end: number = bytes.length): this {
+  readRow(cells: PackedCells): this {
+    return this.read(bytesOf(cells), 0, cells.length)
+  }
+
+  read(bytes: Buffer, start: number, end: number): this {
     const reader = new CellReader(bytes, start, end)
     let length = 0
     while (!reader.atEnd) {

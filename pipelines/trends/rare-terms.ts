@@ -2,7 +2,16 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
 import { rawValue } from '../engine/index.ts'
 import { regionsOf, type TermCell } from './cells.ts'
-import { type CellCounts, CellReader, type PackedCells, packCell, unpackCells, writeNumber } from './packed-cells.ts'
+import {
+  type CellCounts,
+  CellReader,
+  type PackedCells,
+  packCell,
+  packedCells,
+  unpackRow,
+  writeNumber,
+  writePacked,
+} from './packed-cells.ts'
 import { applyCounts, DAY_HOURS, NOBODY, newTermState } from './term-state.ts'
 import { MINUTES_PER_HOUR } from './time.ts'
 
@@ -13,7 +22,6 @@ import { MINUTES_PER_HOUR } from './time.ts'
 const MAX_CONTRIBUTIONS = 32
 /** Cells are appended to a row up to this size. Beyond it, cells of the same place are combined. */
 const APPENDED_BYTES = 256
-const NO_CELLS: PackedCells = Buffer.alloc(0)
 /** The longest number of hours. */
 const MAX_NUMBER_BYTES = 5
 
@@ -30,7 +38,7 @@ export class RareTerm {
   }
 
   get cells(): TermCell[] {
-    return unpackCells(this.packed)
+    return unpackRow(this.packed)
   }
 
   /** What the state endpoint shows. */
@@ -40,46 +48,33 @@ export class RareTerm {
 }
 
 export function frequentNote(hour: number): RareTerm {
-  return new RareTerm(hour, NO_CELLS)
+  return new RareTerm(hour, '')
 }
 
 const codec: Codec<RareTerm> = {
   encode({ frequentHour, packed }, out) {
-    out.reserve(MAX_NUMBER_BYTES + packed.length)
+    out.reserve(MAX_NUMBER_BYTES)
     writeNumber(frequentHour, out)
-    packed.copy(out.buffer, out.length)
-    out.length += packed.length
+    writePacked(packed, out)
   },
   decode(buffer, start, end) {
     const reader = new CellReader(buffer, start, end)
     const frequentHour = reader.number()
-    return new RareTerm(frequentHour, copied(buffer, reader.at, end))
+    return new RareTerm(frequentHour, packedCells(buffer, reader.at, end))
   },
 }
 
 export const rareTerm = rawValue(codec)
 
-/** Returns a part of a buffer in memory of its own. */
-export function copied(buffer: Buffer, start: number, end: number): Buffer {
-  const copy = Buffer.allocUnsafe(end - start)
-  buffer.copy(copy, 0, start, end)
-  return copy
-}
-
-/** Adds cells to a rare term, whose regions have no state of their own: they are computed when somebody asks. */
-export function addCells(known: PackedCells, added: Buffer, start = 0, end: number = added.length): PackedCells {
-  const all = Buffer.allocUnsafe(known.length + end - start)
-  known.copy(all)
-  added.copy(all, known.length, start, end)
-  return all
-}
-
-/** Combines the cells of each place if a row has become large. */
+/**
+ * Combines the cells of each place if a row has become large. Rows have no state per region: it is computed when
+ * somebody asks.
+ */
 export function compacted(cells: PackedCells): PackedCells {
   if (cells.length <= APPENDED_BYTES) return cells
   const packed = byteWriter(cells.length)
-  for (const cell of unpackCells(cells)) packCell(cell, packed)
-  return packed.buffer.subarray(0, packed.length)
+  for (const cell of unpackRow(cells)) packCell(cell, packed)
+  return packedCells(packed.buffer, 0, packed.length)
 }
 
 /**

@@ -232,7 +232,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     for (const [term, cells] of terms.rare()) {
-      offerRare(term, counts.read(cells), counts)
+      offerRare(term, counts.readRow(cells), counts)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     built = true
@@ -391,7 +391,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     }
     for (const [term, cells] of terms.rare()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield
-      offerRare(term, counts.read(cells), counts, wanted)
+      offerRare(term, counts.readRow(cells), counts, wanted)
       for (const woeid of counts.regions())
         best.get(woeid)?.fresh.add(term, counts.sumIn(woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute))
     }

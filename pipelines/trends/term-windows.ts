@@ -14,9 +14,9 @@ import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import { regionsOf, type TermCell } from './cells.ts'
-import { CellCounts, unpackCells } from './packed-cells.ts'
+import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
-import { addCells, compacted, copied, frequentNote, isRare, RareTerm } from './rare-terms.ts'
+import { compacted, frequentNote, isRare, RareTerm } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { savedStandings } from './saved-standings.ts'
 import { type RegionStanding, standings } from './standings.ts'
@@ -126,8 +126,10 @@ export function termWindows(options: TermWindowsOptions) {
         ofFrequent.push(counted)
         continue
       }
-      const all = row === undefined ? copied(record, start, end) : addCells(row.packed, record, start, end)
-      if (!isRare(allCounts.read(all))) {
+      const own = packedCells(record, start, end)
+      // Cells are added to others by appending them.
+      const all = row === undefined ? own : row.packed + own
+      if (!isRare(allCounts.readRow(all))) {
         becomeFrequent(term, row?.cells ?? [], unpackCells(record, start, end), ctx, added)
         continue
       }
@@ -311,7 +313,7 @@ export function termWindows(options: TermWindowsOptions) {
   function isRareExpired(term: string, { frequentHour, packed }: RareTerm): boolean {
     filter.walked(term)
     if (frequentHour !== 0) return frequentHour < reportedHour - FREQUENT_KEPT_HOURS
-    return hourOfMinute(allCounts.read(packed).newest) < reportedHour - DAY_HOURS
+    return hourOfMinute(allCounts.readRow(packed).newest) < reportedHour - DAY_HOURS
   }
 
   function isTermExpired(key: string, state: TermState): boolean {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { KeyedStore, KeyRange } from '../../../pipelines/engine/index.ts'
-import { CellCounts, packContribution } from '../../../pipelines/trends/packed-cells.ts'
-import { addCells, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
+import { CellCounts, packContribution, packedCells } from '../../../pipelines/trends/packed-cells.ts'
+import { RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { savedStandings } from '../../../pipelines/trends/saved-standings.ts'
 import { type RegionStanding, standings } from '../../../pipelines/trends/standings.ts'
 import type { StoredTerms } from '../../../pipelines/trends/stored-terms.ts'
@@ -36,10 +36,10 @@ function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, Save
   return store as unknown as KeyedStore<string, SavedStandings>
 }
 
-function worker(terms: ReadonlyMap<string, Buffer>, rows: Map<string, SavedStandings>) {
+function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>) {
   const visits = { all: 0 }
   const stored: StoredTerms = {
-    statesOf: (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? Buffer.alloc(0)), woeid)),
+    statesOf: (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid)),
     rare() {
       visits.all++
       return terms
@@ -57,20 +57,20 @@ function worker(terms: ReadonlyMap<string, Buffer>, rows: Map<string, SavedStand
   return { visits, saved, leaders, rank }
 }
 
-function countsOf(cells: Buffer): CellCounts {
-  return new CellCounts().read(cells)
+function countsOf(cells: string): CellCounts {
+  return new CellCounts().readRow(cells)
 }
 
-function contribution(place: number, minute: number): Buffer {
+function contribution(place: number, minute: number): string {
   const out = byteWriter()
   packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0 }, out)
-  return Buffer.from(out.buffer.subarray(0, out.length))
+  return packedCells(out.buffer, 0, out.length)
 }
 
 test('a worker that starts continues with the saved standings, without a visit to all terms', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
-      const terms = new Map<string, Buffer>()
+      const terms = new Map<string, string>()
       const rows = new Map<string, SavedStandings>()
       const first = worker(terms, rows)
       let minute = NOW
@@ -82,7 +82,7 @@ test('a worker that starts continues with the saved standings, without a visit t
           first.rank(minute)
         } else {
           const added = contribution(each.place, minute - each.delay)
-          const all = addCells(terms.get(`t${each.term}`) ?? Buffer.alloc(0), added)
+          const all = (terms.get(`t${each.term}`) ?? '') + added
           terms.set(`t${each.term}`, all)
           first.leaders.changedRare(`t${each.term}`, countsOf(all), countsOf(added))
         }
@@ -105,7 +105,7 @@ test('a worker that starts continues with the saved standings, without a visit t
 })
 
 test('changes that all regions contain are deleted', () => {
-  const terms = new Map<string, Buffer>()
+  const terms = new Map<string, string>()
   const rows = new Map<string, SavedStandings>()
   const { leaders, saved, rank } = worker(terms, rows)
   rank(NOW)
