@@ -20,7 +20,7 @@ export interface VectorIndex {
   save(path: string): void
 }
 
-/** More links than usual, because the product is not a metric: docs/adr/0042-vectors-of-recommendations.md */
+/** More links than usual, because the product is not a metric: docs/adr/0040-vectors-of-recommendations.md */
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /** Number of vectors that are found with damped lengths, and then ordered by their products. */

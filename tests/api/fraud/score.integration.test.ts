@@ -6,7 +6,7 @@ import { type FraudSystem, fraudSystem, payment } from './system.ts'
 const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
-/** Who pays first: another user in each attempt, so that a repetition of the test is not spoilt by the one before. */
+/** Who pays first: another user in each attempt, so that a repetition of the test is not spoilt by the previous one. */
 let firstUser = ''
 
 beforeAll(async () => {
