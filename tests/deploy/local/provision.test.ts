@@ -21,7 +21,7 @@ test('topics for production have the planned partitions, including internal topi
     'trends-term-cells-repartition': 32,
     'trends-listed-repartition': 32,
     'trends-candidates-repartition': 8,
-    'trends-users-changelog': 32,
+    'trends-capped-users-changelog': 32,
     'trends-packed-terms-changelog': 32,
     'trends-since-changelog': 8,
     'links-records-changelog': 64,
@@ -91,7 +91,7 @@ test('existing topics keep their partition counts, and changelogs get those of t
   expect(partitionsFor('production', existing)).toMatchObject({
     tweets: 5,
     'trends-term-cells-repartition': 3,
-    'trends-users-changelog': 5,
+    'trends-capped-users-changelog': 5,
     'trends-packed-terms-changelog': 3,
     'trends-candidates-repartition': 8,
   })
