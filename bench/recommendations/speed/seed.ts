@@ -10,7 +10,7 @@ import { itemOf } from './items.ts'
 import type { World } from './world.ts'
 
 const SEED = 51
-/** The past of users was evenly spread over so many days; their last event was a moment ago. */
+/** Interactions are evenly spread over so many days, and the last one was a moment ago. */
 const PAST_MS = 20 * 24 * 3_600_000
 const EDITORIAL = 50
 
@@ -43,10 +43,15 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
  */
 export async function seedInteractions(target: SeedTarget, world: World, most = Number.POSITIVE_INFINITY): Promise<number> {
   const now = Date.now()
+  let total = 0
+  for (let user = 0; user < world.users; user++) total += world.interactionsOf(user)
+  total = Math.min(total, most)
   let sent = 0
-  await sendAll(target, interactions, pastOf(world, most), ({ user, row, share }) => {
+  await sendAll(target, interactions, pastOf(world, most), ({ user, row }) => {
+    // Later records happened later: records of many days in turn would become a tiny insert into ClickHouse each.
+    const at = now - Math.round((1 - sent / total) * PAST_MS)
     // The log must not delete what happened long ago, therefore its own time is now.
-    return [userIdOf(user), viewOf(itemIdOf(row), `past-${sent++}`, now - Math.round((1 - share) * PAST_MS)), now]
+    return [userIdOf(user), viewOf(itemIdOf(row), `past-${sent++}`, at), now]
   })
   return sent
 }
@@ -57,11 +62,10 @@ function* pastOf(world: World, most: number) {
   for (let round = 0; left > 0; round++) {
     let isOver = true
     for (let user = 0; user < world.users && left > 0; user++) {
-      const count = world.interactionsOf(user)
-      if (count <= round) continue
+      if (world.interactionsOf(user) <= round) continue
       isOver = false
       left--
-      yield { user, row: world.chosenBy(user, random), share: (round + 1) / count }
+      yield { user, row: world.chosenBy(user, random) }
     }
     if (isOver) return
   }
