@@ -10,6 +10,7 @@ import { productMaker } from '../../../../bench/catalog/search/products.ts'
 import type { CatalogDocument, SynonymGroup } from '../../../../schemas/catalog/types.ts'
 import { requireSuccess } from '../../../../state/indexes/answers.ts'
 import { productSourceOf, productsMappings, productsSettings } from '../../../../state/indexes/catalog/products.ts'
+import { TEXT_HALF } from '../../../../state/indexes/catalog/relevance.ts'
 import { searchClient } from '../../../../state/indexes/client.ts'
 import { indexReader } from '../../../../state/indexes/reader.ts'
 import { testStack } from '../../../stack/index.ts'
@@ -189,7 +190,7 @@ test('an explanation names each factor with its weight, and the weighted sum is 
       Object.values(factors).reduce((sum, { value, weight }) => sum + value * weight, 0),
       4,
     )
-    expect(factors.text.value).toBeCloseTo(explanation.text_score / (explanation.text_score + 10), 4)
+    expect(factors.text.value).toBeCloseTo(explanation.text_score / (explanation.text_score + TEXT_HALF), 4)
   }
   expect((await ask('products/search?q=drill', { headers: admin })).body.results[0].explanation).toBeUndefined()
 })

@@ -20,6 +20,8 @@ export interface RealBroker {
   /** Creates a topic with a unique name. */
   newTopic(partitions: number, config?: Record<string, string>): Promise<string>
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
+  /** Must be called after a topic was deleted: a producer does not continue below the offsets that it has written. */
+  startOver(): Promise<void>
 }
 
 /** Connects a transport to a real broker. It is closed when the test ends. */
@@ -45,5 +47,5 @@ export async function realBroker(address: string): Promise<RealBroker> {
     await producer.commit(new Map(), undefined)
   }
 
-  return { transport, newTopic, produce }
+  return { transport, newTopic, produce, startOver: () => producer.init() }
 }

@@ -196,6 +196,7 @@ test('a view of a topic that was deleted and filled with more records than befor
   await eventually(idOf).toBeUndefined()
   await kafka.transport.ensureTopics([{ name: topic, partitions: PARTITIONS }])
   expect(await idOf()).not.toBe(deleted)
+  await kafka.startOver()
   for (let round = 0; round < 3; round++) await change()
   runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   await eventually(contents).toEqual(expected)
