@@ -53,7 +53,9 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return [all.filter(there).length, all.length]
   }
 
-  function listFaults({ woeid, window_end, entries }: TrendOutput, times: InputTimes): string[] {
+  /** A list may lack a quarter of the partitions. Worlds have at most three, so that no list may lack any. */
+  function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {
+    if (missing_partitions > 0) return [`region ${woeid} has a list at ${window_end} without ${missing_partitions} partitions`]
     return TERMS.flatMap((term) => {
       const volume = entries.find((entry) => entry.term === term)?.tweet_volume ?? 0
       const [least, most] = counts(woeid, term, window_end, times)
@@ -87,7 +89,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     topology: trends,
     inputs: [
       { ...tweets, partitions },
-      ...['cells', 'listed'].map((name) => ({ name: `trends-${name}-repartition`, partitions })),
+      ...['term-cells', 'listed'].map((name) => ({ name: `trends-${name}-repartition`, partitions })),
       { name: 'trends-candidates-repartition', partitions: 2 },
       { ...trendOutput, partitions: 1 },
       { ...trendRenewals, partitions: 1 },
