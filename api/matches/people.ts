@@ -42,7 +42,12 @@ export interface People {
   pair(userId: string, otherId: string): Promise<PairState>
   /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
-  /** Profiles by id; users without one, or who are switched off, are left out. */
+  /** Returns the profile of an active user; undefined for others. Throws `not_ready`. */
+  activeProfile(userId: string): Promise<MatchProfile | undefined>
+  /**
+   * Profiles by id; users without one, or who are switched off, are left out. So are those whose part of the view is
+   * still being built.
+   */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /** A failure only means that the user may see something again until the view has caught up. */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
@@ -99,10 +104,13 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       const [total, ids] = caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), found))
       return { total, ids }
     },
+    async activeProfile(userId) {
+      const text = views.get(keysOf(userId).profile)
+      return activeOf(caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), text)))
+    },
     async shown(userIds) {
       const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))
-      const profiles = texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as MatchProfile]))
-      return new Map(profiles.filter(({ is_active }) => is_active).map((profile) => [profile.user_id, profile]))
+      return new Map(texts.flatMap((text) => activeOf(text) ?? []).map((profile) => [profile.user_id, profile]))
     },
     async tryToNote(userId, fields) {
       await note(userId, fields).catch((error: Error) => log.warn({ reason: error.message }, 'recent_not_noted'))
@@ -118,6 +126,11 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
         throw new ApiError(errors.rate_limit_exceeded, { message: 'You have moved too often.', retryAfter: retryAfterSeconds(waitMs) })
     },
   }
+}
+
+function activeOf(text: string | null): MatchProfile | undefined {
+  const profile = text === null ? undefined : (JSON.parse(text) as MatchProfile)
+  return profile?.is_active ? profile : undefined
 }
 
 function noProfile(): ApiError {

@@ -48,9 +48,10 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   async function check(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
-    const [state, pair, profiles] = await Promise.all([people.self(userId), people.pair(userId, targetId), people.shown([targetId])])
+    const reads = [people.self(userId), people.pair(userId, targetId), people.activeProfile(targetId)] as const
+    const [state, pair, target] = await Promise.all(reads)
     if (!state.profile.is_active) throw new ApiError(matchesErrors.profile_inactive)
-    if (!profiles.has(targetId) || pair.isSevered) throw new ApiError(matchesErrors.profile_not_found)
+    if (target === undefined || pair.isSevered) throw new ApiError(matchesErrors.profile_not_found)
     return lastSwipeOf(state)
   }
 
