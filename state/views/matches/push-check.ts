@@ -1,5 +1,5 @@
 import { caughtUpKey, type ListReader, type ViewReader } from '../view.ts'
-import { severedFields } from './recent.ts'
+import { isSeveredNote, severedFields } from './recent.ts'
 import { isSevered, parseRelation } from './relation.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
@@ -43,7 +43,8 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])
-  if (recent.some((cause) => cause !== null)) return 'severed'
+  // The note of a block that has been lifted since stays until the view includes it.
+  if (recent.some(isSeveredNote)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text)

@@ -4,7 +4,7 @@ import { DELIVERED } from '../../../../pipelines/engine/index.ts'
 import { loggedPushes, pushTarget, webhookPushes } from '../../../../pipelines/matches/pushes/target.ts'
 import { silentLog } from '../../../../runtime/system.ts'
 import { checkMatch, type MatchVerdict, type PushCheckReader } from '../../../../state/views/matches/push-check.ts'
-import { severedField } from '../../../../state/views/matches/recent.ts'
+import { severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { caughtUpKey } from '../../../../state/views/view.ts'
 
@@ -135,6 +135,17 @@ test.each(['blocks', 'blocked', 'ended'] as const)(
     expect(await verdict()).toBe('severed')
   },
 )
+
+test('the note of a block that has been lifted forbids no push about a later match', async () => {
+  const { apply, hash, verdict } = view()
+  const note = (isSevered: boolean) => severedArguments(severedField('bob', 'blocks'), 5, isSevered).slice(2).join(' ')
+  hash(userKeys(0, 'ann').recent).set(severedField('bob', 'blocks'), note(true))
+  expect(await verdict()).toBe('severed')
+  hash(userKeys(0, 'ann').recent).set(severedField('bob', 'blocks'), note(false))
+  expect(await verdict()).toBe('open')
+  apply('ann:bob', RELATION)
+  expect(await verdict()).toBe('open')
+})
 
 test('a block from before the match waits for the view, because it has been lifted since', async () => {
   const { apply, verdict } = view()
