@@ -1,4 +1,4 @@
-import { patientTimer, systemTimers } from '../../runtime/patient-timer.ts'
+import { type PatientTimers, patientTimer, systemTimers } from '../../runtime/patient-timer.ts'
 import { type Circuit, circuit } from './circuit.ts'
 import { isPassingError } from './passing-errors.ts'
 import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
@@ -31,6 +31,8 @@ export interface BoundedScriptsOptions {
   readonly timeoutMs: number
   /** Monotonic ms. */
   monotonic(): number
+  /** @default those of this machine */
+  readonly timers?: PatientTimers
 }
 
 export type ScriptFailure = 'timeout' | 'unreachable' | 'circuit_open'
@@ -51,7 +53,8 @@ const PROBE: RedisScript = { name: 'probe', source: 'return 1' }
  * A circuit breaker for each server keeps calls from waiting for one that does not respond: they fail immediately, and
  * a script without effects probes whether it is back.
  */
-export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: BoundedScriptsOptions): BoundedScripts {
+export function boundedScripts(options: BoundedScriptsOptions): BoundedScripts {
+  const { redis, timeoutMs: usualMs, monotonic, timers = systemTimers } = options
   const { groupOf, nodeOf } = serversOfKeys(redis)
   const circuits = new Map<string, Circuit>()
 
@@ -75,7 +78,7 @@ export function boundedScripts({ redis, timeoutMs: usualMs, monotonic }: Bounded
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let isSettled = false
-      const cancelTimer = patientTimer(systemTimers, timeoutMs, busyTimeoutMs, () => settle(onDeadline))
+      const cancelTimer = patientTimer(timers, timeoutMs, busyTimeoutMs, () => settle(onDeadline))
 
       function settle(outcome: () => void): void {
         if (isSettled) return

@@ -1,33 +1,6 @@
 import { expect, test } from 'vitest'
 import { patientTimer } from '../../runtime/patient-timer.ts'
-
-/** Timers of a process that is busy from time to time: due timers fire only when it looks. */
-function busyProcess() {
-  let now = 0
-  const due = new Map<() => void, number>()
-  const turn: (() => void)[] = []
-  return {
-    timers: {
-      setTimer(ms: number, callback: () => void) {
-        due.set(callback, now + ms)
-        return () => void due.delete(callback)
-      },
-      afterTurn: (callback: () => void) => void turn.push(callback),
-      monotonic: () => now,
-    },
-    /** Runs what is due at a time, and then what waits for the end of the turn. */
-    look(at: number, read: () => void = () => undefined): void {
-      now = at
-      for (const [callback, dueAt] of [...due]) {
-        if (dueAt > now) continue
-        due.delete(callback)
-        callback()
-      }
-      read()
-      for (const callback of turn.splice(0)) callback()
-    },
-  }
-}
+import { busyProcess } from './busy-process.ts'
 
 test('a timer that fires in time calls back after sockets were read', () => {
   const { timers, look } = busyProcess()
