@@ -18,7 +18,7 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
 ]
 /**
  * These lanes run concurrently. Unit tests use the CPU; the others mostly wait for servers and for intervals that the
- * services' contracts define. All take about the same time, or the last one would leave a core idle. The first lane is
+ * services' contracts define. All take about the same time, or the last one would leave a core idle. The last lane is
  * the shortest, so repeated tests run after it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e', 'short-chaos']]
@@ -36,7 +36,7 @@ async function main(): Promise<number> {
   const checking = isWhole ? check() : Promise.resolve({ passed: 0, failed: 0 })
   let failed = (await timed('tools', prepareTools)) ? 0 : 1
   const totals = isWhole
-    ? await runLanes(isTwice ? LANES.with(0, [...LANES[0], WITHOUT_DATA]) : LANES)
+    ? await runLanes(isTwice ? LANES.with(-1, [...LANES.at(-1)!, WITHOUT_DATA]) : LANES)
     : await runTests([...projects.split(','), ...(isTwice ? [WITHOUT_DATA] : [])], files)
   const checked = await checking
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
