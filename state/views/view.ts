@@ -19,6 +19,13 @@ export type ViewOperation =
    * first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
+  /** Writes a field unless its value, which begins with a whole number, begins with a greater one than `number`. */
+  | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
+  /**
+   * Removes the fields of a hash. Those that begin with `prefix` stay if they end with `suffix`, or if their value
+   * begins with a greater number than `number`.
+   */
+  | { readonly op: 'hkeep'; readonly key: string; readonly prefix: string; readonly suffix: string; readonly number: number }
   /**
    * Removes a field of the hash at `key`. If it is not there, it was added to a counter: the first of the fields
    * `counters.fields` that exists. The count of this field falls by 1 and its sum by `amount`, and a field with the

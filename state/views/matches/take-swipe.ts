@@ -1,5 +1,5 @@
 import type { ViewScript } from '../view.ts'
-import { MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
+import { LEFT, MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
 import { IS_LIKED } from './relation.ts'
 import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
@@ -10,7 +10,8 @@ import type { UserKeys } from './users.ts'
  * took back, or an empty string.
  *
  * A rewind that is older than the user's newest swipe is not noted. Otherwise a late rewind could show a user whom the
- * viewer has swiped since. A late note of a swipe only hides its target for longer.
+ * viewer has swiped since. A late note of a swipe only hides its target for longer. Swipes from before the user
+ * deleted their profile are not noted: nothing would remove them.
  */
 const NOTE_SWIPE = `
 local at, id, target, direction = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
@@ -20,10 +21,11 @@ local function isOlder(held)
   return tonumber(number) < at or (tonumber(number) == at and text < id)
 end
 local field = 's:' .. target
-local held = redis.call('HGET', KEYS[1], field)
+local held, last, left = unpack(redis.call('HMGET', KEYS[1], field, 'last', '${LEFT}'))
+local isVoid = left and tonumber(left) >= at
 local isKnown = held and string.match(held, '^%d+ (%S+)') == id
-local isLast = not isKnown and isOlder(redis.call('HGET', KEYS[1], 'last'))
-local hasRoom = held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2])
+local isLast = not isVoid and not isKnown and isOlder(last)
+local hasRoom = not isVoid and (held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2]))
 local swipe = ARGV[3] .. ' ' .. id .. ' ' .. direction
 if hasRoom and not isKnown and isOlder(held) and (isLast or direction ~= 'REWIND') then redis.call('HSET', KEYS[1], field, swipe) end
 if isLast then redis.call('HSET', KEYS[1], 'last', swipe .. ' ' .. target .. ' ' .. ARGV[7]) end

@@ -8,6 +8,7 @@ import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
 import {
+  type Cause,
   isSeveredNote,
   LAST_SWIPE,
   matchedFieldName,
@@ -19,7 +20,7 @@ import {
   type RecentSwipe,
   severedFields,
 } from './recent.ts'
-import { isSevered, parseRelation, type Relation } from './relation.ts'
+import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
@@ -156,7 +157,7 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 }
 
 /** Why a user may not see another one, apart from the filters; undefined if nothing forbids it. */
-export type Exclusion = 'swiped' | 'severed' | 'matched'
+export type Exclusion = 'swiped' | 'matched' | Cause
 
 /** Returns a test whether a user has already seen, swiped, blocked or matched another one. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
@@ -165,7 +166,8 @@ export function exclusionsOf({ self, relations, recent, seenPages }: UserState, 
 
   return function exclusionOf(otherId) {
     const relation = relations.get(otherId)
-    if (recent.severed.has(otherId) || (relation !== undefined && isSevered(relation))) return 'severed'
+    const cause = (relation && causeOf(relation)) ?? recent.severed.get(otherId)
+    if (cause !== undefined) return cause
     if (relation?.matchedAt !== undefined) return 'matched'
     // A recent swipe overrules the view.
     const direction = recent.swipes.get(otherId)?.direction
