@@ -111,6 +111,8 @@ export interface ViewReader {
 /** The additional commands that readers of lists use. */
 export interface ListReader {
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>
+  /** Returns the strings at keys that share a hash tag, in the order of the keys, all as of one moment. */
+  mget(keys: readonly string[]): Promise<(string | null)[]>
   zcard(key: string): Promise<number>
   /** Returns members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
   zrevrange(key: string, start: number, stop: number): Promise<string[]>

@@ -27,8 +27,11 @@ local isKnown = held and string.match(held, '^%d+ (%S+)') == id
 local isLast = not isVoid and not isKnown and isOlder(last)
 local hasRoom = not isVoid and (held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2]))
 local swipe = ARGV[3] .. ' ' .. id .. ' ' .. direction
-if hasRoom and not isKnown and isOlder(held) and (isLast or direction ~= 'REWIND') then redis.call('HSET', KEYS[1], field, swipe) end
-if isLast then redis.call('HSET', KEYS[1], 'last', swipe .. ' ' .. target .. ' ' .. ARGV[7]) end
+local isNoted = hasRoom and not isKnown and isOlder(held) and (isLast or direction ~= 'REWIND')
+local after = swipe .. ' ' .. target .. ' ' .. ARGV[7]
+if isNoted and isLast then redis.call('HSET', KEYS[1], field, swipe, 'last', after)
+elseif isNoted then redis.call('HSET', KEYS[1], field, swipe)
+elseif isLast then redis.call('HSET', KEYS[1], 'last', after) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
@@ -43,9 +46,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
   source: `${IS_LIKED}${NOTE_SWIPE}
-redis.call('HDEL', KEYS[2], target)
 local claimed = 0
-if redis.call('HEXISTS', KEYS[2], 'meta') == 1 and redis.call('HLEN', KEYS[2]) - 1 < tonumber(ARGV[9]) then
+local stacked = redis.call('HLEN', KEYS[2])
+if stacked > 0 then stacked = stacked - redis.call('HDEL', KEYS[2], target) end
+if stacked > 0 and stacked - 1 < tonumber(ARGV[9]) then
   if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[10]) then claimed = 1 end
 end
 local likes = 0

@@ -109,6 +109,7 @@ export function fakeRedis() {
     get: (key) => answer(strings.get(key) ?? null),
     hget: (key, field) => answer(hashes.get(key)?.get(field) ?? null),
     hmget: (key, fields) => answer(fields.map((field) => hashes.get(key)?.get(field) ?? null)),
+    mget: (keys) => answer(keys.map((key) => strings.get(key) ?? null)),
     zcard: (key) => answer(sortedSets.get(key)?.size ?? 0),
     zrevrange: (key, start, stop) => answer(membersByScore(key).slice(start, stop + 1)),
     zrange: (key, start, stop) =>
