@@ -100,8 +100,8 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
   }
 
   /**
-   * Sums over batches, so that the usual path need not count. It is called while a circuit is open. Nothing is sent then,
-   * and the batches from before are over within the time-out.
+   * Sums over batches, so that the usual path need not count. It is called while a circuit is open, when nothing is
+   * sent and the batches from before are over within the time-out.
    */
   function unansweredOf(key: string): number {
     let units = 0
