@@ -89,9 +89,9 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const matchId = input.params.match_id.toLowerCase()
       const found = [...relations].find(([otherId, { matchedAt }]) => matchedAt !== undefined && matchIdOf(userId, otherId) === matchId)
       if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
-      const { outcome } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
+      const { outcome, changed_at } = await decide(input, found[0], { action: 'unmatch', match_id: matchId })
       if (outcome === 'not_found') throw new ApiError(matchesErrors.match_not_found)
-      await sever([userId, 'ended'], [found[0], 'ended'])
+      await sever([userId, 'ended'], [found[0], 'ended'], changed_at)
       return noContent()
     }),
     bind(blocksRoute, async (input) => {

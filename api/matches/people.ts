@@ -8,7 +8,17 @@ import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { COUNT_JUMP, JUMP_KM, jumpArguments, retryAfterSeconds } from '../../state/views/matches/jumps.ts'
 import { NOTE_RECENT, NOTE_SEVERED, noteArguments, severedArguments, withSwipes } from '../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, type UserKeys, userKeys } from '../../state/views/matches/users.ts'
-import { type OwnState, type PairState, placeOf, readOwn, readPair, readUser, type UserState } from '../../state/views/matches/viewer.ts'
+import {
+  type OwnState,
+  type PairState,
+  placeOf,
+  readForSwipe,
+  readOwn,
+  readPair,
+  readUser,
+  type SwipeState,
+  type UserState,
+} from '../../state/views/matches/viewer.ts'
 import { type BinaryReader, type ListReader, type ViewReader, type ViewScripts, withCaughtUp } from '../../state/views/view.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -42,8 +52,11 @@ export interface People {
   pair(userId: string, otherId: string): Promise<PairState>
   /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
-  /** Returns the profile of an active user; undefined for others. Throws `not_ready`. */
-  activeProfile(userId: string): Promise<MatchProfile | undefined>
+  /**
+   * Checks that a user may swipe a target, and returns what tells the user's last swipe. Throws `profile_not_found`,
+   * `profile_inactive`, `not_ready`.
+   */
+  swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
   /**
    * Profiles by id; users without one, or who are switched off, are left out. So are those whose part of the view is
    * still being built.
@@ -104,9 +117,13 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
       const [total, ids] = caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), found))
       return { total, ids }
     },
-    async activeProfile(userId) {
-      const text = views.get(keysOf(userId).profile)
-      return activeOf(caughtUp(await withCaughtUp(views, MATCH_USERS_VIEW, partitionOf(userId), text)))
+    async swiper(userId, targetId) {
+      const placed = (id: string) => ({ id, partition: partitionOf(id) })
+      const state = caughtUp(await readForSwipe(views, placed(userId), placed(targetId)))
+      if (state.profile === undefined) throw noProfile()
+      if (!state.profile.is_active) throw new ApiError(matchesErrors.profile_inactive)
+      if (!state.target?.is_active || state.isSevered) throw new ApiError(matchesErrors.profile_not_found)
+      return { ...state, recent: withSwipes(state.recent, notes.pendingOf(userId)) }
     },
     async shown(userIds) {
       const texts = await Promise.all(userIds.map((id) => views.get(keysOf(id).profile)))

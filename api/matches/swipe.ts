@@ -39,20 +39,12 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
    */
   async function checked(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
     try {
-      return await inTime(check(userId, targetId), swipeCheckMs)
+      return lastSwipeOf(await inTime(people.swiper(userId, targetId), swipeCheckMs))
     } catch (error) {
       const code = error instanceof ApiError ? error.definition.code : undefined
       if (code !== errors.unavailable.code && code !== errors.not_ready.code) throw error
       return undefined
     }
-  }
-
-  async function check(userId: string, targetId: string): Promise<RecentSwipe | undefined> {
-    const reads = [people.self(userId), people.pair(userId, targetId), people.activeProfile(targetId)] as const
-    const [state, pair, target] = await Promise.all(reads)
-    if (!state.profile.is_active) throw new ApiError(matchesErrors.profile_inactive)
-    if (target === undefined || pair.isSevered) throw new ApiError(matchesErrors.profile_not_found)
-    return lastSwipeOf(state)
   }
 
   async function swipe(userId: string, body: Swipe, swipeId: string, elapsedMs: () => number): Promise<Answer> {

@@ -19,8 +19,8 @@ export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, Profile
 export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**
-   * Time of the last block or its lifting, epoch ms. It increases with each of them, so that notes about them can be
-   * put in the order of the decisions. Answers of earlier versions lack it.
+   * Time of the last block or its lifting, or of the end of the match, epoch ms. It increases with each block and
+   * lifting, so that notes about them can be put in the order of the decisions. Answers of earlier versions lack it.
    */
   readonly changed_at?: number
 }

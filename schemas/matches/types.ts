@@ -126,6 +126,10 @@ export interface MatchRelation {
   is_blocked: boolean
   /** when the user blocked the other one */
   blocked_at: null | number
+  /** a deletion has lifted all blocks by the other one up to this time */
+  unblocked_until: null | number
+  /** a deletion has removed the match, so that ends of it up to this time no longer hold */
+  reopened_until: null | number
   changed_at: number
 }
 
@@ -235,6 +239,8 @@ export interface PairSide {
   swiped_at: number
   /** the other one */
   blocks: boolean
+  /** when the block began; 0 if there is none or if an earlier version stored it */
+  blocked_at: number
   was_notified: boolean
 }
 

@@ -187,6 +187,12 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
     case 'hdelUpTo':
       args.push('hdelupto', keyIndex(operation.key), operation.field, String(operation.upTo.number), operation.upTo.text)
       return
+    case 'hsetFrom':
+      args.push('hsetfrom', keyIndex(operation.key), operation.field, String(operation.number), operation.value)
+      return
+    case 'hkeep':
+      args.push('hkeep', keyIndex(operation.key), operation.prefix, operation.suffix, String(operation.number))
+      return
     case 'hdelOrSubtract': {
       const { key, field, counters, amount } = operation
       args.push(

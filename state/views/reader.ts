@@ -12,6 +12,7 @@ export function viewReader(
     get: (key) => ask(redis.get(key)),
     hget: (key, field) => ask(redis.hget(key, field)),
     hmget: (key, fields) => ask(redis.hmget(key, ...fields)),
+    mget: (keys) => ask(redis.mget(...keys)),
     zcard: (key) => ask(redis.zcard(key)),
     zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
     zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),

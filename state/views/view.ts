@@ -19,6 +19,13 @@ export type ViewOperation =
    * first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
+  /** Writes a field unless its value, which begins with a whole number, begins with a greater one than `number`. */
+  | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
+  /**
+   * Removes the fields of a hash. Those that begin with `prefix` stay if they end with `suffix`, or if their value
+   * begins with a greater number than `number`.
+   */
+  | { readonly op: 'hkeep'; readonly key: string; readonly prefix: string; readonly suffix: string; readonly number: number }
   /**
    * Removes a field of the hash at `key`. If it is not there, it was added to a counter: the first of the fields
    * `counters.fields` that exists. The count of this field falls by 1 and its sum by `amount`, and a field with the
@@ -104,6 +111,8 @@ export interface ViewReader {
 /** The additional commands that readers of lists use. */
 export interface ListReader {
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>
+  /** Returns the strings at keys that share a hash tag, in the order of the keys, all as of one moment. */
+  mget(keys: readonly string[]): Promise<(string | null)[]>
   zcard(key: string): Promise<number>
   /** Returns members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
   zrevrange(key: string, start: number, stop: number): Promise<string[]>

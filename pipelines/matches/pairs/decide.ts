@@ -15,7 +15,7 @@ export function decidePair(known: PairRow | undefined, command: PairCommand, { n
     case 'unblock':
       return changed(row, withoutBlock(row, side, after(row, now)))
     case 'unmatch':
-      return row.match_id === null || row.match_id !== command.match_id ? NOT_FOUND : changed(row, ended(row, now))
+      return row.match_id === null || row.match_id !== command.match_id ? NOT_FOUND : endedBy(row, now)
     case 'notify':
       return notify(row, command)
   }
@@ -31,6 +31,13 @@ function after({ counts_from }: PairRow, now: number): number {
 function changed(before: PairRow, after: PairRow): PairDecision {
   const answer: PairAnswer = { outcome: 'done', changed_at: after.counts_from }
   return after === before ? { answer } : { answer, state: after }
+}
+
+/** Ends a match. A repeated request gets the time of the first one. */
+function endedBy(row: PairRow, now: number): PairDecision {
+  const after = ended(row, now)
+  const answer: PairAnswer = { outcome: 'done', changed_at: after.ended_at ?? now }
+  return after === row ? { answer } : { answer, state: after }
 }
 
 /**

@@ -2,7 +2,7 @@ import { isPositive } from '../../../schemas/matches/directions.ts'
 import { matchIdOf } from '../../../schemas/matches/pair.ts'
 import type { PairRow, PairSide, PairSwipe } from '../../../schemas/matches/types.ts'
 
-const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, was_notified: false }
+const NOTHING: PairSide = { direction: null, swipe_id: '', swiped_at: 0, blocks: false, blocked_at: 0, was_notified: false }
 
 /** A pair about which nothing is known yet. */
 export const EMPTY_PAIR: PairRow = { a: NOTHING, b: NOTHING, counts_from: 0, match_id: null, matched_at: null, ended_at: null }
@@ -50,8 +50,8 @@ export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, di
 export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): PairRow {
   const side = sideOf(swiper_id, target_id)
   const { a, b, counts_from, matched_at, ended_at } = row
-  const { blocks, was_notified } = row[side]
-  const own: PairSide = { direction, swipe_id, swiped_at: ts, blocks, was_notified }
+  const { blocks, blocked_at, was_notified } = row[side]
+  const own: PairSide = { direction, swipe_id, swiped_at: ts, blocks, blocked_at, was_notified }
   const after: PairRow = { a: side === 'a' ? own : a, b: side === 'a' ? b : own, counts_from, match_id: null, matched_at, ended_at }
   if (!likes(after.a) || !likes(after.b)) return after
   return { ...after, match_id: matchIdOf(swiper_id, target_id), matched_at: Math.max(after.a.swiped_at, after.b.swiped_at) }
@@ -66,13 +66,18 @@ export function ended(row: PairRow, now: number): PairRow {
 export function withBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (row[side].blocks) return row
   const forgotten = withoutLikes(ended(row, now), now)
-  return { ...forgotten, [side]: { ...forgotten[side], blocks: true } }
+  return { ...forgotten, [side]: { ...forgotten[side], blocks: true, blocked_at: now } }
+}
+
+/** Returns when a user's block began. Rows of earlier versions have only the time of the pair's last change. */
+export function blockedAt(row: PairRow, side: SideName): number {
+  return row[side].blocked_at || row.counts_from
 }
 
 /** Likes from before the block was lifted do not count, even if they arrive late. */
 export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow {
   if (!row[side].blocks) return row
-  return { ...row, counts_from: now, [side]: { ...row[side], blocks: false } }
+  return { ...row, counts_from: now, [side]: { ...row[side], blocks: false, blocked_at: 0 } }
 }
 
 /**
@@ -84,12 +89,12 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
   const own = row[side]
   const other = row[otherSide(side)]
   const isOld = ({ swiped_at }: PairSide) => swiped_at > 0 && swiped_at <= deletedAt
-  const hasOldBlock = own.blocks && row.counts_from <= deletedAt
+  const hasOldBlock = own.blocks && blockedAt(row, side) <= deletedAt
   const hasOldMatch = row.match_id !== null && (isOld(own) || isOld(other))
   if (!isOld(own) && !isOld(other) && !hasOldBlock && !hasOldMatch) return row
   const kept = (one: PairSide, blocks: boolean): PairSide => {
     const { was_notified, ...swipe } = isOld(one) ? NOTHING : one
-    return { ...swipe, blocks, was_notified: was_notified && !hasOldMatch }
+    return { ...swipe, blocks, blocked_at: blocks ? one.blocked_at : 0, was_notified: was_notified && !hasOldMatch }
   }
   const sides = { [side]: kept(own, own.blocks && !hasOldBlock), [otherSide(side)]: kept(other, other.blocks) }
   const match = hasOldMatch ? NO_MATCH : { match_id: row.match_id, matched_at: row.matched_at, ended_at: row.ended_at }

@@ -1,5 +1,5 @@
 import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
-import { isMatched, likes, otherSide, sideOf } from './pair-state.ts'
+import { blockedAt, isMatched, likes, otherSide, sideOf } from './pair-state.ts'
 
 /** The user whose relation it is, and the other one. */
 export interface Related {
@@ -20,8 +20,7 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
   const isLiked = likes(other) && row.match_id === null
   if (!isLiked && row.match_id === null && !own.blocks && !other.blocks) return null
   return {
-    user_id: userId,
-    other_id: otherId,
+    ...nothingOf(people, now),
     liked_at: isLiked ? other.swiped_at : null,
     is_super_like: isLiked && other.direction === 'SUPER_LIKE',
     match_id: row.match_id,
@@ -30,7 +29,26 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
     has_ended: row.match_id !== null && !isMatched(row),
     blocks: own.blocks,
     is_blocked: other.blocks,
-    blocked_at: own.blocks ? row.counts_from : null,
+    blocked_at: own.blocks ? blockedAt(row, side) : null,
+  }
+}
+
+/** Returns the relation of a user to somebody with whom they have nothing to do. */
+export function nothingOf({ userId, otherId }: Related, now: number): MatchRelation {
+  return {
+    user_id: userId,
+    other_id: otherId,
+    liked_at: null,
+    is_super_like: false,
+    match_id: null,
+    conversation_id: null,
+    matched_at: null,
+    has_ended: false,
+    blocks: false,
+    is_blocked: false,
+    blocked_at: null,
+    unblocked_until: null,
+    reopened_until: null,
     changed_at: now,
   }
 }

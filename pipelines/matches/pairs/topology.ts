@@ -3,7 +3,7 @@ import { type PairAnswer, pairFlow } from '../../../schemas/matches/flow.ts'
 import { relationKey } from '../../../schemas/matches/keys.ts'
 import { conversationIdOf, matchIdOf, type Pair, pairKey, pairOf, parsePairKey } from '../../../schemas/matches/pair.ts'
 import { matchDeletions, matchEvents, matchNotifications, matchRelations, pairSwipes } from '../../../schemas/matches/topics.ts'
-import type { MatchDeletion, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
+import type { MatchDeletion, MatchRelation, PairCommand, PairRow, PairSwipe } from '../../../schemas/matches/types.ts'
 import {
   avro,
   type Context,
@@ -20,7 +20,7 @@ import {
 import { decidePair } from './decide.ts'
 import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
 import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
-import { isSameRelation, relationOf } from './relation.ts'
+import { isSameRelation, nothingOf, type Related, relationOf } from './relation.ts'
 
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
 const LEAVE_EVERY_MS = 1_000
@@ -72,9 +72,30 @@ export const matchPairs = topology(
       for (const userId of [a, b]) {
         const people = { userId, otherId: userId === a ? b : a }
         const relation = relationOf(after, people, conversationId, ctx.now)
-        if (isSameRelation(relation, relationOf(before, people, conversationId, ctx.now))) continue
-        const { otherId } = people
-        ctx.emit(matchRelations, relationKey(userId, otherId), relation, { partitionBy: userId, timestamp: ctx.now })
+        const former = relationOf(before, people, conversationId, ctx.now)
+        if (isSameRelation(relation, former)) continue
+        const key = relationKey(userId, people.otherId)
+        const to = { partitionBy: userId, timestamp: ctx.now }
+        const lifted = former && liftedBy(former, relation, people, before.ended_at ?? 0)
+        // A tombstone cannot say what it lifts, so it comes after a record that says it.
+        if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
+        if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
+      }
+    }
+
+    /**
+     * Returns which notes of the API about two users a deletion has lifted. Nobody else lifts them, because they are in
+     * the partition of the other user. Later notes are about new profiles and stay.
+     */
+    function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, endedAt: number) {
+      const isUnblocked = former.is_blocked && !relation?.is_blocked
+      const isReopened = former.has_ended && !relation?.has_ended
+      if (!isUnblocked && !isReopened) return undefined
+      const [otherLeft, ownLeft] = [deleted.get(otherId)?.deleted_at ?? null, deleted.get(userId)?.deleted_at ?? null]
+      if (otherLeft === null && ownLeft === null) return undefined
+      return {
+        unblocked_until: isUnblocked ? otherLeft : null,
+        reopened_until: isReopened ? Math.max(otherLeft ?? 0, ownLeft ?? 0, endedAt) : null,
       }
     }
 

@@ -33,7 +33,8 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
     lastActiveAt: activityStep(last_active_at),
     completeness: user.completeness,
   }
-  if (known !== undefined && formatMember({ ...described, version: known.version }) === index_key) return index_key
+  // A described entry gets here only because of its score.
+  if (!isDescribed && known !== undefined && formatMember({ ...described, version: known.version }) === index_key) return index_key
   return formatMember({ ...described, version: now })
 }
 

@@ -2,16 +2,10 @@ import { caughtUpKey, type ListReader, type ViewReader } from '../view.ts'
 import { isSeveredNote, severedFields } from './recent.ts'
 import { isSevered, parseRelation } from './relation.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
+import type { PlacedUser } from './viewer.ts'
 
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
-
-/** A user's place in the view. */
-export interface PlacedUser {
-  readonly id: string
-  /** The partition of the view that holds the user. */
-  readonly partition: number
-}
 
 /** A match, and the one of its users who gets a push about it. */
 export interface MatchToTell {

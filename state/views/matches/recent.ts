@@ -1,4 +1,4 @@
-import type { FieldVersion, ViewScript } from '../view.ts'
+import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
  * What the API knows of a user and the view does not include yet: swipes, blocks, ended matches, and the place. Every
@@ -11,18 +11,23 @@ import type { FieldVersion, ViewScript } from '../view.ts'
  * | `x:<user_id>:<cause>` | the other user must not be shown, after a block by either of them, or after the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
+ * | `left` | time at which the user deleted their profile: what they did before is not noted any more |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so such a
  * field can be older than the view. It does no harm, because newer fields of a target replace older ones, and the sink
  * removes fields that are no newer than the view. The whole hash expires two days after its last change, because that
  * is longer than an outage.
+ *
+ * A deletion lifts what the user who leaves has caused, up to its time: in the user's own hash the sink removes the
+ * notes, and in those of others it writes that they are lifted, when the pairs say so. Blocks by others remain, and so
+ * does what a new profile does. An API may note a decision after that, but notes never replace newer ones.
  */
 export interface Recent {
   /** The newest swipe at each target. */
   readonly swipes: ReadonlyMap<string, RecentSwipe>
   readonly last: RecentSwipe | undefined
-  /** Users who may not be seen. */
-  readonly severed: ReadonlySet<string>
+  /** Users who may not be seen, and why. */
+  readonly severed: ReadonlyMap<string, Cause>
   /** Times of answered matches, epoch ms, by the other user. */
   readonly matched: ReadonlyMap<string, number>
   readonly place: { readonly lat: number; readonly lon: number; readonly at: number } | undefined
@@ -39,10 +44,14 @@ export interface RecentSwipe {
   readonly undone?: string | undefined
 }
 
-/** Why two users may not see each other. Each cause goes on its own: lifting one block leaves the other one. */
+/**
+ * Why a user may not see another one: the user blocks the other one, the other one blocks the user, or their match has
+ * ended. Each cause goes on its own: lifting one block leaves the other one.
+ */
 export type Cause = 'blocks' | 'blocked' | 'ended'
 
 export const RECENT_KEPT_MS = 48 * 3_600_000
+const MS_PER_SECOND = 1_000
 /** Beyond this many fields, further ones are not stored: docs/services/matches.md#recent */
 export const MAX_RECENT_FIELDS = 10_000
 const SWIPE = 's:'
@@ -50,9 +59,13 @@ export const LAST_SWIPE = 'last'
 const SEVERED = 'x:'
 const MATCHED = 'm:'
 const PLACE = 'place'
+/** The time at which the user deleted their profile. */
+export const LEFT = 'left'
 /** Ends the value of a field whose cause was lifted. */
 export const LIFTED = ' 0'
 const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
+/** How the fields of blocks by other users end. */
+const BY_OTHERS = ':blocked' satisfies `:${Cause}`
 
 /** KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then fields and values. */
 export const NOTE_RECENT: ViewScript = {
@@ -71,15 +84,18 @@ return 1
 /**
  * Notes that two users may not see each other, or that they may again. Answers to a block and to its lifting may be
  * noted in any order, so the newer decision stays. There is no limit, because a user whose recent events are full may
- * still block. The value is the time of the decision, a space, and 1 if they may not or 0 if they may.
+ * still block. What a user decided before deleting their profile is not noted. The value is the time of the decision, a
+ * space, and 1 if they may not or 0 if they may.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not, otherwise `0`.
  */
 export const NOTE_SEVERED: ViewScript = {
   name: 'note-severed',
   source: `
-local held = redis.call('HGET', KEYS[1], ARGV[2])
-if held and tonumber(string.match(held, '^%d+')) > tonumber(ARGV[3]) then return 0 end
+local at = tonumber(ARGV[3])
+local held, left = unpack(redis.call('HMGET', KEYS[1], ARGV[2], '${LEFT}'))
+if held and tonumber(string.match(held, '^%d+')) > at then return 0 end
+if left and tonumber(left) >= at and not string.find(ARGV[2], '${BY_OTHERS}', -#'${BY_OTHERS}', true) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3] .. ' ' .. ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1
@@ -113,6 +129,31 @@ export function swipeVersion(at: number, swipeId: string): FieldVersion {
 
 export function severedField(otherId: string, cause: Cause): string {
   return `${SEVERED}${otherId}:${cause}`
+}
+
+/**
+ * Returns the operations for a user who deletes their profile. Of what is noted for them, blocks by others remain, and
+ * blocks and ends of matches from after the deletion.
+ */
+export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
+  return [
+    { op: 'hkeep', key, prefix: SEVERED, suffix: BY_OTHERS, number: deletedAt },
+    ...noted(key, LEFT, deletedAt, String(deletedAt), now),
+  ]
+}
+
+/** Returns the operations that lift a cause up to a time, even if the API notes it only later. */
+export function liftingOperations(key: string, field: string, until: number, now: number): ViewOperation[] {
+  return noted(key, field, until, `${until}${LIFTED}`, now)
+}
+
+/** When the view is built again, nothing is noted about times that are so old that no API can note something older. */
+function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
+  if (now - number >= RECENT_KEPT_MS) return []
+  return [
+    { op: 'hsetFrom', key, field, number, value },
+    { op: 'expire', key, seconds: RECENT_KEPT_MS / MS_PER_SECOND },
+  ]
 }
 
 /** Returns all fields that hide a user. */
@@ -150,14 +191,15 @@ export function parsePlace(value: string): Recent['place'] {
 
 export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
   const swipes = new Map<string, RecentSwipe>()
-  const severed = new Set<string>()
+  const severed = new Map<string, Cause>()
   const matched = new Map<string, number>()
   for (const [field, value] of Object.entries(fields)) {
     if (field.startsWith(SWIPE)) {
       const targetId = field.slice(SWIPE.length)
       swipes.set(targetId, { ...parseLastSwipe(value), targetId })
     } else if (field.startsWith(SEVERED)) {
-      if (isSeveredNote(value)) severed.add(field.split(':')[1])
+      const [, otherId, cause] = field.split(':')
+      if (isSeveredNote(value)) severed.set(otherId, cause as Cause)
     } else if (field.startsWith(MATCHED)) matched.set(field.slice(MATCHED.length), Number(value))
   }
   const last = fields[LAST_SWIPE] as string | undefined

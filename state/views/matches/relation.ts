@@ -1,4 +1,5 @@
 import type { MatchRelation } from '../../../schemas/matches/types.ts'
+import type { Cause } from './recent.ts'
 
 /** What a user has to do with another one. Times are in epoch ms. */
 export interface Relation {
@@ -80,7 +81,14 @@ local function isLiked(relation)
 end
 `
 
+/** Returns why the user may not see the other one; undefined if nothing forbids it. */
+export function causeOf({ hasEnded, blocks, isBlocked }: Relation): Cause | undefined {
+  if (blocks) return 'blocks'
+  if (isBlocked) return 'blocked'
+  return hasEnded ? 'ended' : undefined
+}
+
 /** Returns whether one of the two has ended the relation, so that neither may see the other. */
-export function isSevered({ hasEnded, blocks, isBlocked }: Relation): boolean {
-  return hasEnded || blocks || isBlocked
+export function isSevered(relation: Relation): boolean {
+  return causeOf(relation) !== undefined
 }

@@ -1,5 +1,5 @@
 import type { ViewScript } from '../view.ts'
-import { MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
+import { LEFT, MAX_RECENT_FIELDS, RECENT_KEPT_MS, type RecentSwipe } from './recent.ts'
 import { IS_LIKED } from './relation.ts'
 import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
@@ -10,7 +10,8 @@ import type { UserKeys } from './users.ts'
  * took back, or an empty string.
  *
  * A rewind that is older than the user's newest swipe is not noted. Otherwise a late rewind could show a user whom the
- * viewer has swiped since. A late note of a swipe only hides its target for longer.
+ * viewer has swiped since. A late note of a swipe only hides its target for longer. Swipes from before the user
+ * deleted their profile are not noted: nothing would remove them.
  */
 const NOTE_SWIPE = `
 local at, id, target, direction = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
@@ -20,13 +21,17 @@ local function isOlder(held)
   return tonumber(number) < at or (tonumber(number) == at and text < id)
 end
 local field = 's:' .. target
-local held = redis.call('HGET', KEYS[1], field)
+local held, last, left = unpack(redis.call('HMGET', KEYS[1], field, 'last', '${LEFT}'))
+local isVoid = left and tonumber(left) >= at
 local isKnown = held and string.match(held, '^%d+ (%S+)') == id
-local isLast = not isKnown and isOlder(redis.call('HGET', KEYS[1], 'last'))
-local hasRoom = held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2])
+local isLast = not isVoid and not isKnown and isOlder(last)
+local hasRoom = not isVoid and (held or redis.call('HLEN', KEYS[1]) < tonumber(ARGV[2]))
 local swipe = ARGV[3] .. ' ' .. id .. ' ' .. direction
-if hasRoom and not isKnown and isOlder(held) and (isLast or direction ~= 'REWIND') then redis.call('HSET', KEYS[1], field, swipe) end
-if isLast then redis.call('HSET', KEYS[1], 'last', swipe .. ' ' .. target .. ' ' .. ARGV[7]) end
+local isNoted = hasRoom and not isKnown and isOlder(held) and (isLast or direction ~= 'REWIND')
+local after = swipe .. ' ' .. target .. ' ' .. ARGV[7]
+if isNoted and isLast then redis.call('HSET', KEYS[1], field, swipe, 'last', after)
+elseif isNoted then redis.call('HSET', KEYS[1], field, swipe)
+elseif isLast then redis.call('HSET', KEYS[1], 'last', after) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
@@ -41,9 +46,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
   source: `${IS_LIKED}${NOTE_SWIPE}
-redis.call('HDEL', KEYS[2], target)
 local claimed = 0
-if redis.call('HEXISTS', KEYS[2], 'meta') == 1 and redis.call('HLEN', KEYS[2]) - 1 < tonumber(ARGV[9]) then
+local stacked = redis.call('HLEN', KEYS[2])
+if stacked > 0 then stacked = stacked - redis.call('HDEL', KEYS[2], target) end
+if stacked > 0 and stacked - 1 < tonumber(ARGV[9]) then
   if redis.call('SET', KEYS[3], ARGV[3], 'NX', 'PX', ARGV[10]) then claimed = 1 end
 end
 local likes = 0

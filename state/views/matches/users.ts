@@ -2,8 +2,8 @@ import type { Decision } from '../../../schemas/commands/topics.ts'
 import { parseUserKey } from '../../../schemas/matches/keys.ts'
 import type { MatchProfile, MatchRelation, MatchSeen } from '../../../schemas/matches/types.ts'
 import { decisionView } from '../results.ts'
-import { type View, type ViewOperation, viewTag } from '../view.ts'
-import { swipeField, swipeVersion } from './recent.ts'
+import { type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
+import { leavingOperations, liftingOperations, severedField, swipeField, swipeVersion } from './recent.ts'
 import { storedRelation } from './relation.ts'
 
 /**
@@ -45,9 +45,9 @@ const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operat
  * Returns the operations for a record. The form of the key shows which of the three topics it is from, even for a
  * tombstone.
  */
-function operationsFor(partition: number, key: string, value: UserRecord | null): ViewOperation[] {
+function operationsFor(partition: number, key: string, value: UserRecord | null, context?: ViewContext): ViewOperation[] {
   const parsed = parseUserKey(key)
-  if (parsed === undefined) return profilesView.operationsFor(partition, key, value as Decision<MatchProfile> | null)
+  if (parsed === undefined) return profilesView.operationsFor(partition, key, value as Decision<MatchProfile> | null, context)
   const keys = userKeys(partition, parsed.userId)
   switch (parsed.kind) {
     case 'self':
@@ -55,7 +55,7 @@ function operationsFor(partition: number, key: string, value: UserRecord | null)
     case 'page':
       return pageOperations(keys, parsed.page, value as MatchSeen | null)
     case 'relation':
-      return relationOperations(keys, parsed.otherId, value as MatchRelation | null)
+      return relationOperations(keys, parsed.otherId, value as MatchRelation | null, context?.now ?? 0)
   }
 }
 
@@ -63,15 +63,16 @@ function operationsFor(partition: number, key: string, value: UserRecord | null)
  * Returns the operations for a profile. A deletion removes everything in the user's partition at once except relations,
  * which the pairs clear.
  */
-function profileOperations(partition: number, userId: string, profile: MatchProfile | null): ViewOperation[] {
+function profileOperations(partition: number, userId: string, profile: MatchProfile | null, context?: ViewContext): ViewOperation[] {
   const keys = userKeys(partition, userId)
   if (profile !== null && profile.deleted_at === null) return [{ op: 'set', key: keys.profile, value: JSON.stringify(profile) }]
-  return [keys.profile, keys.self, keys.seen, ...notedKeys(keys)].map((key) => ({ op: 'del', key }))
+  const left = leavingOperations(keys.recent, profile?.deleted_at ?? 0, context?.now ?? 0)
+  return [...[keys.profile, keys.self, keys.seen, ...notedKeys(keys)].map((key): ViewOperation => ({ op: 'del', key })), ...left]
 }
 
-/** Keys that the API writes. */
-function notedKeys({ recent, stack, building, refill, resume, jumps }: UserKeys): string[] {
-  return [recent, stack, building, refill, resume, jumps]
+/** Keys that the API writes, apart from recent events. */
+function notedKeys({ stack, building, refill, resume, jumps }: UserKeys): string[] {
+  return [stack, building, refill, resume, jumps]
 }
 
 function selfOperations(keys: UserKeys, value: MatchSeen | null): ViewOperation[] {
@@ -91,15 +92,22 @@ function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
   })
 }
 
-function relationOperations(keys: UserKeys, otherId: string, relation: MatchRelation | null): ViewOperation[] {
+function relationOperations(keys: UserKeys, otherId: string, relation: MatchRelation | null, now: number): ViewOperation[] {
   const blockedAt = relation?.blocked_at ?? null
   return [
     relation === null
       ? { op: 'hdel', key: keys.relations, field: otherId }
       : { op: 'hset', key: keys.relations, fields: { [otherId]: storedRelation(relation) } },
     listed(keys.blocks, otherId, blockedAt),
+    ...lifted(keys, severedField(otherId, 'blocked'), relation?.unblocked_until ?? null, now),
+    ...lifted(keys, severedField(otherId, 'ended'), relation?.reopened_until ?? null, now),
     ...keys.former.map((key) => ({ op: 'del', key }) as const),
   ]
+}
+
+/** Lifts a cause in the recent events. */
+function lifted({ recent }: UserKeys, field: string, until: number | null, now: number): ViewOperation[] {
+  return until === null ? [] : liftingOperations(recent, field, until, now)
 }
 
 function listed(key: string, member: string, score: number | null): ViewOperation {

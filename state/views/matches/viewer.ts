@@ -8,6 +8,7 @@ import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
 import {
+  type Cause,
   isSeveredNote,
   LAST_SWIPE,
   matchedFieldName,
@@ -19,7 +20,7 @@ import {
   type RecentSwipe,
   severedFields,
 } from './recent.ts'
-import { isSevered, parseRelation, type Relation } from './relation.ts'
+import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
@@ -93,6 +94,49 @@ export async function readOwn(
   return { profile: JSON.parse(profile) as MatchProfile, self: parsedSelf(self), recent }
 }
 
+/** A user's place in the view. */
+export interface PlacedUser {
+  readonly id: string
+  /** The partition of the view that holds the user. */
+  readonly partition: number
+}
+
+/** What decides whether a user may swipe another one. */
+export interface SwipeState {
+  /** The users' profiles; undefined if they have none. */
+  readonly profile: MatchProfile | undefined
+  readonly target: MatchProfile | undefined
+  readonly self: MatchSelf | undefined
+  readonly recent: Pick<Recent, 'last'>
+  readonly isSevered: boolean
+}
+
+/** Reads what decides whether a user may swipe another one, with few commands, because users swipe often. */
+export async function readForSwipe(
+  reader: Pick<ViewReader & ListReader, 'hget' | 'hmget' | 'mget'>,
+  user: PlacedUser,
+  target: PlacedUser,
+): Promise<SwipeState | typeof NOT_CAUGHT_UP> {
+  const keys = userKeys(user.partition, user.id)
+  const [text, [last, ...severed], own, others] = await Promise.all([
+    reader.hget(keys.relations, target.id),
+    reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
+    // Requested last: if Redis is emptied in between, the flags are gone, too.
+    reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
+    reader.mget([userKeys(target.partition, target.id).profile, caughtUpKey(MATCH_USERS_VIEW, target.partition)]),
+  ])
+  const [profile, self, isCaughtUp] = own
+  const [targetProfile, isTargetCaughtUp] = others
+  if (isCaughtUp === null || isTargetCaughtUp === null) return NOT_CAUGHT_UP
+  return {
+    profile: profile === null ? undefined : (JSON.parse(profile) as MatchProfile),
+    target: targetProfile === null ? undefined : (JSON.parse(targetProfile) as MatchProfile),
+    self: parsedSelf(self),
+    recent: { last: last === null ? undefined : parseLastSwipe(last) },
+    isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text))),
+  }
+}
+
 /** What two users have to do with each other, as one of them may know it. */
 export interface PairState {
   readonly relation: Relation | undefined
@@ -156,7 +200,7 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 }
 
 /** Why a user may not see another one, apart from the filters; undefined if nothing forbids it. */
-export type Exclusion = 'swiped' | 'severed' | 'matched'
+export type Exclusion = 'swiped' | 'matched' | Cause
 
 /** Returns a test whether a user has already seen, swiped, blocked or matched another one. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
@@ -165,7 +209,8 @@ export function exclusionsOf({ self, relations, recent, seenPages }: UserState, 
 
   return function exclusionOf(otherId) {
     const relation = relations.get(otherId)
-    if (recent.severed.has(otherId) || (relation !== undefined && isSevered(relation))) return 'severed'
+    const cause = (relation && causeOf(relation)) ?? recent.severed.get(otherId)
+    if (cause !== undefined) return cause
     if (relation?.matchedAt !== undefined) return 'matched'
     // A recent swipe overrules the view.
     const direction = recent.swipes.get(otherId)?.direction

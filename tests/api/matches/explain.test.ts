@@ -85,10 +85,10 @@ test('a search is explained by cells, with every other user once, under the firs
   ])
   expect(body).toMatchObject({ user: ANN, passed: 1 })
   const [found, ...others] = body.cells.filter(({ examined }: { examined: number }) => examined > 0)
-  expect(found).toMatchObject({ geohash: '9q8yy7', examined: 3, passed: 1, excluded: { age: 1, severed: 1 } })
+  expect(found).toMatchObject({ geohash: '9q8yy7', examined: 3, passed: 1, excluded: { age: 1, blocked: 1 } })
   expect(found.people).toEqual([
     { user_id: TOO_OLD, excluded_by: 'age' },
-    { user_id: BLOCKED, excluded_by: 'severed' },
+    { user_id: BLOCKED, excluded_by: 'blocked' },
     { user_id: GOOD, excluded_by: null },
   ])
   // Other cells contain only users who are too far away.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
+import { matchesErrors } from '../../../api/matches/errors.ts'
 import { people } from '../../../api/matches/people.ts'
 import { MATCH_USERS_VIEW } from '../../../state/views/matches/users.ts'
 import { caughtUpKey } from '../../../state/views/view.ts'
@@ -32,18 +33,31 @@ test('a profile that is missing while its part of the view is being built is not
     [swiper, 0],
     [target, 1],
   ])
+  const views = {
+    hget: async () => null,
+    hmget: async (_key: string, fields: readonly string[]) => fields.map(() => null),
+    mget: async (keys: readonly string[]) => keys.map((key) => values.get(key) ?? null),
+  }
   const known = people({
-    views: { get: async (key: string) => values.get(key) ?? null } as Parameters<typeof people>[0]['views'],
+    views: views as unknown as Parameters<typeof people>[0]['views'],
     scripts: { run: async () => 1 },
     facts: { partitionOf: (_topic, id) => partitions.get(id as string) as number },
     notes: { pendingOf: () => [] },
     log: createLogger('silent'),
     now: Date.now,
   })
-  await expect(known.activeProfile(target)).rejects.toMatchObject({ definition: errors.not_ready })
-  expect(await known.activeProfile(swiper)).toBeUndefined()
+  const create = (userId: string, is_active = true) =>
+    values.set(known.keysOf(userId).profile, JSON.stringify({ user_id: userId, is_active }))
+  create(swiper)
+  await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: errors.not_ready })
   values.set(caughtUpKey(MATCH_USERS_VIEW, 1), '1')
-  expect(await known.activeProfile(target)).toBeUndefined()
-  values.set(known.keysOf(target).profile, JSON.stringify({ user_id: target, is_active: true }))
-  expect(await known.activeProfile(target)).toMatchObject({ user_id: target })
+  await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_not_found })
+  create(target, false)
+  await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_not_found })
+  create(target)
+  expect(await known.swiper(swiper, target)).toMatchObject({ recent: { last: undefined } })
+  create(swiper, false)
+  await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_inactive })
+  values.delete(known.keysOf(swiper).profile)
+  await expect(known.swiper(swiper, target)).rejects.toMatchObject({ definition: matchesErrors.profile_not_found })
 })

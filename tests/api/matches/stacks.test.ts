@@ -12,7 +12,7 @@ const PLACE = { lat: 1, lon: 1 }
 const profile = { birth_date: '1990-05-01', seeking_gender: [], gender: null, max_dist_km: 50 } as Partial<MatchProfile> as MatchProfile
 
 function stateOf(stack: UserState['stack']): UserState {
-  const recent = { swipes: new Map(), last: undefined, severed: new Set<string>(), matched: new Map(), place: undefined }
+  const recent = { swipes: new Map(), last: undefined, severed: new Map(), matched: new Map(), place: undefined }
   return { profile, self: undefined, relations: new Map(), recent, seenPages: {}, stack }
 }
 

@@ -1,29 +1,42 @@
 import { decidedCommands } from './decided-commands.ts'
+import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
 /** Requests that a fault, another user or the rules may refuse. 0: the API was killed or stopped. */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
+/**
+ * How long a user may still seem to be away, or without a place, after the answer to the request that changed it. Both
+ * are in Redis before they are answered, so this only covers a request that was under way.
+ */
+const RETURN_LAG_MS = 2_000
+
 /** Every accepted request is in the log with what it says, and no answer is wrong. */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence
   return [
-    ...asked.flatMap((one) => wrongAnswer(one, evidence)),
+    ...asked.flatMap((one) => (judged(one, evidence) === 'wrong' ? [described(one)] : [])),
     ...swipesInLog(evidence),
     ...repetitions(evidence),
     ...commandsInLog(evidence),
   ]
 }
 
-function wrongAnswer(one: Asked, { asked }: Evidence): string[] {
+/** Returns how many refusals only the absence of a user explains. */
+export function excusedByAbsence(evidence: Evidence): number {
+  return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
+}
+
+/** `excused`: the answer would be wrong if no user had been away. */
+function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
+  const { asked } = evidence
   if (isAccepted(one))
-    return one.kind === 'swipe' && one.status === 202 && (one.body.match !== null || !one.body.queued) ? [described(one)] : []
-  const mayBeAway = asked.some(({ kind, user, from }) => kind === 'leave' && from <= one.to && (user === one.user || user === one.other))
+    return one.kind === 'swipe' && one.status === 202 && (one.body.match !== null || !one.body.queued) ? 'wrong' : 'right'
   // A new profile has no place yet.
-  if (one.kind === 'feed' && one.status === 400 && mayBeAway) return []
-  if (!REFUSALS.has(one.status)) return [described(one)]
-  if (one.status !== 404) return []
+  if (one.kind === 'feed' && one.status === 400) return mayLackPlace(one, evidence) ? 'excused' : 'wrong'
+  if (!REFUSALS.has(one.status)) return 'wrong'
+  if (one.status !== 404 || one.kind === 'notify') return 'right'
   // Only a block, the end of a match or a missing match makes another user unknown.
   const mayBeHidden = asked.some(
     ({ kind, user, other, from }) =>
@@ -31,7 +44,20 @@ function wrongAnswer(one: Asked, { asked }: Evidence): string[] {
       from <= one.to &&
       ((user === one.user && other === one.other) || (user === one.other && other === one.user)),
   )
-  return mayBeHidden || mayBeAway || one.kind === 'notify' ? [] : [described(one)]
+  if (mayBeHidden) return 'right'
+  const mayBeAway = absencesOf(evidence).some(
+    ({ user, from, backAt }) => (user === one.user || user === one.other) && from <= one.to && one.from <= backAt + RETURN_LAG_MS,
+  )
+  return mayBeAway ? 'excused' : 'wrong'
+}
+
+/** Returns whether a user has left and reported no place since. */
+function mayLackPlace(one: Asked, evidence: Evidence): boolean {
+  const absence = absencesOf(evidence).find(({ user }) => user === one.user)
+  if (absence === undefined) return false
+  const places = evidence.asked.filter(({ kind, user, from }) => kind === 'location' && user === one.user && from >= absence.to)
+  const placedAt = Math.min(Infinity, ...places.filter(isAccepted).map(({ to }) => to))
+  return absence.from <= one.to && one.from <= placedAt + RETURN_LAG_MS
 }
 
 function swipesInLog({ asked, logs }: Evidence): string[] {

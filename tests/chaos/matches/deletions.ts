@@ -1,9 +1,31 @@
 import type { Evidence } from './evidence.ts'
-import { isAccepted } from './requests.ts'
+import { type Asked, isAccepted } from './requests.ts'
 
 /** Returns when the profiles of users were deleted, epoch ms. */
 export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
   return new Map(logs.matchDeletions.map(({ key, value }) => [key, value.deleted_at]))
+}
+
+/** The time in which a user has no profile. Epoch ms. */
+export interface Absence {
+  readonly user: string
+  /** When the deletion was sent first and answered. */
+  readonly from: number
+  readonly to: number
+  /** When a new profile was requested first and answered; Infinity if the user did not return. */
+  readonly back: number
+  readonly backAt: number
+}
+
+export function absencesOf({ asked }: Pick<Evidence, 'asked'>): Absence[] {
+  return asked
+    .filter((one) => one.kind === 'leave' && isAccepted(one))
+    .map(({ user, to }) => {
+      const all = (kind: Asked['kind']) => asked.filter((one) => one.kind === kind && one.user === user)
+      const first = (kind: Asked['kind']) => Math.min(Infinity, ...all(kind).map(({ from }) => from))
+      const returned = all('return').filter(isAccepted)
+      return { user, from: first('leave'), to, back: first('return'), backAt: Math.min(Infinity, ...returned.map((one) => one.to)) }
+    })
 }
 
 /** Returns from when the swipes of users who left count for certain: from when a new profile exists. */

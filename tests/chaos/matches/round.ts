@@ -5,6 +5,7 @@ import { integer, seededRandom } from '../../../tools/random/random.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
 import { RECOVERED, recover } from '../recover.ts'
+import { excusedByAbsence } from './accepted.ts'
 import { deletionsOf } from './deletions.ts'
 import { depart } from './departures.ts'
 import { perform } from './episodes.ts'
@@ -143,5 +144,5 @@ function summaryOf(evidence: Evidence): string {
   const { asked, logs } = evidence
   const answers = Map.groupBy(asked, ({ kind, status }) => `${kind} ${status}`)
   const counts = [...answers].map(([what, { length }]) => `${what}: ${length}`).toSorted()
-  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} left`
+  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} left, ${excusedByAbsence(evidence)} refusals excused by that`
 }

@@ -1,3 +1,4 @@
+import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
@@ -30,17 +31,17 @@ export function shown(evidence: Evidence): Shown {
     ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`,
   )
   const separations = separationsOf(evidence)
-  const departures = departuresOf(evidence)
+  const absences = absencesOf(evidence)
   const included = inclusions(evidence)
   for (const list of evidence.asked) {
     for (const other of shownIn(list)) {
       const cause = separations.find(({ one, from, to, isOf }) => isOf(list.user, other) && from <= list.from && list.to < to && one)
       if (cause) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, although: ${JSON.stringify(cause.one)}`)
-      const gone = departures.find(({ to, isOf, back }) => isOf(other) && to <= list.from && list.to < back)
+      const gone = absences.find(({ user, to, back }) => user === other && to <= list.from && list.to < back)
       if (gone) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, who has left at ${gone.to}`)
       if (list.kind !== 'feed') continue
       for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
-        if (swipe.to >= list.from || departures.some((one) => one.isOf(list.user) && swipe.from <= one.to && one.from <= list.to)) continue
+        if (swipe.to >= list.from || absences.some((one) => one.user === list.user && swipe.from <= one.to && one.from <= list.to)) continue
         const events = eventsOf.get(`${list.user} ${other}`) ?? []
         // A repeated request has the same id and a later time. It is no new swipe, even after a rewind.
         const at = Math.min(...events.flatMap(({ swipe_id, ts }) => (swipe_id === swipe.body.swipe_id ? [ts] : [])))
@@ -68,8 +69,16 @@ interface Separation {
   isOf(user: string, other: string): boolean
 }
 
-/** Returns the times in which two users must not see each other. */
-function separationsOf({ asked }: Evidence): Separation[] {
+/**
+ * Returns the times in which two users must not see each other. A block ends when it is lifted or when its user deletes
+ * their profile, and a match is forgotten when one of the two does.
+ */
+function separationsOf(evidence: Evidence): Separation[] {
+  const { asked } = evidence
+  const absences = absencesOf(evidence)
+  /** Returns when one of the users leaves who have separated themselves by a request. */
+  const leftAfter = (one: Asked, users: readonly (string | undefined)[]) =>
+    Math.min(Infinity, ...absences.flatMap(({ user, from, to }) => (users.includes(user) && to >= one.from ? [from] : [])))
   const isBetween =
     ({ user, other }: Asked) =>
     (one: string, another: string) =>
@@ -78,7 +87,7 @@ function separationsOf({ asked }: Evidence): Separation[] {
   const blocks = asked.filter((one) => one.kind === 'block' && isAccepted(one))
   const unblocks = asked.filter(({ kind }) => kind === 'unblock')
   return [
-    ...ended.map((one) => ({ one, from: one.to, to: Infinity, isOf: isBetween(one) })),
+    ...ended.map((one) => ({ one, from: one.to, to: leftAfter(one, [one.user, one.other]), isOf: isBetween(one) })),
     ...blocks.map((one) => {
       const lifting = unblocks.filter(
         (lifted) =>
@@ -86,27 +95,9 @@ function separationsOf({ asked }: Evidence): Separation[] {
           lifted.other === one.other &&
           (isAccepted(lifted) ? lifted.to : lifted.to + MAY_FOLLOW_MS) >= one.from,
       )
-      return { one, from: one.to, to: Math.min(Infinity, ...lifting.map(({ from }) => from)), isOf: isBetween(one) }
+      return { one, from: one.to, to: Math.min(leftAfter(one, [one.user]), ...lifting.map(({ from }) => from)), isOf: isBetween(one) }
     }),
   ]
-}
-
-interface Away {
-  /** When the deletion was sent first and answered. */
-  readonly from: number
-  readonly to: number
-  /** When a new profile was requested. */
-  readonly back: number
-  isOf(user: string): boolean
-}
-
-function departuresOf({ asked }: Evidence): Away[] {
-  return asked
-    .filter((one) => one.kind === 'leave' && isAccepted(one))
-    .map(({ user, to }) => {
-      const requests = (kind: 'leave' | 'return') => asked.filter((one) => one.kind === kind && one.user === user).map(({ from }) => from)
-      return { from: Math.min(...requests('leave')), to, back: Math.min(Infinity, ...requests('return')), isOf: (id) => id === user }
-    })
 }
 
 /** Returns when the view included each swipe, by its id. */

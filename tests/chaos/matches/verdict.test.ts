@@ -4,6 +4,7 @@ import { conversationIdOf, matchIdOf, pairKey } from '../../../schemas/matches/p
 import type { PairCommand, SwipeEvent } from '../../../schemas/matches/types.ts'
 import { ANN, BOB, CAT, swipe } from '../../pipelines/matches/swipes.ts'
 import type { Logged } from '../log-reader.ts'
+import { accepted, excusedByAbsence } from './accepted.ts'
 import type { Evidence, Lists, Logs } from './evidence.ts'
 import type { Asked, RequestKind } from './requests.ts'
 import { shown } from './shown.ts'
@@ -241,6 +242,43 @@ test('detects that a deleted user is shown', () => {
   expect(shown(withAsked(evidence, look(20_001))).faults).toEqual([])
   expect(shown(withAsked(evidence, look(20_010))).faults).toHaveLength(1)
   expect(shown(withAsked(evidence, asked('return', ANN, 20_008), look(20_010))).faults).toEqual([])
+})
+
+test('a block ends when the user who blocks leaves, and an ended match when one of the two does', () => {
+  const look = (user: string, other: string, at: number) => asked('likes', user, at, { body: { likes: [{ user_id: other }] } })
+  const away = (user: string) => [asked('leave', user, 5_000, { status: 204 }), asked('return', user, 6_000, { status: 201 })]
+  const faultsAt = (evidence: Evidence, at: number) =>
+    [look(CAT, BOB, at), look(BOB, CAT, at)].map((list) => shown(withAsked(evidence, list)).faults.length)
+  expect(faultsAt(withAsked(goodEvidence(), ...away(CAT)), 4_900)).toEqual([1, 1])
+  expect(faultsAt(withAsked(goodEvidence(), ...away(CAT)), 7_000)).toEqual([0, 0])
+  expect(faultsAt(withAsked(goodEvidence(), ...away(BOB)), 7_000)).toEqual([1, 1])
+  // A new block after the return counts.
+  expect(faultsAt(withAsked(goodEvidence(), ...away(CAT), asked('block', CAT, 6_500, { other: BOB, status: 204 })), 7_000)).toEqual([1, 1])
+  const ended = (user: string) => withAsked(goodEvidence(), asked('unmatch', ANN, 4_500, { other: CAT, status: 204 }), ...away(user))
+  for (const user of [ANN, CAT]) {
+    expect(shown(withAsked(ended(user), look(CAT, ANN, 4_900))).faults).toHaveLength(1)
+    expect(shown(withAsked(ended(user), look(CAT, ANN, 7_000))).faults).toEqual([])
+  }
+  expect(shown(withAsked(ended(BOB), look(CAT, ANN, 7_000))).faults).toHaveLength(1)
+})
+
+test('an absence excuses refusals until the return and a short lag, and they are counted', () => {
+  const leave = asked('leave', BOB, 10_000, { status: 204 })
+  const back = asked('return', BOB, 11_000, { status: 201 })
+  const place = asked('location', BOB, 12_000, { status: 204 })
+  const verdictOn = (answer: Asked, ...more: Asked[]) => {
+    const evidence = withAsked(goodEvidence(), leave, ...more, answer)
+    return [accepted(evidence).length, excusedByAbsence(evidence)]
+  }
+  const unknown = (at: number) => asked('swipe', ANN, at, { other: BOB, status: 404 })
+  const placeless = (at: number) => asked('feed', BOB, at, { status: 400 })
+  expect(verdictOn(unknown(9_000))).toEqual([1, 0])
+  expect(verdictOn(unknown(50_000))).toEqual([0, 1])
+  expect(verdictOn(unknown(10_500), back)).toEqual([0, 1])
+  expect(verdictOn(unknown(50_000), back)).toEqual([1, 0])
+  expect(verdictOn(placeless(50_000), back)).toEqual([0, 1])
+  expect(verdictOn(placeless(11_500), back, place)).toEqual([0, 1])
+  expect(verdictOn(placeless(50_000), back, place)).toEqual([1, 0])
 })
 
 test('a rewound profile may come again', () => {

@@ -180,6 +180,26 @@ test('what a new profile does before the pairs of the deleted one are cleared st
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
+test('a deletion lifts a block even if the other user has blocked since, and makes the end of a match void', () => {
+  const { pipe, command, driver } = pairsDriver()
+  command('block', ANN, BOB)
+  const deletedAt = driver.now
+  driver.advanceWallClock(10)
+  // The deletion comes by another topic and is late.
+  command('block', BOB, ANN)
+  pipe(pairSwipe(ANN, CAT, 'RIGHT', 1_000), pairSwipe(CAT, ANN, 'RIGHT', 2_000))
+  const endedAt = driver.now
+  command('unmatch', CAT, ANN, matchIdOf(ANN, CAT))
+  driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
+  driver.advanceWallClock(2_000)
+  const records = driver.read(matchRelations).map(({ key, value }) => ({ key, value }))
+  const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
+  expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
+  expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: deletedAt })
+  // A tombstone cannot say until when ends of the match are void.
+  for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
+})
+
 test('deletions of users with few pairs do not wait for each other', () => {
   const { pipe, relation, driver } = pairsDriver()
   const gone = Array.from({ length: 40 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)

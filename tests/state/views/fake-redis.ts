@@ -58,6 +58,19 @@ export function fakeRedis() {
         if (Number(number) < upTo.number || (Number(number) === upTo.number && text <= upTo.text)) hash(key).delete(field)
         return
       }
+      case 'hsetFrom': {
+        const { key, field, number, value } = operation
+        if (!(Number.parseInt(hash(key).get(field) ?? '', 10) > number)) hash(key).set(field, value)
+        return
+      }
+      case 'hkeep': {
+        const { key, prefix, suffix, number } = operation
+        for (const [field, value] of hash(key)) {
+          const isKept = field.startsWith(prefix) && (field.endsWith(suffix) || Number.parseInt(value, 10) > number)
+          if (!isKept) hash(key).delete(field)
+        }
+        return
+      }
       case 'hdelOrSubtract': {
         const { key, field, counters, amount } = operation
         if (hash(key).delete(field)) return
@@ -96,6 +109,7 @@ export function fakeRedis() {
     get: (key) => answer(strings.get(key) ?? null),
     hget: (key, field) => answer(hashes.get(key)?.get(field) ?? null),
     hmget: (key, fields) => answer(fields.map((field) => hashes.get(key)?.get(field) ?? null)),
+    mget: (keys) => answer(keys.map((key) => strings.get(key) ?? null)),
     zcard: (key) => answer(sortedSets.get(key)?.size ?? 0),
     zrevrange: (key, start, stop) => answer(membersByScore(key).slice(start, stop + 1)),
     zrange: (key, start, stop) =>

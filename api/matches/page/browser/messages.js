@@ -25,7 +25,9 @@ const REASONS = {
   distance: 'is too far away',
   swiped: 'was swiped already',
   matched: 'is a match already',
-  severed: 'is blocked or unmatched',
+  blocks: 'is blocked by the user',
+  blocked: 'blocks the user',
+  ended: 'was a match that has ended',
   switched_on: 'is switched off',
 }
 

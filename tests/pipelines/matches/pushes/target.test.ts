@@ -104,6 +104,8 @@ const RELATION = {
   blocks: false,
   is_blocked: false,
   blocked_at: null,
+  unblocked_until: null,
+  reopened_until: null,
   changed_at: 6,
 }
 

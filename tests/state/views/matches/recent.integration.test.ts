@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { testDriver } from '../../../../pipelines/engine/testing.ts'
+import { decisionDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
+import { matchPairs } from '../../../../pipelines/matches/pairs/topology.ts'
 import { decideProfile } from '../../../../pipelines/matches/profiles/decide.ts'
 import { matchUsers } from '../../../../pipelines/matches/users/topology.ts'
-import { matchProfiles, matchSeen, swipeEvents } from '../../../../schemas/matches/topics.ts'
-import type { MatchProfile, MatchRelation, MatchSeen, SwipeEvent } from '../../../../schemas/matches/types.ts'
+import { pairFlow } from '../../../../schemas/matches/flow.ts'
+import { matchIdOf, pairKey } from '../../../../schemas/matches/pair.ts'
+import { matchDeletions, matchProfiles, matchRelations, matchSeen, pairSwipes, swipeEvents } from '../../../../schemas/matches/topics.ts'
+import type { MatchProfile, MatchRelation, MatchSeen, PairCommand, SwipeEvent } from '../../../../schemas/matches/types.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
-import { NOTE_SEVERED, type RecentSwipe, severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
+import { type Cause, NOTE_SEVERED, type RecentSwipe, severedArguments, severedField } from '../../../../state/views/matches/recent.ts'
 import {
   noteSwipeArguments,
   TAKE_REWIND,
@@ -22,7 +25,7 @@ import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../../state/vi
 import { exclusionsOf, readPair, readUser } from '../../../../state/views/matches/viewer.ts'
 import { viewReader } from '../../../../state/views/reader.ts'
 import { caughtUpKey, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
-import { profileCommand, swipe } from '../../../pipelines/matches/swipes.ts'
+import { pairSwipe, profileCommand, swipe } from '../../../pipelines/matches/swipes.ts'
 import { privateRedis } from '../../../stack/index.ts'
 
 const BOB = '0b000000-0000-4000-8000-000000000000'
@@ -128,6 +131,145 @@ test('a block that was lifted is over and a lifted one that was renewed is not, 
   expect(await isSevered()).toBe(false)
 })
 
+/** Ann and Bob, the pipeline of pairs, and the view and its notes in Redis. */
+async function annAndBob() {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const ann = '0a000000-0000-4000-8000-000000000000'
+  const { ask, driver } = decisionDriver(matchPairs, pairFlow)
+  const store = viewStore(redis)
+  let position = 0
+  await redis.set(caughtUpKey(MATCH_USERS_VIEW, PARTITION), '1')
+
+  async function apply(...records: { readonly key: unknown; readonly value: unknown }[]): Promise<void> {
+    type Value = Parameters<typeof matchUsersView.operationsFor>[2]
+    const operations = records.flatMap(({ key, value }) =>
+      matchUsersView.operationsFor(PARTITION, key as string, value as Value, { held: null, now: driver.now }),
+    )
+    const batch = { view: MATCH_USERS_VIEW, partition: PARTITION, topic: 'all', viewTopics: [matchSeen.name], operations }
+    await store.apply({ ...batch, expected: position === 0 ? undefined : position, next: ++position, caughtUp: false, now: driver.now })
+  }
+
+  const profileOf = (userId: string, deletedAt: number | null) => {
+    const body = profileCommand('put', { display_name: 'X', birth_date: '1990-05-01' })
+    const { state } = decideProfile(undefined, body, { key: userId, now: driver.now, commandId: 'c' })
+    return { key: userId, value: { view: { ...state, deleted_at: deletedAt }, result: null } }
+  }
+  const relations = () => driver.read(matchRelations)
+
+  return {
+    ann,
+    driver,
+    apply,
+    profileOf,
+    relations,
+    /** Decides a command, and returns the time of the decision. */
+    command(action: PairCommand['action'], actor_id: string, other_id: string): number {
+      const match_id = action === 'unmatch' ? matchIdOf(actor_id, other_id) : null
+      const answer = ask(pairKey(actor_id, other_id), { action, actor_id, other_id, match_id, matched_at: null })
+      driver.advanceWallClock(5)
+      return (answer as { changed_at: number }).changed_at
+    },
+    leave(userId: string): number {
+      const deletedAt = driver.now
+      driver.pipe(matchDeletions, userId, { user_id: userId, deleted_at: deletedAt })
+      driver.advanceWallClock(5_000)
+      return deletedAt
+    },
+    note: (userId: string, otherId: string, cause: Cause, at: number) =>
+      runScript(redis, NOTE_SEVERED, [userKeys(PARTITION, userId).recent], severedArguments(severedField(otherId, cause), at, true)),
+    /** Returns why each of the two may not see the other one. */
+    async reasons() {
+      const of = async (userId: string, otherId: string) => {
+        const state = await readUser(viewReader(redis), PARTITION, userId)
+        return state === undefined || state === NOT_CAUGHT_UP ? 'no profile' : exclusionsOf(state, Date.now())(otherId)
+      }
+      return [await of(ann, BOB), await of(BOB, ann)]
+    },
+    /** Whether each of the two may swipe the other one. */
+    async severed() {
+      const of = async (userId: string, otherId: string) => (await readPair(viewReader(redis), PARTITION, userId, otherId)).isSevered
+      return [await of(ann, BOB), await of(BOB, ann)]
+    },
+  }
+}
+
+test.each(['block', 'unmatch'] as const)(
+  'a %s by a user who leaves and returns is over for both, however late it is noted and in every order of topics',
+  async (action) => {
+    for (const isDeletionFirst of [true, false])
+      for (const noteAt of [0, 1, 2, 3, 4]) {
+        const { ann, driver, apply, profileOf, relations, command, leave, note, reasons, severed } = await annAndBob()
+        const likes = [pairSwipe(ann, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ann, 'RIGHT', driver.now)]
+        if (action === 'unmatch') for (const like of likes) driver.pipe(pairSwipes, pairKey(ann, BOB), like)
+        const at = command(action, ann, BOB)
+        const before = relations()
+        const deletedAt = leave(ann)
+        const after = relations()
+        const deletion = () => apply(profileOf(ann, deletedAt))
+        const lifted = () => apply(...after)
+        const steps = [
+          () => apply(profileOf(ann, null), profileOf(BOB, null), ...before),
+          ...(isDeletionFirst ? [deletion, lifted] : [lifted, deletion]),
+        ]
+        steps.push(() => apply(profileOf(ann, null)))
+        const own: Cause = action === 'block' ? 'blocks' : 'ended'
+        const others: Cause = action === 'block' ? 'blocked' : 'ended'
+        const noted = async () => void (await Promise.all([note(ann, BOB, own, at), note(BOB, ann, others, at)]))
+        for (const step of steps.toSpliced(noteAt, 0, noted)) await step()
+        expect([isDeletionFirst, noteAt, await reasons(), await severed()]).toEqual([
+          isDeletionFirst,
+          noteAt,
+          [undefined, undefined],
+          [false, false],
+        ])
+      }
+  },
+)
+
+test('a block after the return stays, although the records about the deletion come later', async () => {
+  const { ann, apply, profileOf, relations, command, leave, note, reasons } = await annAndBob()
+  await apply(profileOf(ann, null), profileOf(BOB, null))
+  command('block', ann, BOB)
+  const before = relations()
+  const deletedAt = leave(ann)
+  const after = relations()
+  const at = command('block', ann, BOB)
+  await Promise.all([note(ann, BOB, 'blocks', at), note(BOB, ann, 'blocked', at)])
+  await apply(...before, profileOf(ann, deletedAt), ...after, profileOf(ann, null))
+  expect(await reasons()).toEqual(['blocks', 'blocked'])
+  await apply(...relations())
+  expect(await reasons()).toEqual(['blocks', 'blocked'])
+})
+
+test('a block by the other user outlasts the deletion, even before the view includes it', async () => {
+  const { ann, apply, profileOf, relations, command, leave, note, reasons } = await annAndBob()
+  await apply(profileOf(ann, null), profileOf(BOB, null))
+  const at = command('block', BOB, ann)
+  await Promise.all([note(BOB, ann, 'blocks', at), note(ann, BOB, 'blocked', at)])
+  const deletedAt = leave(ann)
+  await apply(profileOf(ann, deletedAt), profileOf(ann, null))
+  expect(await reasons()).toEqual(['blocked', 'blocks'])
+  await apply(...relations())
+  expect(await reasons()).toEqual(['blocked', 'blocks'])
+})
+
+test('a swipe from before a deletion that is noted after the return hides nobody', async () => {
+  const redis = new Redis((await privateRedis()).address)
+  onTestFinished(() => redis.disconnect())
+  const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
+  const swiped = async (at: number) => {
+    const swipe: RecentSwipe = { swipeId: randomUUID(), targetId: BOB, direction: 'LEFT', at }
+    await runScript(redis, TAKE_SWIPE, takeSwipeKeys(keys), takeSwipeArguments(swipe, 'none'))
+    return Object.keys(await redis.hgetall(keys.recent)).toSorted()
+  }
+  expect(await swiped(1_000)).toEqual(['last', `s:${BOB}`])
+  await redis.del(keys.recent)
+  await redis.hset(keys.recent, 'left', '1000')
+  expect(await swiped(1_000)).toEqual(['left'])
+  expect(await swiped(1_001)).toEqual(['last', 'left', `s:${BOB}`])
+})
+
 test('what the API notes after Redis was emptied stays when the sink clears the view to build it again', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -145,7 +287,8 @@ test('an answer announces a match with users who like the caller or are matched,
   const keys = userKeys(PARTITION, annId)
   const store = viewStore(redis)
   const nothing = { liked_at: null, is_super_like: false, match_id: null, conversation_id: null, matched_at: null, has_ended: false }
-  const base = { ...nothing, user_id: annId, other_id: BOB, blocks: false, is_blocked: false, blocked_at: null, changed_at: 5_000 }
+  const unblocked = { blocks: false, is_blocked: false, blocked_at: null, unblocked_until: null, reopened_until: null }
+  const base = { ...nothing, ...unblocked, user_id: annId, other_id: BOB, changed_at: 5_000 }
   const match = { match_id: 'm', conversation_id: 'c', matched_at: 4_000 }
   let position = 0
   const announces = async (relation: Partial<MatchRelation> | null) => {

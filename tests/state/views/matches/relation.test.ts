@@ -15,6 +15,8 @@ const NOTHING: MatchRelation = {
   blocks: false,
   is_blocked: false,
   blocked_at: null,
+  unblocked_until: null,
+  reopened_until: null,
   changed_at: 1_767_323_046_200,
 }
 const TIME = 1_767_323_046_123

@@ -126,6 +126,7 @@ function lexicalReader(members: readonly string[]): ListReader {
   const unused = () => Promise.reject(new Error('a search reads only lexical ranges'))
   return {
     hmget: unused,
+    mget: unused,
     hgetall: unused,
     zcard: unused,
     zrange: unused,
