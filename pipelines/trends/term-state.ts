@@ -18,6 +18,12 @@ export function newTermState(): TermState {
   return { minutes: emptyBuckets(), hours: emptyBuckets(), forms: [], samples: [], tracked_hour: 0, learned_hour: 0, volumes_round: 0 }
 }
 
+/** A term's baseline is learned from the hour in which it entered the list. */
+export function trackFrom(state: TermState, hour: number): void {
+  state.tracked_hour = hour
+  state.learned_hour = Math.max(state.learned_hour, hour - 1)
+}
+
 export interface MinuteListener {
   /** Called with the minute's new count. */
   added(minute: number, volume: number): void

@@ -40,7 +40,7 @@ export const trends = topology(
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = keyedStore('packed-terms', { key: utf8, value: rareTerm })
+    const rare = keyedStore('rare-rows', { key: utf8, value: rareTerm })
     const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })

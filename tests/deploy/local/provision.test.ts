@@ -22,7 +22,7 @@ test('topics for production have the planned partitions, including internal topi
     'trends-listed-repartition': 32,
     'trends-candidates-repartition': 8,
     'trends-capped-users-changelog': 32,
-    'trends-packed-terms-changelog': 32,
+    'trends-rare-rows-changelog': 32,
     'trends-since-changelog': 8,
     'links-records-changelog': 64,
     'limit-rules': 1,
@@ -92,7 +92,7 @@ test('existing topics keep their partition counts, and changelogs get those of t
     tweets: 5,
     'trends-term-cells-repartition': 3,
     'trends-capped-users-changelog': 5,
-    'trends-packed-terms-changelog': 3,
+    'trends-rare-rows-changelog': 3,
     'trends-candidates-repartition': 8,
   })
 })

@@ -472,14 +472,18 @@ test('users and terms without recent contributions are forgotten', () => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))
     return stores.reduce((sum, store) => sum + [...store.scan()].length, 0)
   }
+  const counts = () => [stored('capped-users'), stored('rare-rows'), stored('frequent-terms'), stored('usual')]
   send(driver, { user_id: 5n, hashtags: ['gone'] })
+  for (let i = 0; i < 33; i++) send(driver, { user_id: BigInt(100 + i), hashtags: ['outage'] })
   leap(driver, MINUTE)
-  expect([stored('capped-users'), stored('frequent-terms')]).toEqual([1, 3])
+  // A listed term that is rare has no state and no baseline in its regions.
+  expect(counts()).toEqual([34, 2, 3, 3])
   driver.advanceWallClock(3 * HOUR)
   for (let user_id = 6n; user_id < 40n; user_id++) send(driver, { user_id })
   leap(driver, MINUTE)
   leap(driver, MINUTE)
-  expect([stored('capped-users'), stored('frequent-terms')]).toEqual([0, 3])
+  expect(counts()).toEqual([0, 2, 3, 3])
   leap(driver, 26 * HOUR)
-  expect(stored('frequent-terms')).toBe(0)
+  // Both terms have been listed, so their baselines stay, with a note for each term.
+  expect(counts()).toEqual([0, 2, 0, 6])
 })
