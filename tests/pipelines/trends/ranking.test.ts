@@ -23,7 +23,8 @@ test('a list keeps the best 500 terms', () => {
 
 test('an entry has every field that a published list needs', () => {
   const [term] = rankTerms([candidate('rising', 30, 3)], 1)
-  expect(entryOf(term, 77, true)).toEqual({
+  const standing = { trendingSince: 77, rankChange: -2, peakRank: 1 }
+  expect(entryOf(term, standing, true)).toEqual({
     term: 'rising',
     name: '#rising',
     tweet_volume: 30,
@@ -34,8 +35,10 @@ test('an entry has every field that a published list needs', () => {
     label: 'Trending',
     trending_since: 77,
     sample_tweets: [9n],
+    rank_change: -2,
+    peak_rank: 1,
   })
-  expect(entryOf(term, 77, false).label).toBeNull()
+  expect(entryOf(term, standing, false).label).toBeNull()
 })
 
 test('each of many partitions sends about its share of the candidates, and a single partition sends all', () => {
