@@ -25,7 +25,7 @@ test('ranks are compared with the first list of the ten minutes before', () => {
   expect(list(['a', 'b', 'c'], 0)).toEqual({})
   expect(list(['c', 'b', 'a'], 9.5)).toEqual({})
   expect(list(['c', 'b', 'new'], 10)).toEqual({ c: 2, b: 0 })
-  expect(list(['b', 'new', 'c', 'a'], 19.5)).toEqual({ b: 1, c: 0, a: -2 })
+  expect(list(['b', 'new', 'c', 'a'], 19.5)).toEqual({ b: 1, c: 0, a: -3 })
   expect(list(['new', 'b'], 20)).toEqual({ new: 2, b: 0 })
 })
 
