@@ -30,6 +30,10 @@ const TrendEntrySchema = z
       .min(1)
       .nullable()
       .openapi({ description: 'The best rank since `trending_since`; null outside the top 30 and in posted lists.', example: 2 }),
+    lang: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The most common language of the newest tweets, ISO 639; null if unknown.', example: 'en' }),
   })
   .openapi('TrendEntry')
 
@@ -52,7 +56,7 @@ export const PastListSchema = z
     as_of: timestamp('End of the counted window.'),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
     trends: z.array(
-      TrendEntrySchema.omit({ rank_change: true, peak_rank: true })
+      TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true })
         .extend({
           volume_24h: z.int().nullable().openapi({ description: LATER }),
           velocity_vs_usual: z

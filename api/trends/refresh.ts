@@ -106,5 +106,6 @@ function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: numbe
     sample_tweets: given.sample_ids.slice(0, SAMPLES_PER_ENTRY).map(BigInt),
     rank_change: null,
     peak_rank: null,
+    lang: null,
   }
 }

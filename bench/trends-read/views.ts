@@ -94,6 +94,7 @@ function entryOf(index: number, windowEnd: number): TrendEntry {
     sample_tweets: [SAMPLE_ID, SAMPLE_ID + 1n, SAMPLE_ID + 2n],
     rank_change: (index % 5) - 2,
     peak_rank: index + 1,
+    lang: 'en',
   }
 }
 

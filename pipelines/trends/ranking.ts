@@ -52,6 +52,7 @@ export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedT
     sample_tweets: candidate.sample_tweets,
     rank_change: standing.rankChange,
     peak_rank: standing.peakRank,
+    lang: candidate.lang === '' ? null : candidate.lang,
   }
 }
 

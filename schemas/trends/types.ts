@@ -40,6 +40,8 @@ export interface TrendCandidate {
   /** distinct users in the window, at most 20 */
   users: number
   sample_tweets: bigint[]
+  /** the most common language of these users' newest tweets; empty: none */
+  lang: string
 }
 
 /** What a region's list needs to know about earlier ones. Store trends-history, key: woeid. */
@@ -127,6 +129,8 @@ export interface SampleTweet {
   tweet_id: bigint
   user_id: bigint
   created_at: number
+  /** the language as a number (pipelines/trends/languages.ts); 0: none */
+  lang: number
 }
 
 /** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */
@@ -169,6 +173,8 @@ export interface TrendEntry {
   rank_change: null | number
   /** best rank since trending_since; null: it is not among the 30 served terms */
   peak_rank: null | number
+  /** most common language of the newest tweets of up to 20 users, ISO 639 */
+  lang: null | string
 }
 
 /** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */

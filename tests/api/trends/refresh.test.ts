@@ -50,6 +50,7 @@ test("writes a record like the pipeline's, in the given order, and serves it", a
             sample_tweets: [9_223_372_036_854_775_807n, 2n, 3n],
             rank_change: null,
             peak_rank: null,
+            lang: null,
           },
           expect.objectContaining({ term: 'second phrase', label: 'Trending', score: 900 * Math.log2(4.5), sample_tweets: [] }),
           expect.objectContaining({ term: 'third', label: null, score: 0 }),

@@ -249,8 +249,15 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     velocity_vs_usual: velocity,
     score: count * Math.log2(1 + velocity),
     label: how.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
-    sample_tweets: newestOfDistinctUsers(all, (last - 59) * MINUTE_MS),
+    sample_tweets: newestOfUsers(all, 3, (last - 59) * MINUTE_MS).map((tweet) => tweet.tweet_id),
+    lang: commonestLanguage(newestOfUsers(all, 20, (last - 59) * MINUTE_MS)),
   }
+}
+
+function commonestLanguage(tweets: readonly Tweet[]): string | null {
+  const counts = new Map<string, number>()
+  for (const { lang } of tweets) if (lang !== 'und') counts.set(lang, (counts.get(lang) ?? 0) + 1)
+  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0] ?? null
 }
 
 function labelOf(velocity: number): OfflineEntry['label'] {
@@ -268,10 +275,11 @@ function mostWritten(all: readonly Contribution[]): string {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
 }
 
-function newestOfDistinctUsers(all: readonly Contribution[], from: number): bigint[] {
+/** Returns the newest tweets of this many users, without those before `from`. */
+function newestOfUsers(all: readonly Contribution[], users: number, from: number): Tweet[] {
   const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
   const perUser = new Map<bigint, Tweet>()
   for (const tweet of newestFirst) if (!perUser.has(tweet.user_id)) perUser.set(tweet.user_id, tweet)
-  const newest = [...perUser.values()].slice(0, 3)
-  return newest.filter((tweet) => tweet.created_at >= from).map((tweet) => tweet.tweet_id)
+  const newest = [...perUser.values()].slice(0, users)
+  return newest.filter((tweet) => tweet.created_at >= from)
 }

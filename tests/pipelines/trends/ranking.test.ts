@@ -4,7 +4,18 @@ import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 import type { TrendCandidate } from '../../../schemas/trends/types.ts'
 
 function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCandidate {
-  return { term, name: `#${term}`, count, hour_ago: 2, day: count + 5, baseline, tracked: false, users: 20, sample_tweets: [9n] }
+  return {
+    term,
+    name: `#${term}`,
+    count,
+    hour_ago: 2,
+    day: count + 5,
+    baseline,
+    tracked: false,
+    users: 20,
+    sample_tweets: [9n],
+    lang: 'en',
+  }
 }
 
 test('ranks terms with and without a baseline together, and breaks ties by term', () => {
@@ -37,6 +48,7 @@ test('an entry has every field that a published list needs', () => {
     sample_tweets: [9n],
     rank_change: -2,
     peak_rank: 1,
+    lang: 'en',
   })
   expect(entryOf(term, standing, false).label).toBeNull()
 })

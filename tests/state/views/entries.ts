@@ -16,6 +16,7 @@ export function entry(term: string, more: Partial<TrendEntry> = {}): TrendEntry 
     sample_tweets: [1_234_567_890_123_456_789n, 2n],
     rank_change: -3,
     peak_rank: 1,
+    lang: 'pt',
     ...more,
   }
 }
