@@ -49,7 +49,7 @@ export function languageOf(code: LanguageCode): string {
   return language
 }
 
-/** Returns the most common language of tweets; of equally common ones, the first in the alphabet; empty if none has one. */
+/** Returns the most common language; of equally common ones, the first in the alphabet. It is empty if none has one. */
 export function commonestLanguage(samples: readonly Pick<SampleTweet, 'lang'>[]): string {
   let best = NO_LANGUAGE
   let most = 0
