@@ -21,6 +21,19 @@ const TrendEntrySchema = z
       .openapi({ description: '`Trending` above 3 times the usual volume, `Viral` above 10 times.' }),
     trending_since: timestamp('When the term entered the top 30.'),
     sample_tweets: z.array(z.string()).openapi({ description: 'Ids of the newest tweets, at most 3.', example: ['1234567890123456789'] }),
+    rank_change: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Ranks gained in the last 10 to 20 minutes; null if the term was not in the list then.', example: 3 }),
+    peak_rank: z
+      .int()
+      .min(1)
+      .nullable()
+      .openapi({ description: 'The best rank since `trending_since`; null outside the top 30 and in posted lists.', example: 2 }),
+    lang: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The most common language of the newest tweets, ISO 639; null if unknown.', example: 'en' }),
   })
   .openapi('TrendEntry')
 
@@ -43,14 +56,16 @@ export const PastListSchema = z
     as_of: timestamp('End of the counted window.'),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
     trends: z.array(
-      TrendEntrySchema.extend({
-        volume_24h: z.int().nullable().openapi({ description: LATER }),
-        velocity_vs_usual: z
-          .number()
-          .nullable()
-          .openapi({ description: `Then volume divided by the usual one; ${LATER}` }),
-        trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
-      }).openapi('PastTrendEntry'),
+      TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true })
+        .extend({
+          volume_24h: z.int().nullable().openapi({ description: LATER }),
+          velocity_vs_usual: z
+            .number()
+            .nullable()
+            .openapi({ description: `Then volume divided by the usual one; ${LATER}` }),
+          trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
+        })
+        .openapi('PastTrendEntry'),
     ),
   })
   .openapi('PastTrendList')

@@ -104,5 +104,8 @@ function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: numbe
     label: given.velocity > VIRAL_ABOVE ? 'Viral' : given.velocity > TRENDING_ABOVE ? 'Trending' : null,
     trending_since: windowEnd,
     sample_tweets: given.sample_ids.slice(0, SAMPLES_PER_ENTRY).map(BigInt),
+    rank_change: null,
+    peak_rank: null,
+    lang: null,
   }
 }

@@ -92,6 +92,9 @@ function entryOf(index: number, windowEnd: number): TrendEntry {
     label: index === 0 ? 'Viral' : index < 3 ? 'Trending' : null,
     trending_since: windowEnd - 60_000 * index,
     sample_tweets: [SAMPLE_ID, SAMPLE_ID + 1n, SAMPLE_ID + 2n],
+    rank_change: (index % 5) - 2,
+    peak_rank: index + 1,
+    lang: 'en',
   }
 }
 

@@ -1,6 +1,7 @@
 import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
 import { addForm } from './forms.ts'
+import { type LanguageCode, languageCode } from './languages.ts'
 import { addSample } from './samples.ts'
 
 /** The contributions to a term from tweets of one place. They count in all regions of the place's path. */
@@ -26,8 +27,13 @@ export function addTweet(cell: TermCell, original: string, minute: number, tweet
   addSample(cell.samples, sampleOf(tweet))
 }
 
-function sampleOf({ tweet_id, user_id, created_at }: SampleTweet | Tweet): SampleTweet {
-  return { tweet_id, user_id, created_at }
+function sampleOf({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet): SampleTweet {
+  return { tweet_id, user_id, created_at, lang: codeOf(lang) }
+}
+
+/** Samples have a code instead of a tag. */
+export function codeOf(lang: SampleTweet['lang'] | Tweet['lang']): LanguageCode {
+  return typeof lang === 'number' ? lang : languageCode(lang)
 }
 
 /** Adds the contributions of another cell of the same place. */

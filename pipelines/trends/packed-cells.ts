@@ -1,6 +1,6 @@
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
-import type { SampleTweet, TermForm } from '../../schemas/trends/types.ts'
-import { addCell, regionsOf, type TermCell } from './cells.ts'
+import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
+import { addCell, codeOf, regionsOf, type TermCell } from './cells.ts'
 
 /**
  * The cells of a term as bytes, one after another. Most terms occur once, so nearly all cells are written once, copied
@@ -9,7 +9,7 @@ import { addCell, regionsOf, type TermCell } from './cells.ts'
  *
  * A cell has its place, the number of minutes and each minute with its count, the number of forms and each form's
  * length, UTF-8 text and count, and the number of samples and each sample. Numbers are unsigned LEB128; ids are 8 bytes
- * in the machine's order, which is little-endian on all that run Node, and times 6 bytes.
+ * in the machine's order, which is little-endian on all that run Node, times 6 bytes, and languages 2.
  */
 export type PackedCells = string
 
@@ -43,7 +43,9 @@ export function unpackRow(cells: PackedCells): TermCell[] {
 
 const ID_BYTES = 8
 const TIME_BYTES = 6
-const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES
+/** A language code is less than 27³. */
+const LANGUAGE_BYTES = 2
+const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES + LANGUAGE_BYTES
 /** The longest number: 32 bits. */
 const MAX_NUMBER_BYTES = 5
 /** UTF-8 needs at most three bytes per UTF-16 code unit. */
@@ -73,7 +75,7 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
 }
 
 /** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
-export function packContribution(place: number, form: string, minute: number, sample: SampleTweet, out: ByteWriter): void {
+export function packContribution(place: number, form: string, minute: number, sample: SampleTweet | Tweet, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES * 4)
   writeNumber(place, out)
   writeNumber(1, out)
@@ -116,11 +118,12 @@ export function writeNumber(number: number, out: ByteWriter): void {
 const ids = new BigInt64Array(2)
 const idBytes = new Uint8Array(ids.buffer)
 
-function writeSample({ tweet_id, user_id, created_at }: SampleTweet, out: ByteWriter): void {
+function writeSample({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet, out: ByteWriter): void {
   ids[0] = tweet_id
   ids[1] = user_id
   out.buffer.set(idBytes, out.length)
   out.buffer.writeUIntLE(created_at, out.length + 2 * ID_BYTES, TIME_BYTES)
+  out.buffer.writeUInt16LE(codeOf(lang), out.length + 2 * ID_BYTES + TIME_BYTES)
   out.length += SAMPLE_BYTES
 }
 
@@ -168,7 +171,9 @@ export class CellReader {
   sample(): SampleTweet {
     const start = this.skip(SAMPLE_BYTES)
     for (let i = 0; i < idBytes.length; i++) idBytes[i] = this.#bytes[start + i]
-    return { tweet_id: ids[0], user_id: ids[1], created_at: this.#bytes.readUIntLE(start + 2 * ID_BYTES, TIME_BYTES) }
+    const times = start + 2 * ID_BYTES
+    const created_at = this.#bytes.readUIntLE(times, TIME_BYTES)
+    return { tweet_id: ids[0], user_id: ids[1], created_at, lang: this.#bytes.readUInt16LE(times + TIME_BYTES) }
   }
 
   skipSamples(): void {

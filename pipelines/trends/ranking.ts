@@ -29,8 +29,16 @@ export function rankTerms(candidates: readonly TrendCandidate[], meanOfNewTerms:
   return ranked.slice(0, KEPT_TERMS)
 }
 
+/** How a term's rank has developed. */
+export interface Standing {
+  /** Epoch ms. */
+  readonly trendingSince: number
+  readonly rankChange: number | null
+  readonly peakRank: number | null
+}
+
 /** @param mayLabel whether the region has enough history for labels */
-export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedTerm, trendingSince: number, mayLabel: boolean): TrendEntry {
+export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedTerm, standing: Standing, mayLabel: boolean): TrendEntry {
   return {
     term: candidate.term,
     name: candidate.name,
@@ -40,8 +48,11 @@ export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedT
     velocity_vs_usual: velocity,
     score,
     label: mayLabel ? labelOf(velocity, candidate.users) : null,
-    trending_since: trendingSince,
+    trending_since: standing.trendingSince,
     sample_tweets: candidate.sample_tweets,
+    rank_change: standing.rankChange,
+    peak_rank: standing.peakRank,
+    lang: candidate.lang === '' ? null : candidate.lang,
   }
 }
 

@@ -12,7 +12,7 @@ import {
   writeNumber,
   writePacked,
 } from './packed-cells.ts'
-import { applyCounts, DAY_HOURS, NOBODY, newTermState } from './term-state.ts'
+import { applyCounts, DAY_HOURS, NOBODY, newTermState, trackFrom } from './term-state.ts'
 import { MINUTES_PER_HOUR } from './time.ts'
 
 /**
@@ -22,8 +22,16 @@ import { MINUTES_PER_HOUR } from './time.ts'
 const MAX_CONTRIBUTIONS = 32
 /** Cells are appended to a row up to this size. Beyond it, cells of the same place are combined. */
 const APPENDED_BYTES = 256
-/** The longest number of hours. */
+/** The longest number. */
 const MAX_NUMBER_BYTES = 5
+
+/** A region whose list a rare term has entered, and the hour from which its baseline there is learned. */
+export interface TrackedRegion {
+  readonly woeid: number
+  readonly hour: number
+}
+
+const NOWHERE: readonly TrackedRegion[] = []
 
 /** A term with few contributions in all regions together, or a note that the store of frequent terms has it. */
 export class RareTerm {
@@ -31,10 +39,13 @@ export class RareTerm {
   readonly frequentHour: number
   /** All contributions of a rare term. */
   readonly packed: PackedCells
+  /** The regions that track a rare term. */
+  readonly tracked: readonly TrackedRegion[]
 
-  constructor(frequentHour: number, packed: PackedCells) {
+  constructor(frequentHour: number, packed: PackedCells, tracked = NOWHERE) {
     this.frequentHour = frequentHour
     this.packed = packed
+    this.tracked = tracked
   }
 
   get cells(): TermCell[] {
@@ -43,7 +54,7 @@ export class RareTerm {
 
   /** What the state endpoint shows. */
   toJSON() {
-    return { frequent_hour: this.frequentHour, cells: this.cells }
+    return { frequent_hour: this.frequentHour, tracked: this.tracked, cells: this.cells }
   }
 }
 
@@ -52,15 +63,22 @@ export function frequentNote(hour: number): RareTerm {
 }
 
 const codec: Codec<RareTerm> = {
-  encode({ frequentHour, packed }, out) {
-    out.reserve(MAX_NUMBER_BYTES)
+  encode({ frequentHour, packed, tracked }, out) {
+    out.reserve(MAX_NUMBER_BYTES * (2 + 2 * tracked.length))
     writeNumber(frequentHour, out)
+    writeNumber(tracked.length, out)
+    for (const { woeid, hour } of tracked) {
+      writeNumber(woeid, out)
+      writeNumber(hour, out)
+    }
     writePacked(packed, out)
   },
   decode(buffer, start, end) {
     const reader = new CellReader(buffer, start, end)
     const frequentHour = reader.number()
-    return new RareTerm(frequentHour, packedCells(buffer, reader.at, end))
+    const regions = reader.number()
+    const tracked = regions === 0 ? NOWHERE : Array.from({ length: regions }, () => ({ woeid: reader.number(), hour: reader.number() }))
+    return new RareTerm(frequentHour, packedCells(buffer, reader.at, end), tracked)
   },
 }
 
@@ -94,12 +112,20 @@ export function isRare({ length, minutes, counts }: CellCounts): boolean {
 }
 
 /** Returns the state of a rare term in a region; undefined if it has no contribution there. */
-export function stateIn({ cells }: RareTerm, woeid: number): TermState | undefined {
+export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
   let state: TermState | undefined
-  for (const cell of cells) {
+  for (const cell of row.cells) {
     if (!regionsOf(cell.place).includes(woeid)) continue
-    state ??= newTermState()
+    state ??= emptyStateIn(row, woeid)
     applyCounts(state, cell, NOBODY)
   }
+  return state
+}
+
+/** Returns a state that has only what the row knows about the region's list. */
+export function emptyStateIn({ tracked }: RareTerm, woeid: number): TermState {
+  const state = newTermState()
+  const region = tracked.find((each) => each.woeid === woeid)
+  if (region !== undefined) trackFrom(state, region.hour)
   return state
 }

@@ -2,7 +2,8 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import type { RegionCandidates, RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
 import type { Context, KeyedStore, TimeContext, Topic } from '../engine/index.ts'
-import { entryOf, KEPT_TERMS, rankTerms } from './ranking.ts'
+import { earlierAfter, rankChanges } from './rank-changes.ts'
+import { entryOf, KEPT_TERMS, rankTerms, type Standing } from './ranking.ts'
 import { historyAfter, mayLabel, meanOfNewTerms } from './region-history.ts'
 import { trendScore } from './score.ts'
 import { MINUTE_MS } from './time.ts'
@@ -83,9 +84,9 @@ export function regionLists(options: RegionListsOptions) {
     if (next !== undefined) history.put(woeid, next)
     countUncertain(report, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
     const served = ranked.slice(0, SERVED_TERMS).map(({ candidate }) => candidate.term)
-    const trending = sinceWhen(woeid, served, window_end, missing === 0)
+    const standingOf = noteServed(woeid, served, window_end, missing === 0)
     const labels = mayLabel(known, window_end)
-    const entries = ranked.map((term) => entryOf(term, trending.get(term.candidate.term) ?? window_end, labels))
+    const entries = ranked.map((term) => entryOf(term, standingOf(term.candidate.term), labels))
     const list: TrendOutput = { woeid, window_end, source: 'pipeline', missing_partitions: missing, entries }
     ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, list)
     if (missing > 0) {
@@ -95,14 +96,25 @@ export function regionLists(options: RegionListsOptions) {
     for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, candidate.term, { woeid, window_end })
   }
 
-  /** @param isComplete an incomplete list begins and ends no trend */
-  function sinceWhen(woeid: number, served: readonly string[], windowEnd: number, isComplete: boolean): ReadonlyMap<string, number> {
-    const known = since.get(woeid) ?? { terms: [] }
-    const { since: found, changed } = noteTrending(isComplete ? known : { ...known }, served, windowEnd)
-    if (!changed || !isComplete) return found
-    if (known.terms.length === 0) since.delete(woeid)
-    else since.put(woeid, known)
-    return found
+  /** @param isComplete an incomplete list begins and ends no trend, and no later list is compared with it */
+  function noteServed(woeid: number, served: readonly string[], windowEnd: number, isComplete: boolean): (term: string) => Standing {
+    const known = since.get(woeid) ?? { terms: [], earlier: [] }
+    const changes = rankChanges(known.earlier, served, windowEnd)
+    const { trends, changed } = noteTrending(isComplete ? known : { ...known }, served, windowEnd)
+    const earlier = earlierAfter(known.earlier, served, windowEnd)
+    if (isComplete && (changed || earlier !== known.earlier)) {
+      known.earlier = earlier
+      if (known.terms.length === 0 && earlier.length === 0) since.delete(woeid)
+      else since.put(woeid, known)
+    }
+    return function standingOf(term) {
+      const trend = trends.get(term)
+      return {
+        trendingSince: trend?.since ?? windowEnd,
+        rankChange: changes.get(term) ?? null,
+        peakRank: trend?.peakRank ?? null,
+      }
+    }
   }
 
   /** Counts lists whose last ranks may be wrong because a partition omitted a term. */

@@ -5,6 +5,7 @@ import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baselin
 import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
 import { exactTop } from './exact-top.ts'
 import { CellCounts } from './packed-cells.ts'
+import type { TrackedRegion } from './rare-terms.ts'
 import type { Kind, savedStandings } from './saved-standings.ts'
 import { trendScore } from './score.ts'
 import type { StoredTerms } from './stored-terms.ts'
@@ -182,20 +183,21 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     }
   }
 
-  /** Must be called before `rank`, with the same minute. Yields at intervals. */
-  function* prepare(minute: number): Generator<void, void, void> {
+  /**
+   * Must be called before `rank`, with the same minute. Yields at intervals.
+   * @param becomesKnown called for each term before it is first offered with a baseline
+   */
+  function* prepare(minute: number, becomesKnown: (term: string) => void): Generator<void, void, void> {
     lastMinute = minute
     hour = hourOfMinute(minute)
-    if (!built) {
-      yield* rebuild()
-      yield* saveAll()
+    if (!built) yield* rebuild()
+    else if (hour > coveredHour) yield* offerAllKnown()
+    else {
+      yield* offerNewlyKnown(becomesKnown)
       return
     }
-    if (hour > coveredHour) {
-      yield* offerAllKnown()
-      yield* saveAll()
-    }
-    yield* offerNewlyKnown()
+    yield* saveAll()
+    yield* offerNewlyKnown(becomesKnown)
   }
 
   function* saveAll(): Generator<void, void, void> {
@@ -231,8 +233,9 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       offer(woeid, term, state, key)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
-    for (const [term, cells] of terms.rare()) {
-      offerRare(term, counts.readRow(cells), counts)
+    for (const [term, row] of terms.rare()) {
+      offerRare(term, counts.readRow(row.packed), counts)
+      noteTracked(term, row.tracked)
       if (++visited % TERMS_PER_PAUSE === 0) yield
     }
     built = true
@@ -250,7 +253,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
   }
 
   /** Offers the terms that have a baseline since this hour. */
-  function* offerNewlyKnown(): Generator<void, void, void> {
+  function* offerNewlyKnown(becomesKnown: (term: string) => void): Generator<void, void, void> {
     for (const [from, keys] of soonKnown) {
       if (from > hour) continue
       soonKnown.delete(from)
@@ -258,6 +261,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       let visited = 0
       for (const key of keys) {
         const term = termOfKey(key)
+        becomesKnown(term)
         const [state] = terms.statesOf(woeidOfKey(key), [term])
         if (state !== undefined) offer(woeidOfKey(key), term, state, key)
         if (++visited % TERMS_PER_PAUSE === 0) yield
@@ -282,8 +286,14 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
   }
 
   /** Must be called after contributions were added to a rare term. */
-  function changedRare(term: string, all: CellCounts, changed: CellCounts): void {
-    if (built) offerRare(term, all, changed)
+  function changedRare(term: string, all: CellCounts, changed: CellCounts, tracked: readonly TrackedRegion[]): void {
+    if (!built) return
+    offerRare(term, all, changed)
+    noteTracked(term, tracked)
+  }
+
+  function noteTracked(term: string, tracked: readonly TrackedRegion[]): void {
+    for (const { woeid, hour: since } of tracked) noteSoonKnown(knownFrom(since), termKey(woeid, term))
   }
 
   /** Must be called with the first contributions to a term. */
@@ -358,10 +368,12 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
   }
 
   function lookOf(woeid: number, term: string, state: TermState): Look {
-    const usual = isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
+    const greatest = greatestCountFrom(state, lastMinute)
+    // A term that no window will contain is no contender of either kind. It may be a rare one, which has no baseline.
+    const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
-    return { candidate, usual, greatest: greatestCountFrom(state, lastMinute), through: unchangedThrough(state, lastMinute) }
+    return { candidate, usual, greatest, through: unchangedThrough(state, lastMinute) }
   }
 
   /**
@@ -389,9 +401,9 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
       if (usual === undefined) tops.fresh.add(term, count)
       else tops.known.add(term, trendScore(count, usualInWindow(usual, lastMinute)))
     }
-    for (const [term, cells] of terms.rare()) {
+    for (const [term, row] of terms.rare()) {
       if (++visited % TERMS_PER_PAUSE === 0) yield
-      offerRare(term, counts.readRow(cells), counts, wanted)
+      offerRare(term, counts.readRow(row.packed), counts, wanted)
       for (const woeid of counts.regions())
         best.get(woeid)?.fresh.add(term, counts.sumIn(woeid, lastMinute - WINDOW_MINUTES + 1, lastMinute))
     }
@@ -418,6 +430,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
 
   return {
     prepare,
+    /** Returns true if some region that tracks a rare term has a baseline for it by now. */
+    isKnownSomewhere: (tracked: readonly TrackedRegion[]) => tracked.some((region) => isKnownAt(region.hour, hour)),
     offerAgain,
     changed,
     changedRare,

@@ -1,7 +1,6 @@
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
 import type { KeyedStore } from '../engine/index.ts'
-import type { PackedCells } from './packed-cells.ts'
 import { type RareTerm, stateIn } from './rare-terms.ts'
 
 export interface TermStores {
@@ -14,7 +13,7 @@ export interface TermStores {
 /** Reads the states of terms in a region, wherever they are stored. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
-  rare(): Iterable<[term: string, cells: PackedCells]>
+  rare(): Iterable<[term: string, row: RareTerm]>
   frequent(): Iterable<[woeid: number, term: string, state: TermState, key: string]>
 }
 
@@ -34,7 +33,7 @@ export function storedTerms({ rare, frequent }: TermStores): StoredTerms {
   return {
     statesOf,
     *rare() {
-      for (const [term, row] of rare.scan()) if (!isFrequent(row)) yield [term, row.packed]
+      for (const entry of rare.scan()) if (!isFrequent(entry[1])) yield entry
     },
     *frequent() {
       for (const [key, state] of frequent.scan()) yield [woeidOfKey(key), termOfKey(key), state, key]

@@ -2,6 +2,7 @@ import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
 import type { TermCell } from './cells.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
+import { commonestLanguage } from './languages.ts'
 import { addSample, SAMPLES } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
@@ -16,6 +17,12 @@ export const NO_BASELINE = -1
 
 export function newTermState(): TermState {
   return { minutes: emptyBuckets(), hours: emptyBuckets(), forms: [], samples: [], tracked_hour: 0, learned_hour: 0, volumes_round: 0 }
+}
+
+/** A term's baseline is learned from the hour in which it entered the list. */
+export function trackFrom(state: TermState, hour: number): void {
+  state.tracked_hour = hour
+  state.learned_hour = Math.max(state.learned_hour, hour - 1)
 }
 
 export interface MinuteListener {
@@ -84,6 +91,7 @@ export function candidateOf(term: string, state: TermState, count: number, usual
     tracked: state.tracked_hour !== 0,
     users: samples.length,
     sample_tweets: samples.slice(0, SAMPLES).map((sample) => sample.tweet_id),
+    lang: commonestLanguage(samples),
   }
 }
 

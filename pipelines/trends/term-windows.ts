@@ -16,7 +16,7 @@ import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts
 import { regionsOf, type TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
 import { candidatesPerPartition } from './ranking.ts'
-import { compacted, frequentNote, isRare, RareTerm } from './rare-terms.ts'
+import { compacted, emptyStateIn, frequentNote, isRare, RareTerm, stateIn, type TrackedRegion } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { savedStandings } from './saved-standings.ts'
 import { type RegionStanding, standings } from './standings.ts'
@@ -24,7 +24,7 @@ import { isFrequent, storedTerms } from './stored-terms.ts'
 import type { CellsOfTerm, TermCells } from './term-cells.ts'
 import { termFilter } from './term-filter.ts'
 import { applyCounts, DAY_HOURS, isSilent, newTermState } from './term-state.ts'
-import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS } from './time.ts'
+import { hourOfMinute, lastFinalHour, lastMinuteOf, MINUTE_MS, WINDOW_MINUTES } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
 /** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
@@ -104,8 +104,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
+    // A listed term has been read for the list, so it is in memory, and nearly all are rare.
+    if (!isFrequent(rare.get(term))) return
     const key = termKey(woeid, term)
-    rare.prefetch(term)
     frequent.prefetch(key)
     baselines.prefetch(key)
   }
@@ -129,11 +130,11 @@ export function termWindows(options: TermWindowsOptions) {
       const own = packedCells(record, start, end)
       // Cells are added to others by appending them.
       const all = row === undefined ? own : row.packed + own
-      if (!isRare(allCounts.readRow(all))) {
-        becomeFrequent(term, row?.cells ?? [], unpackCells(record, start, end), ctx, added)
+      if (!isRare(allCounts.readRow(all)) || (row !== undefined && leaders.isKnownSomewhere(row.tracked))) {
+        becomeFrequent(term, row, unpackCells(record, start, end), ctx, added)
         continue
       }
-      rare.put(term, new RareTerm(0, compacted(all)))
+      rare.put(term, new RareTerm(0, compacted(all), row?.tracked))
       if (row === undefined) {
         filter.add(term)
         rareRows.add(term, allCounts, allCounts, ctx)
@@ -141,7 +142,7 @@ export function termWindows(options: TermWindowsOptions) {
       } else {
         changedCounts.read(record, start, end)
         rareRows.add(term, allCounts, changedCounts, ctx)
-        leaders.changedRare(term, allCounts, changedCounts)
+        leaders.changedRare(term, allCounts, changedCounts, row.tracked)
       }
     }
     countFrequent(ofFrequent, ctx, added)
@@ -149,13 +150,24 @@ export function termWindows(options: TermWindowsOptions) {
     rareRows.sendAdded(added, `${ctx.partition}-${ctx.offset}`, ctx)
   }
 
-  /** Moves a rare term with all its contributions, which no region has had a state or a baseline for. */
-  function becomeFrequent(term: string, known: readonly TermCell[], more: readonly TermCell[], ctx: Context, added?: Added): void {
+  /** Moves a rare term with all its contributions, which no region has had a state or a stored baseline for. */
+  function becomeFrequent(term: string, row: RareTerm | undefined, more: readonly TermCell[], ctx: Context, added?: Added): void {
+    const known = row?.cells ?? []
     noteFrequent(term, newestHourOf([...known, ...more]))
     const states: RegionStates = new Map()
-    addToRegions(term, known, states, newTermState, ctx)
-    addToRegions(term, more, states, newTermState, ctx, added)
+    const stateOf = (key: string) => (row === undefined ? newTermState() : emptyStateIn(row, woeidOfKey(key)))
+    if (row !== undefined) keepBaselines(term, row)
+    addToRegions(term, known, states, stateOf, ctx)
+    addToRegions(term, more, states, stateOf, ctx, added)
     putStates(term, states, ctx)
+  }
+
+  /** The baselines of a rare term are computed from its row, which has all contributions since it was tracked. */
+  function keepBaselines(term: string, { tracked }: RareTerm): void {
+    for (const { woeid, hour } of tracked) {
+      noteFrequent(term, hour)
+      baselines.put(termKey(woeid, term), newBaseline(hour))
+    }
   }
 
   function noteFrequent(term: string, hour: number): void {
@@ -254,13 +266,16 @@ export function termWindows(options: TermWindowsOptions) {
     if (learned) baselines.put(key, baseline)
   }
 
-  /** A term that entered a list needs a state of its own there, and a baseline. */
+  /** A term that entered a list needs a baseline there. */
   function track({ woeid, window_end }: TermTracked, ctx: RecordContext<string>): void {
     const term = ctx.key
     const row = rare.get(term)
     if (row === undefined) return
     const hour = hourOfMinute(lastMinuteOf(window_end))
-    if (!isFrequent(row)) becomeFrequent(term, row.cells, [], ctx)
+    if (!isFrequent(row)) {
+      trackRare(term, row, { woeid, hour }, ctx)
+      return
+    }
     const key = termKey(woeid, term)
     const state = frequent.get(key)
     if (state === undefined || state.tracked_hour !== 0) return
@@ -273,6 +288,21 @@ export function termWindows(options: TermWindowsOptions) {
     leadersOf(ctx).changed(woeid, term, state, key)
   }
 
+  /** Most listed terms of quiet regions occur once, so they stay rare until a baseline is needed. */
+  function trackRare(term: string, { packed, tracked }: RareTerm, region: TrackedRegion, ctx: Context): void {
+    if (tracked.some(({ woeid }) => woeid === region.woeid)) return
+    const row = new RareTerm(0, packed, [...tracked, region])
+    const state = stateIn(row, region.woeid)
+    if (state === undefined) return
+    const leaders = leadersOf(ctx)
+    if (leaders.isKnownSomewhere(row.tracked)) {
+      becomeFrequent(term, row, [], ctx)
+      return
+    }
+    rare.put(term, row)
+    leaders.changed(region.woeid, term, state, termKey(region.woeid, term))
+  }
+
   /** Reports the window that ends at `windowEnd`. */
   function* report(windowEnd: number, ctx: TimeContext): Generator<void, void, void> {
     const lastMinute = lastMinuteOf(windowEnd)
@@ -282,7 +312,12 @@ export function termWindows(options: TermWindowsOptions) {
     // What the missing partitions still send may change hours that would otherwise be final.
     if (ctx.missing === 0) finalHour = Math.max(finalHour, lastFinalHour(windowEnd))
     const report = { window_end: windowEnd, partition: ctx.partition, missing_partitions: ctx.missing }
-    yield* leaders.prepare(lastMinute)
+    yield* leaders.prepare(lastMinute, (term) => {
+      const row = rare.get(term)
+      if (row === undefined || isFrequent(row)) return
+      // No window will contain a silent term before its next contribution.
+      if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) becomeFrequent(term, row, [], ctx)
+    })
     // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
     // region must know that the report is not complete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
@@ -310,10 +345,23 @@ export function termWindows(options: TermWindowsOptions) {
     baselineSweep.run(reportedHour)
   }
 
-  function isRareExpired(term: string, { frequentHour, packed }: RareTerm): boolean {
+  function isRareExpired(term: string, row: RareTerm): boolean {
     filter.walked(term)
-    if (frequentHour !== 0) return frequentHour < reportedHour - FREQUENT_KEPT_HOURS
-    return hourOfMinute(allCounts.readRow(packed).newest) < reportedHour - DAY_HOURS
+    if (isFrequent(row)) return row.frequentHour < reportedHour - FREQUENT_KEPT_HOURS
+    if (hourOfMinute(allCounts.readRow(row.packed).newest) >= reportedHour - DAY_HOURS) return false
+    if (row.tracked.length === 0) return true
+    keepLearned(term, row)
+    return false
+  }
+
+  /** Replaces the row of a silent term by its baselines and the note that it has some. */
+  function keepLearned(term: string, row: RareTerm): void {
+    noteFrequent(term, hourOfMinute(allCounts.newest))
+    keepBaselines(term, row)
+    for (const { woeid } of row.tracked) {
+      const state = stateIn(row, woeid)
+      if (state !== undefined) learnHours(termKey(woeid, term), state, reportedHour)
+    }
   }
 
   function isTermExpired(key: string, state: TermState): boolean {

@@ -40,6 +40,8 @@ export interface TrendCandidate {
   /** distinct users in the window, at most 20 */
   users: number
   sample_tweets: bigint[]
+  /** the most common language of these users' newest tweets; empty: none */
+  lang: string
 }
 
 /** What a region's list needs to know about earlier ones. Store trends-history, key: woeid. */
@@ -127,6 +129,8 @@ export interface SampleTweet {
   tweet_id: bigint
   user_id: bigint
   created_at: number
+  /** the language as a number (pipelines/trends/languages.ts); 0: none */
+  lang: number
 }
 
 /** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */
@@ -165,6 +169,12 @@ export interface TrendEntry {
   label: null | string
   trending_since: number
   sample_tweets: bigint[]
+  /** ranks gained since the first list of the ten minutes before; null: it was not among the 30 served terms, or is not now */
+  rank_change: null | number
+  /** best rank since trending_since; null: it is not among the 30 served terms */
+  peak_rank: null | number
+  /** most common language of the newest tweets of up to 20 users, ISO 639 */
+  lang: null | string
 }
 
 /** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
@@ -194,9 +204,11 @@ export interface TrendVolume {
   volume: number
 }
 
-/** Since when the terms of a region's top 30 trend. Store trends-since, key: woeid. */
+/** Since when the terms of a region's top 30 trend, and where they stood. Store trends-since, key: woeid. */
 export interface TrendingSince {
   terms: TermSince[]
+  /** what changes of rank are measured from: the first list with terms of this and of the previous ten minutes */
+  earlier: EarlierList[]
 }
 
 export interface TermSince {
@@ -204,6 +216,15 @@ export interface TermSince {
   since: number
   /** 0: still there */
   left_at: number
+  /** the best rank; 0: not known */
+  peak_rank: number
+}
+
+export interface EarlierList {
+  /** ten minutes since 1970 */
+  period: number
+  /** the served terms, best first */
+  terms: string[]
 }
 
 /** One tweet event, the input of the trends service. Topic tweets, key: user_id in decimal. */

@@ -171,6 +171,10 @@ type CandidateFields = [
   label: TrendEntry['label'],
   trending_since: number,
   sample_tweets: string[],
+  /** This and the following are missing in lines from before they existed. */
+  rank_change?: number | null,
+  peak_rank?: number | null,
+  lang?: string | null,
 ]
 
 /**
@@ -179,9 +183,12 @@ type CandidateFields = [
  */
 function candidateLine(entry: TrendEntry): string {
   const { score, term, name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
+  const { rank_change, peak_rank, lang } = entry
+  // A language consists of letters.
+  const language = lang === null ? 'null' : `"${lang}"`
   const labelled = label === null ? 'null' : `"${label}"`
   const samples = sample_tweets.length === 0 ? '' : `"${sample_tweets.join('","')}"`
-  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}]]`
+  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language}]`
 }
 
 /** Returns null for numbers that JSON cannot represent. */
@@ -193,9 +200,11 @@ function finite(number: number): number | null {
 export function candidateText(candidate: Candidate): EntryText {
   if (candidate.text === undefined) {
     const fields = JSON.parse(candidate.fields) as CandidateFields
-    const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets] = fields
+    const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, ...ranks] = fields
+    const [rank_change = null, peak_rank = null, lang = null] = ranks
     const { term } = candidate
-    candidate.text = render({ name, term, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets })
+    const counts = { tweet_volume, volume_24h, velocity, velocity_vs_usual }
+    candidate.text = render({ name, term, ...counts, label, trending_since, sample_tweets, rank_change, peak_rank, lang })
   }
   return candidate.text
 }
@@ -216,6 +225,9 @@ function render(entry: Omit<TrendEntry, 'score' | 'sample_tweets'> & { sample_tw
     label: entry.label,
     trending_since: new Date(entry.trending_since).toISOString(),
     sample_tweets: entry.sample_tweets,
+    rank_change: entry.rank_change,
+    peak_rank: entry.peak_rank,
+    lang: entry.lang,
   }
   return JSON.stringify(fields).slice(1)
 }

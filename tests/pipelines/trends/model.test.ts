@@ -25,6 +25,7 @@ const tweetFields = fc.record({
   phrases: fc.array(fc.constantFrom(...ORIGINALS), { maxLength: 2 }),
   woeid: fc.constantFrom(...PLACES),
   bot_score: fc.constantFrom(0, 0.5, 0.75),
+  lang: fc.constantFrom('en', 'pt', 'fil', 'und'),
   /** Most tweets are sent at once; some are late, too late, dated ahead, or dated too far ahead. */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })
@@ -70,14 +71,22 @@ test(
         const sent: SentTweet[] = []
         const windowEnds: number[] = []
         let id = 2n ** 60n
-        const send = (fields: Omit<Tweet, 'tweet_id' | 'text' | 'lang'>) => {
-          const tweet: Tweet = { tweet_id: id++, text: '', lang: 'en', ...fields }
+        const send = (fields: Omit<Tweet, 'tweet_id' | 'text'>) => {
+          const tweet: Tweet = { tweet_id: id++, text: '', ...fields }
           driver.pipe(tweets, tweet.user_id, tweet)
           sent.push({ tweet, sentAt: driver.now })
         }
         const crowd = (users: number, term: string) => {
           for (let user = 0; user < users; user++)
-            send({ user_id: BigInt(100 + user), hashtags: [term], phrases: [], woeid: PLACES[0], bot_score: 0, created_at: driver.now })
+            send({
+              user_id: BigInt(100 + user),
+              hashtags: [term],
+              phrases: [],
+              woeid: PLACES[0],
+              bot_score: 0,
+              lang: 'es',
+              created_at: driver.now,
+            })
         }
         const wait = (atLeastMs: number) => {
           const ms = atLeastMs + (isRenewal(driver.now + atLeastMs) ? 1 : 0)

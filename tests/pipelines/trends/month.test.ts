@@ -16,6 +16,7 @@ const REGIONS = 551
 /** New York, Chicago, London, and the United States. */
 const PLACES = [2459115, 2379574, 44418, 23424977]
 const TERMS = ['sandy', '#Obama', 'good morning', 'monday', 'rare', 'goal', 'quake']
+const SELDOM_TERMS = 8
 const CROWD = 24
 /** Numbers with a fraction are computed in another order offline. */
 const DIGITS = 9
@@ -50,6 +51,11 @@ function simulation(random: Random) {
   function chat(): void {
     for (let i = integer(random, 12); i > 0; i--)
       send(BigInt(1 + integer(random, 9)), pick(random, TERMS), driver.now - integer(random, 20) * MINUTE)
+    // Most of these are silent for more than a day before they return, so they have only a baseline by then.
+    if (random() < 0.4) {
+      const term = `seldom ${integer(random, SELDOM_TERMS)}`
+      for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), term, driver.now)
+    }
     if (random() < 0.2) {
       const term = pick(random, TERMS)
       for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), term, driver.now)

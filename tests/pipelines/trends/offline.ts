@@ -43,7 +43,9 @@ interface RegionPast {
   /** By term: the hour of its first list. */
   tracked: Map<string, number>
   /** By term: since when it trends, and when it was last among the served terms. */
-  trending: Map<string, { since: number; seen: number; leftAt: number | undefined }>
+  trending: Map<string, { since: number; seen: number; leftAt: number | undefined; peak: number }>
+  /** By ten minutes since 1970: the served terms of the first list with terms. */
+  firstServed: Map<number, string[]>
 }
 
 export interface Offline {
@@ -87,14 +89,14 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
       if (entries.length === 0) continue
       lists.set(
         woeid,
-        entries.map((entry) => ({ ...entry, trending_since: trendingSince(past, entry.term, windowEnd) })),
+        entries.map((entry, index) => ({ ...entry, ...standingOf(past, entry.term, index + 1, windowEnd) })),
       )
     }
     return lists
   }
 
   function pastOf(woeid: number): RegionPast {
-    const past = pasts.get(woeid) ?? { firstList: undefined, lists: [], tracked: new Map(), trending: new Map() }
+    const past = pasts.get(woeid) ?? { firstList: undefined, lists: [], tracked: new Map(), trending: new Map(), firstServed: new Map() }
     pasts.set(woeid, past)
     return past
   }
@@ -121,16 +123,25 @@ function note(past: RegionPast, windowEnd: number, entries: readonly OfflineEntr
   for (const { term } of entries) if (!past.tracked.has(term)) past.tracked.set(term, hour)
   const served = new Set(entries.slice(0, SERVED_TERMS).map(({ term }) => term))
   for (const [term, trend] of past.trending) if (!served.has(term)) trend.leftAt ??= windowEnd
-  for (const term of served) {
+  for (const [index, term] of [...served].entries()) {
     const trend = past.trending.get(term)
     const goesOn = trend !== undefined && (trend.leftAt === undefined || windowEnd - trend.leftAt <= GAP_MS)
-    past.trending.set(term, { since: goesOn ? trend.since : windowEnd, seen: windowEnd, leftAt: undefined })
+    const peak = goesOn ? Math.min(trend.peak, index + 1) : index + 1
+    past.trending.set(term, { since: goesOn ? trend.since : windowEnd, seen: windowEnd, leftAt: undefined, peak })
   }
+  const period = tenMinutes(windowEnd)
+  if (served.size > 0 && !past.firstServed.has(period)) past.firstServed.set(period, [...served])
 }
 
-function trendingSince(past: RegionPast, term: string, windowEnd: number): number {
+function tenMinutes(windowEnd: number): number {
+  return Math.floor(windowEnd / (10 * MINUTE_MS))
+}
+
+function standingOf(past: RegionPast, term: string, rank: number, windowEnd: number) {
   const trend = past.trending.get(term)
-  return trend?.seen === windowEnd ? trend.since : windowEnd
+  if (trend?.seen !== windowEnd) return { trending_since: windowEnd, rank_change: null, peak_rank: null }
+  const before = past.firstServed.get(tenMinutes(windowEnd) - 1)?.indexOf(term) ?? -1
+  return { trending_since: trend.since, rank_change: before < 0 ? null : before + 1 - rank, peak_rank: trend.peak }
 }
 
 /**
@@ -221,7 +232,7 @@ function countIn(all: readonly Contribution[], windowEnd: number): number {
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length
 }
 
-type OfflineEntry = Omit<TrendEntry, 'trending_since'>
+type OfflineEntry = Omit<TrendEntry, 'trending_since' | 'rank_change' | 'peak_rank'>
 
 function entryOf(term: string, all: readonly Contribution[], windowEnd: number, how: { usual: number; labels: boolean }): OfflineEntry {
   const last = lastMinuteOf(windowEnd)
@@ -238,8 +249,15 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     velocity_vs_usual: velocity,
     score: count * Math.log2(1 + velocity),
     label: how.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
-    sample_tweets: newestOfDistinctUsers(all, (last - 59) * MINUTE_MS),
+    sample_tweets: newestOfUsers(all, 3, (last - 59) * MINUTE_MS).map((tweet) => tweet.tweet_id),
+    lang: commonestLanguage(newestOfUsers(all, 20, (last - 59) * MINUTE_MS)),
   }
+}
+
+function commonestLanguage(tweets: readonly Tweet[]): string | null {
+  const counts = new Map<string, number>()
+  for (const { lang } of tweets) if (lang !== 'und') counts.set(lang, (counts.get(lang) ?? 0) + 1)
+  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0] ?? null
 }
 
 function labelOf(velocity: number): OfflineEntry['label'] {
@@ -257,10 +275,11 @@ function mostWritten(all: readonly Contribution[]): string {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
 }
 
-function newestOfDistinctUsers(all: readonly Contribution[], from: number): bigint[] {
+/** Returns the newest tweets of this many users, without those before `from`. */
+function newestOfUsers(all: readonly Contribution[], users: number, from: number): Tweet[] {
   const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
   const perUser = new Map<bigint, Tweet>()
   for (const tweet of newestFirst) if (!perUser.has(tweet.user_id)) perUser.set(tweet.user_id, tweet)
-  const newest = [...perUser.values()].slice(0, 3)
-  return newest.filter((tweet) => tweet.created_at >= from).map((tweet) => tweet.tweet_id)
+  const newest = [...perUser.values()].slice(0, users)
+  return newest.filter((tweet) => tweet.created_at >= from)
 }

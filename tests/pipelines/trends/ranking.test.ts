@@ -4,7 +4,18 @@ import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 import type { TrendCandidate } from '../../../schemas/trends/types.ts'
 
 function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCandidate {
-  return { term, name: `#${term}`, count, hour_ago: 2, day: count + 5, baseline, tracked: false, users: 20, sample_tweets: [9n] }
+  return {
+    term,
+    name: `#${term}`,
+    count,
+    hour_ago: 2,
+    day: count + 5,
+    baseline,
+    tracked: false,
+    users: 20,
+    sample_tweets: [9n],
+    lang: 'en',
+  }
 }
 
 test('ranks terms with and without a baseline together, and breaks ties by term', () => {
@@ -23,7 +34,8 @@ test('a list keeps the best 500 terms', () => {
 
 test('an entry has every field that a published list needs', () => {
   const [term] = rankTerms([candidate('rising', 30, 3)], 1)
-  expect(entryOf(term, 77, true)).toEqual({
+  const standing = { trendingSince: 77, rankChange: -2, peakRank: 1 }
+  expect(entryOf(term, standing, true)).toEqual({
     term: 'rising',
     name: '#rising',
     tweet_volume: 30,
@@ -34,8 +46,11 @@ test('an entry has every field that a published list needs', () => {
     label: 'Trending',
     trending_since: 77,
     sample_tweets: [9n],
+    rank_change: -2,
+    peak_rank: 1,
+    lang: 'en',
   })
-  expect(entryOf(term, 77, false).label).toBeNull()
+  expect(entryOf(term, standing, false).label).toBeNull()
 })
 
 test('each of many partitions sends about its share of the candidates, and a single partition sends all', () => {

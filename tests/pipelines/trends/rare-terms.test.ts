@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newCell, type TermCell } from '../../../pipelines/trends/cells.ts'
+import { LANGUAGE_CODES } from '../../../pipelines/trends/languages.ts'
 import { CellCounts, packCell, packContribution, packedCells, unpackRow } from '../../../pipelines/trends/packed-cells.ts'
 import { compacted, isRare, RareTerm, stateIn } from '../../../pipelines/trends/rare-terms.ts'
 import { applyCounts, candidateOf, NOBODY, newTermState, windowCount } from '../../../pipelines/trends/term-state.ts'
@@ -50,7 +51,12 @@ test('a rare term has in each region what a state of its own would have', () => 
 test('packed cells hold what was packed, and their counts can be read alone', () => {
   const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 })
   const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
-  const sample = fc.record({ tweet_id: id, user_id: id, created_at: fc.nat(2 ** 31).map((at) => at * 1_000) })
+  const sample = fc.record({
+    tweet_id: id,
+    user_id: id,
+    created_at: fc.nat(2 ** 31).map((at) => at * 1_000),
+    lang: fc.nat(LANGUAGE_CODES - 1),
+  })
   const number = fc.nat(2 ** 31 - 1)
   const cell = fc
     .record({
@@ -73,7 +79,7 @@ test('packed cells hold what was packed, and their counts can be read alone', ()
 })
 
 test('one contribution is packed like the cell that it makes, and truncated cells are refused', () => {
-  const sample = { tweet_id: 2n ** 62n, user_id: 7n, created_at: NOW * MINUTE_MS }
+  const sample = { tweet_id: 2n ** 62n, user_id: 7n, created_at: NOW * MINUTE_MS, lang: 0 }
   const out = byteWriter()
   packContribution(PLACES[0], '#Sandy', NOW, sample, out)
   const bytes = packedCells(out.buffer, 0, out.length)
@@ -82,7 +88,7 @@ test('one contribution is packed like the cell that it makes, and truncated cell
 })
 
 test('a term is rare up to 32 contributions within a day', () => {
-  const sample = { tweet_id: 1n, user_id: 1n, created_at: 0 }
+  const sample = { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }
   const cell = (minute: number, count: number) => ({ ...newCell(1, 'x', minute, sample), counts: [count] })
   const rare = (...cells: TermCell[]) => isRare(new CellCounts().readRow(packed(...cells)))
   expect(rare(cell(NOW, 32))).toBe(true)

@@ -10,6 +10,7 @@ const sample = fc.record({
   tweet_id: fc.bigInt({ min: 2n ** 60n, max: 2n ** 60n + 1000n }),
   user_id: fc.bigInt({ min: 1n, max: 30n }),
   created_at: fc.integer({ min: 1, max: 20 }),
+  lang: fc.nat(3),
 })
 
 function newestPerUser(all: readonly SampleTweet[]): SampleTweet[] {

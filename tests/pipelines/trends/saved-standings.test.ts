@@ -42,7 +42,7 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
     statesOf: (woeid, names) => names.map((name) => stateIn(new RareTerm(0, terms.get(name) ?? ''), woeid)),
     rare() {
       visits.all++
-      return terms
+      return [...terms].map(([term, cells]): [string, RareTerm] => [term, new RareTerm(0, cells)])
     },
     frequent: () => [],
   }
@@ -50,7 +50,7 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
   const leaders = standings({ terms: stored, usualOf: () => undefined, prefetchUsual() {}, perRegion: PER_REGION, saved })
   function rank(minute: number): RegionStanding[] {
     const found: RegionStanding[] = []
-    for (const _ of leaders.prepare(minute));
+    for (const _ of leaders.prepare(minute, () => {}));
     for (const _ of leaders.rank((standing) => found.push(standing)));
     return found.sort((a, b) => a.woeid - b.woeid)
   }
@@ -63,7 +63,7 @@ function countsOf(cells: string): CellCounts {
 
 function contribution(place: number, minute: number): string {
   const out = byteWriter()
-  packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0 }, out)
+  packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, out)
   return packedCells(out.buffer, 0, out.length)
 }
 
@@ -84,7 +84,7 @@ test('a worker that starts continues with the saved standings, without a visit t
           const added = contribution(each.place, minute - each.delay)
           const all = (terms.get(`t${each.term}`) ?? '') + added
           terms.set(`t${each.term}`, all)
-          first.leaders.changedRare(`t${each.term}`, countsOf(all), countsOf(added))
+          first.leaders.changedRare(`t${each.term}`, countsOf(all), countsOf(added), [])
         }
       }
       first.saved.saveChanges()
@@ -112,7 +112,7 @@ test('changes that all regions contain are deleted', () => {
   for (let i = 0; i < 100; i++) {
     const cells = contribution(PLACES[0], NOW)
     terms.set(`t${i}`, cells)
-    leaders.changedRare(`t${i}`, countsOf(cells), countsOf(cells))
+    leaders.changedRare(`t${i}`, countsOf(cells), countsOf(cells), [])
     saved.saveChanges()
     rank(NOW)
   }

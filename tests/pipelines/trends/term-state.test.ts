@@ -9,7 +9,7 @@ const NOW = 30_000_000
 const silent = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }
 
 function countsAt(minute: number, count: number): TermCell {
-  const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS }]
+  const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS, lang: minute % 2 }]
   return { place: 1, minutes: [minute], counts: [count], forms: [{ form: 'x', count }], samples }
 }
 

@@ -354,7 +354,7 @@ test.each([
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
-      'trends-term-cells-repartition': terms,
+      'trends-sampled-cells-repartition': terms,
       'trends-listed-repartition': terms,
       'trends-candidates-repartition': places,
       [trendOutput.name]: 5,
@@ -434,7 +434,7 @@ test('when a partition of the terms is stuck, all lists appear without its terms
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
   driver.advanceWallClock(MINUTE)
   expect(entriesOf(driver, WORLD)).toHaveLength(40)
-  block(driver, 'trends-term-cells-repartition', 2)
+  block(driver, 'trends-sampled-cells-repartition', 2)
   driver.advanceWallClock(3 * MINUTE)
   const lists = newestLists(driver)
   expect(lists.size).toBe(551)
@@ -472,14 +472,18 @@ test('users and terms without recent contributions are forgotten', () => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))
     return stores.reduce((sum, store) => sum + [...store.scan()].length, 0)
   }
+  const counts = () => [stored('capped-users'), stored('rare-cells'), stored('frequent-terms'), stored('usual')]
   send(driver, { user_id: 5n, hashtags: ['gone'] })
+  for (let i = 0; i < 33; i++) send(driver, { user_id: BigInt(100 + i), hashtags: ['outage'] })
   leap(driver, MINUTE)
-  expect([stored('capped-users'), stored('frequent-terms')]).toEqual([1, 3])
+  // A listed term that is rare has no state and no baseline in its regions.
+  expect(counts()).toEqual([34, 2, 3, 3])
   driver.advanceWallClock(3 * HOUR)
   for (let user_id = 6n; user_id < 40n; user_id++) send(driver, { user_id })
   leap(driver, MINUTE)
   leap(driver, MINUTE)
-  expect([stored('capped-users'), stored('frequent-terms')]).toEqual([0, 3])
+  expect(counts()).toEqual([0, 2, 3, 3])
   leap(driver, 26 * HOUR)
-  expect(stored('frequent-terms')).toBe(0)
+  // Both terms have been listed, so their baselines stay, with a note for each term.
+  expect(counts()).toEqual([0, 2, 0, 6])
 })

@@ -14,6 +14,9 @@ export function entry(term: string, more: Partial<TrendEntry> = {}): TrendEntry 
     label: 'Trending',
     trending_since: TRENDING_SINCE,
     sample_tweets: [1_234_567_890_123_456_789n, 2n],
+    rank_change: -3,
+    peak_rank: 1,
+    lang: 'pt',
     ...more,
   }
 }

@@ -48,6 +48,9 @@ test('an entry is rendered with the documented field names, and ids as strings',
       label: null,
       trending_since: '2026-01-15T11:59:00.000Z',
       sample_tweets: ['1234567890123456789', '2'],
+      rank_change: -3,
+      peak_rank: 1,
+      lang: 'pt',
     },
   ])
 })
@@ -75,6 +78,17 @@ test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would b
   const { entries } = (await readServed(reader, 3, 1)) as ServedList
   const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
   expect(candidates.map(candidateText)).toEqual(entries)
+})
+
+test('a candidate may lack its ranks and language, and one from before they were kept lacks them', async () => {
+  const { reader, write } = view()
+  write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null })] }))
+  const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+  const [candidate] = candidates
+  expect(candidate.fields).toMatch(/,null,null,null\]$/)
+  const earlier = { ...candidate, fields: candidate.fields.replace(/,null,null,null\]$/, ']') }
+  expect(candidateText(earlier)).toEqual(candidateText(candidate))
+  expect(JSON.parse(`{${candidateText(candidate)}`)).toMatchObject({ rank_change: null, peak_rank: null, lang: null })
 })
 
 test('a known list is read again only if it has changed', async () => {

@@ -1,0 +1,66 @@
+import type { SampleTweet } from '../../schemas/trends/types.ts'
+
+/**
+ * Languages as numbers, which every sample of a term has room for. Tweets carry ISO 639-1, or longer tags that begin
+ * with a language.
+ */
+export type LanguageCode = number
+
+/** No language: the tag is missing, `und`, or none of two or three letters. */
+export const NO_LANGUAGE: LanguageCode = 0
+
+/** A code is less than this. */
+export const LANGUAGE_CODES = 27 ** 3
+
+const LETTERS = 26
+const LONGEST = 3
+const FIRST_LETTER = 0x61
+const LANGUAGE = /^[a-z]{2,3}(?![a-z])/
+const UNDETERMINED = 'und'
+/** Tweets have some dozens of different tags. */
+const MAX_REMEMBERED = 1_024
+const remembered = new Map<string, LanguageCode>()
+
+export function languageCode(tag: string): LanguageCode {
+  let code = remembered.get(tag)
+  if (code === undefined) {
+    code = encoded(tag)
+    if (remembered.size === MAX_REMEMBERED) remembered.clear()
+    remembered.set(tag, code)
+  }
+  return code
+}
+
+function encoded(tag: string): LanguageCode {
+  const [language] = LANGUAGE.exec(tag.toLowerCase()) ?? []
+  if (language === undefined || language === UNDETERMINED) return NO_LANGUAGE
+  let code = 0
+  for (let i = 0; i < LONGEST; i++) code = code * (LETTERS + 1) + (i < language.length ? language.charCodeAt(i) - FIRST_LETTER + 1 : 0)
+  return code
+}
+
+/** Returns the language in lower case; empty for `NO_LANGUAGE`. */
+export function languageOf(code: LanguageCode): string {
+  let language = ''
+  for (let rest = code; rest > 0; rest = Math.floor(rest / (LETTERS + 1))) {
+    const letter = rest % (LETTERS + 1)
+    if (letter > 0) language = String.fromCharCode(FIRST_LETTER + letter - 1) + language
+  }
+  return language
+}
+
+/** Returns the most common language; of equally common ones, the first in the alphabet. It is empty if none has one. */
+export function commonestLanguage(samples: readonly Pick<SampleTweet, 'lang'>[]): string {
+  let best = NO_LANGUAGE
+  let most = 0
+  for (const { lang } of samples) {
+    if (lang === NO_LANGUAGE || lang === best) continue
+    let count = 0
+    for (const other of samples) if (other.lang === lang) count++
+    if (count > most || (count === most && lang < best)) {
+      best = lang
+      most = count
+    }
+  }
+  return languageOf(best)
+}

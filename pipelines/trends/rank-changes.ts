@@ -1,0 +1,44 @@
+import type { TrendingSince } from '../../schemas/trends/types.ts'
+import { MINUTE_MS } from './time.ts'
+
+/**
+ * Ranks are compared with those of the first list of the previous period, which is 10 to 20 minutes old. Within half a
+ * minute hardly anything changes, and to remember all lists in between would cost more than it tells.
+ */
+const PERIOD_MS = 10 * MINUTE_MS
+
+type EarlierLists = TrendingSince['earlier']
+
+/**
+ * Returns the lists that the region must remember after the list that ends at `windowEnd`. It is the same array if
+ * nothing has changed.
+ * @param served the served terms, best first
+ */
+export function earlierAfter(earlier: EarlierLists, served: readonly string[], windowEnd: number): EarlierLists {
+  const period = periodOf(windowEnd)
+  const isFirst = served.length > 0 && earlier.every((list) => list.period < period)
+  const isKept = (list: EarlierLists[number]) => list.period >= period - 1
+  if (!isFirst && earlier.every(isKept)) return earlier
+  const kept = earlier.filter(isKept)
+  return isFirst ? [...kept, { period, terms: [...served] }] : kept
+}
+
+/**
+ * Returns how many ranks each term has gained since the first list of the previous period. Terms that were not in that
+ * list are absent.
+ */
+export function rankChanges(earlier: EarlierLists, served: readonly string[], windowEnd: number): Map<string, number> {
+  const before = earlier.find((list) => list.period === periodOf(windowEnd) - 1)
+  const changes = new Map<string, number>()
+  if (before === undefined) return changes
+  const rankBefore = new Map(before.terms.map((term, index) => [term, index + 1]))
+  for (const [index, term] of served.entries()) {
+    const rank = rankBefore.get(term)
+    if (rank !== undefined) changes.set(term, rank - (index + 1))
+  }
+  return changes
+}
+
+function periodOf(windowEnd: number): number {
+  return Math.floor(windowEnd / PERIOD_MS)
+}
