@@ -40,7 +40,17 @@ export async function askService(
   const catalogue: Catalogue = { items: films, users: new Map(), preferences: new Map(), editorial: new Map() }
   const history = historyOf(ratings)
   const begun = performance.now()
-  const training = { folder, history, catalogue, shown: [], servedLists: async () => [], sequence: 1, trainedAt: 0, seed: SEED, tools: toolsFolder() }
+  const training = {
+    folder,
+    history,
+    catalogue,
+    shown: [],
+    servedLists: async () => [],
+    sequence: 1,
+    trainedAt: 0,
+    seed: SEED,
+    tools: toolsFolder(),
+  }
   const { version } = await trainCandidate(training, trained)
   if (version === undefined) throw new Error('there are too few lists to learn from')
   const trainingSeconds = (performance.now() - begun) / MS_PER_SECOND
