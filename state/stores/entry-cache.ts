@@ -7,6 +7,8 @@ import { storeGuard } from './store-guard.ts'
 /** The cached state of one key. */
 export interface Entry<K, V> {
   readonly key: K
+  /** The key as the cache has it. Keys that are objects have one that is equal when their bytes are. */
+  readonly id: unknown
   value: V | undefined
   /** False while a prefetched key has not been read yet. */
   loaded: boolean
@@ -102,9 +104,9 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let last: Entry<K, V> | undefined
 
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {
-    for (const entry of flushed) keep(cacheKey(entry.key), entry)
-    for (const entry of dirty) keep(cacheKey(entry.key), entry)
-    for (const batch of [...batches, loose, current]) for (const entry of batch) keep(cacheKey(entry.key), entry)
+    for (const entry of flushed) keep(entry.id, entry)
+    for (const entry of dirty) keep(entry.id, entry)
+    for (const batch of [...batches, loose, current]) for (const entry of batch) keep(entry.id, entry)
   }
 
   function cacheKey(key: K): unknown {
@@ -114,16 +116,16 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     return keyBytes.buffer.toString('latin1', 0, keyBytes.length)
   }
 
-  function cached(key: K): Entry<K, V> | undefined {
-    if (last !== undefined && last.key === key && typeof key !== 'object') return last
-    const entry = cache.get(cacheKey(key))
+  function cached(id: unknown): Entry<K, V> | undefined {
+    if (last !== undefined && last.id === id) return last
+    const entry = cache.get(id)
     if (entry !== undefined) last = entry
     return entry
   }
 
-  function add(key: K, loaded: boolean): Entry<K, V> {
-    const entry: Entry<K, V> = { key, value: undefined, loaded, dirty: false, absent: false, bytes: ENTRY_BYTES }
-    cache.set(cacheKey(key), entry)
+  function add(key: K, id: unknown, loaded: boolean): Entry<K, V> {
+    const entry: Entry<K, V> = { key, id, value: undefined, loaded, dirty: false, absent: false, bytes: ENTRY_BYTES }
+    cache.set(id, entry)
     return entry
   }
 
@@ -177,9 +179,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     prefetch(key) {
       guard.check()
-      let entry = cached(key)
+      const id = cacheKey(key)
+      let entry = cached(id)
       if (entry === undefined) {
-        entry = add(key, false)
+        entry = add(key, id, false)
         announced.push(entry)
       }
       current.push(entry)
@@ -192,14 +195,16 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     entry(key) {
       guard.check()
-      const entry = cached(key) ?? add(key, false)
+      const id = cacheKey(key)
+      const entry = cached(id) ?? add(key, id, false)
       if (!entry.loaded) load([entry])
       last = entry
       return entry
     },
     known(key, value) {
       guard.check()
-      const entry = cached(key) ?? add(key, false)
+      const id = cacheKey(key)
+      const entry = cached(id) ?? add(key, id, false)
       if (!entry.loaded) entry.value = value
       entry.loaded = true
       return entry
@@ -209,14 +214,15 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     changed(key) {
       guard.check()
-      const entry = cached(key) ?? add(key, true)
+      const id = cacheKey(key)
+      const entry = cached(id) ?? add(key, id, true)
       entry.loaded = true
       if (entry.dirty) return entry
       entry.dirty = true
       dirty.push(entry)
       revision++
       // The cache may have evicted the entry that `last` holds. A changed entry must be in the cache.
-      cache.set(cacheKey(key), entry)
+      cache.set(entry.id, entry)
       return entry
     },
     pending() {

@@ -137,7 +137,9 @@ function logistic(value: number): number {
 
 function unit(vector: ArrayLike<number>): Float32Array {
   const length = Math.sqrt(dot(vector, vector)) || 1
-  return Float32Array.from(vector, (value) => value / length)
+  const scaled = new Float32Array(vector.length)
+  for (let at = 0; at < vector.length; at++) scaled[at] = vector[at] / length
+  return scaled
 }
 
 function dot(one: ArrayLike<number>, other: ArrayLike<number>): number {

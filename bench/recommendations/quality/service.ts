@@ -40,7 +40,17 @@ export async function askService(
   const catalogue: Catalogue = { items: films, users: new Map(), preferences: new Map(), editorial: new Map() }
   const history = historyOf(ratings)
   const begun = performance.now()
-  const training = { folder, history, catalogue, servedLists: async () => [], sequence: 1, trainedAt: 0, seed: SEED, tools: toolsFolder() }
+  const training = {
+    folder,
+    history,
+    catalogue,
+    shown: [],
+    servedLists: async () => [],
+    sequence: 1,
+    trainedAt: 0,
+    seed: SEED,
+    tools: toolsFolder(),
+  }
   const { version } = await trainCandidate(training, trained)
   if (version === undefined) throw new Error('there are too few lists to learn from')
   const trainingSeconds = (performance.now() - begun) / MS_PER_SECOND
@@ -60,7 +70,7 @@ async function ask(history: History, trained: number, catalogue: Catalogue, mode
     return { name, segments, shown: new Set(), genreSum: 0 }
   })
   const genreOf = (itemId: bigint) => catalogue.items.get(itemId)?.attributes.genres.split('|')[0] ?? ''
-  const past = { history, catalogue, from: trained, to: history.count, questions: history.count }
+  const past = { history, catalogue, shown: [], from: trained, to: history.count, questions: history.count }
   const own = ownHistories(history)
   await replay(past, ({ index, userId, ask: askWorld }) => {
     const wanted = history.itemIds[index]

@@ -36,6 +36,7 @@ const outcome = await trainVersion({
   tools: toolsFolder(),
   history,
   catalogue,
+  shown: [],
   inForce: undefined,
   servedLists: async () => [],
   sequence: 1,

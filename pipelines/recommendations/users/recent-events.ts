@@ -1,11 +1,12 @@
-import { hash } from 'node:crypto'
 import { DAY_MS } from '../../../schemas/retention.ts'
+import { hashItem } from '../../../state/stores/seen-set/item-hash.ts'
 
 /**
  * Hashes of the events that a user sent within a day, oldest first, with the times of their arrival: 8 bytes of the
  * hash and 4 bytes epoch seconds each. Two of a user's events have the same hash once in 2^64 pairs.
  */
 
+const HALF_HASH_BYTES = 4
 const HASH_BYTES = 8
 const ENTRY_BYTES = 12
 const MS_PER_SECOND = 1_000
@@ -15,18 +16,19 @@ const MAX_EVENTS = 4_096
 /** @returns the events with this one, or undefined if it is among them */
 export function withEvent(known: Uint8Array | undefined, eventId: string, arrivedAt: number): Buffer | undefined {
   const bytes = known === undefined ? Buffer.alloc(0) : Buffer.from(known.buffer, known.byteOffset, known.byteLength)
-  const digest = hash('md5', eventId, 'buffer').subarray(0, HASH_BYTES)
-  const wanted = digest.readBigUInt64LE()
+  const { place, mark } = hashItem(Buffer.from(eventId))
   const oldest = Math.floor((arrivedAt - DAY_MS) / MS_PER_SECOND)
   let start = 0
   for (let at = 0; at < bytes.length; at += ENTRY_BYTES) {
     if (bytes.readUInt32LE(at + HASH_BYTES) < oldest) start = at + ENTRY_BYTES
-    else if (bytes.readBigUInt64LE(at) === wanted) return undefined
+    else if (bytes.readUInt32LE(at) === place && bytes.readUInt32LE(at + HALF_HASH_BYTES) === mark) return undefined
   }
   start = Math.max(start, bytes.length - (MAX_EVENTS - 1) * ENTRY_BYTES)
   const out = Buffer.allocUnsafe(bytes.length - start + ENTRY_BYTES)
   bytes.copy(out, 0, start)
-  digest.copy(out, out.length - ENTRY_BYTES)
-  out.writeUInt32LE(Math.floor(arrivedAt / MS_PER_SECOND), out.length - ENTRY_BYTES + HASH_BYTES)
+  const last = out.length - ENTRY_BYTES
+  out.writeUInt32LE(place, last)
+  out.writeUInt32LE(mark, last + HALF_HASH_BYTES)
+  out.writeUInt32LE(Math.floor(arrivedAt / MS_PER_SECOND), last + HASH_BYTES)
   return out
 }

@@ -80,7 +80,12 @@ export function withHidden(user: UserState, { item_id, timestamp, withdrawn }: I
   return { ...user, through_offset: offset, hidden }
 }
 
-export function withServed(user: UserState, { items, served_at }: ServedRecommendations): UserState {
+/** What counts of an answer. */
+interface ServedItems extends Pick<ServedRecommendations, 'served_at'> {
+  readonly items: readonly Pick<ServedRecommendations['items'][number], 'item_id'>[]
+}
+
+export function withServed(user: UserState, { items, served_at }: ServedItems): UserState {
   const shown = items.reduce<Buffer>((list, { item_id }) => insertItem(list, item_id, served_at, MAX_SHOWN), Buffer.from(user.shown))
   return { ...user, shown }
 }

@@ -64,6 +64,15 @@ export function removeItem(packed: Uint8Array, itemId: bigint): Buffer {
   return bytes
 }
 
+/** Returns the items of this time (epoch ms) or earlier. */
+export function itemsUntil(packed: Uint8Array, at: number): Buffer {
+  const bytes = asBuffer(packed)
+  const count = packedCount(bytes)
+  let place = 0
+  while (place < count && timeAt(bytes, place) > at) place++
+  return bytes.subarray(place * ENTRY_BYTES)
+}
+
 function removeAt(bytes: Buffer, place: number): Buffer {
   return Buffer.concat([bytes.subarray(0, place * ENTRY_BYTES), bytes.subarray((place + 1) * ENTRY_BYTES)])
 }

@@ -15,31 +15,40 @@ export interface ChangedPage<K, I> {
 
 export function changedPages<K, I>(keys: Codec<K>): ChangedPages<K, I> {
   const bytes = byteWriter()
-  let changed = new Map<string, ChangedPage<K, I>>()
+  let changed: ChangedPage<K, I>[] = []
+  let ofSets = new Map<unknown, Map<number, ChangedPage<K, I>>>()
 
-  /** Returns an id of a page. Keys may be objects, which are equal when their bytes are. */
-  function idOf(key: K, page: number): string {
+  /** Keys may be objects, which are equal when their bytes are. */
+  function idOf(key: K): unknown {
+    if (typeof key !== 'object') return key
     bytes.length = 0
     keys.encode(key, bytes)
-    return `${page} ${bytes.buffer.toString('latin1', 0, bytes.length)}`
+    return bytes.buffer.toString('latin1', 0, bytes.length)
   }
 
   return {
     get size() {
-      return changed.size
+      return changed.length
     },
     note(key, page, added) {
-      const id = idOf(key, page)
-      let entry = changed.get(id)
+      const id = idOf(key)
+      let ofSet = ofSets.get(id)
+      if (ofSet === undefined) {
+        ofSet = new Map()
+        ofSets.set(id, ofSet)
+      }
+      let entry = ofSet.get(page)
       if (entry === undefined) {
         entry = { key, page, added: [] }
-        changed.set(id, entry)
+        ofSet.set(page, entry)
+        changed.push(entry)
       }
       if (added !== undefined) entry.added.push(added)
     },
     take() {
-      const taken = [...changed.values()]
-      changed = new Map()
+      const taken = changed
+      changed = []
+      ofSets = new Map()
       return taken
     },
   }

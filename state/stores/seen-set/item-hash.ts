@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Layer } from './layout.ts'
+import { MAX_SHORT_BYTES, shortMd5 } from './short-md5.ts'
 
 /** Two independent 32-bit hashes of an item. */
 export interface ItemHash {
@@ -18,6 +19,10 @@ const UINT32_VALUES = 2 ** UINT32_BITS
  * good distribution and not for security.
  */
 export function hashItem(bytes: Uint8Array): ItemHash {
+  if (bytes.length <= MAX_SHORT_BYTES) {
+    const short = shortMd5(bytes)
+    return { place: short[0], mark: short[1] }
+  }
   const digest = hash('md5', bytes, 'buffer')
   return { place: digest.readUInt32LE(0), mark: digest.readUInt32LE(UINT32_BYTES) }
 }

@@ -248,12 +248,26 @@ test(
 test(
   'without Redis lists are degraded, and heal',
   async () => {
+    const known = (await list('22')).body
+    expect(known.degraded).toEqual([])
     await stack.redis.stop()
-    const { status, body } = await list('26')
-    expect([status, body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
-    expect(body.recommendations.length).toBeGreaterThan(0)
+    const stranger = await list('26')
+    expect([stranger.status, stranger.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
+    expect(stranger.body.recommendations.length).toBeGreaterThan(0)
+    // A user who has had a complete list gets it again, and what is about an item lacks its neighbours.
+    const again = await list('22')
+    expect([again.status, again.body.degraded]).toEqual([200, expect.arrayContaining(['features'])])
+    const idsOf = ({ recommendations }: Asked['body']) => recommendations.map(({ item_id }: { item_id: string }) => item_id)
+    expect(idsOf(again.body)).toEqual(idsOf(known))
+    const about = await list('26', `rec_type=similar&item_id=${idOf(0, 0)}`)
+    expect([about.status, about.body.degraded]).toEqual([200, expect.arrayContaining(['features', 'neighbours'])])
+    expect(about.body.recommendations.length).toBeGreaterThan(0)
+    expect((await stack.send('GET', `items/${idOf(0, 0)}/similar`)).status).toBe(200)
     await stack.redis.start()
-    await waitUntil(async () => (await list('26')).body.degraded.length === 0, { what: 'complete lists', ...SOON })
+    const isWhole = async (user: string) => (await list(user)).body.degraded.length === 0
+    await waitUntil(async () => (await isWhole('22')) && (await isWhole('26')), { what: 'complete lists', ...SOON })
+    const views = [4, 3, 2, 1, 0].map((place) => idOf(0, place))
+    expect((await features('22')).real_time_features.last_5_items).toEqual(views)
   },
   TEST_MS,
 )

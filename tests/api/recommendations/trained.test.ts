@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type OpenModel, openModel } from '../../../api/recommendations/model/open.ts'
 import { insertInteraction, NO_HISTORY } from '../../../schemas/recommendations/events/packed-history.ts'
 import { NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
+import { RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { ModelVersion } from '../../../schemas/recommendations/types.ts'
 import { connectBlobs } from '../../../state/blobs/connect.ts'
 import { START } from '../kit/harness.ts'
@@ -14,10 +15,12 @@ const HOUR_MS = 3_600_000
 const axisOf = (itemId: bigint) => Number(itemId % 3n)
 
 const broken = { vectors: false, ranking: false }
+let opened: OpenModel
 
 /** Opens a model whose parts can break. */
 async function openBrittle(folder: string): Promise<OpenModel> {
   const model = await openModel(folder)
+  opened = model
   return {
     ...model,
     nearest(vector, count) {
@@ -96,6 +99,18 @@ test('a record puts a model into force: it names itself, and near vectors come f
   expect(axisOf(BigInt(body.recommendations[0].item_id))).toBe(0)
   put(null)
   expect((await list()).model_version).toBe('rules-1')
+})
+
+test('the recorded features of an answer give exactly the scores that were served', async () => {
+  const { api, list } = await trainedApi()
+  const { request_id, model_version } = await list()
+  const { value } = api.published.findLast(({ topic }) => topic === 'recommendations-served')!
+  expect([value.request_id, value.model_version]).toEqual([request_id, model_version])
+  const served: readonly { readonly score: number; readonly features: readonly number[] }[] = value.items
+  expect(served.length).toBeGreaterThan(20)
+  const features = Float64Array.from(served.flatMap((item) => item.features))
+  expect(features).toHaveLength(served.length * RANKING_WIDTH)
+  expect(Array.from(opened.score(features, served.length)!)).toEqual(served.map(({ score }) => score))
 })
 
 test('without vectors the trees rank what neighbours and trends bring', async () => {

@@ -1,4 +1,4 @@
-import type { Interaction } from '../../../schemas/recommendations/types.ts'
+import type { Interaction, ServedRecommendations } from '../../../schemas/recommendations/types.ts'
 import type { ModelEvent } from './offline-model.ts'
 
 export function interaction(event: Partial<Interaction> & Pick<Interaction, 'item_id' | 'timestamp'>): Interaction {
@@ -20,4 +20,18 @@ export function interaction(event: Partial<Interaction> & Pick<Interaction, 'ite
 
 export function interactionOf({ item, type, at, rating }: ModelEvent, eventId: string): Interaction {
   return interaction({ event_id: eventId, item_id: item, event_type: type, timestamp: at, rating: rating ?? null })
+}
+
+export function served(itemIds: readonly bigint[], served_at: number): ServedRecommendations {
+  const item = { channel: 'trending', rec_type: 'trending', score: 0.5, source_item_id: null, features: null }
+  return {
+    request_id: 'r',
+    model_version: 'rules-1',
+    context: 'homepage',
+    rec_type: 'personalized',
+    served_at,
+    degraded: [],
+    features_offset: -1,
+    items: itemIds.map((item_id, position) => ({ ...item, item_id, position })),
+  }
 }

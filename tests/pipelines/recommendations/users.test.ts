@@ -14,7 +14,7 @@ import {
 } from '../../../schemas/recommendations/topics.ts'
 import type { Interaction, UserSelf } from '../../../schemas/recommendations/types.ts'
 import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
-import { interaction } from './events.ts'
+import { interaction, served } from './events.ts'
 
 const START = Date.UTC(2026, 0, 10)
 const HOUR = 3_600_000
@@ -110,20 +110,7 @@ test('properties and preferences of a user are part of the features, the newer o
 })
 
 test('shown items are remembered until the user chooses them, and count for the items', () => {
-  const item = { position: 0, channel: 'trending', rec_type: 'trending', score: 0.5, source_item_id: null, features: null }
-  driver.pipe(recommendationsServed, ADA, {
-    request_id: 'r',
-    model_version: 'rules-1',
-    context: 'homepage',
-    rec_type: 'personalized',
-    served_at: START,
-    degraded: [],
-    features_offset: -1,
-    items: [
-      { ...item, item_id: 1n },
-      { ...item, item_id: 2n },
-    ],
-  })
+  driver.pipe(recommendationsServed, ADA, served([1n, 2n], START))
   expect(unpackIds(look().shown).sort()).toEqual([1n, 2n])
   expect(driver.read(itemEvents).map(({ key, value }) => [key, value!.shown])).toEqual([
     [1n, [START]],

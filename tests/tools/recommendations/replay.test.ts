@@ -2,27 +2,32 @@ import { expect, test } from 'vitest'
 import { testDriver } from '../../../pipelines/engine/testing.ts'
 import { itemSignals } from '../../../pipelines/recommendations/signals/topology.ts'
 import { userFeaturesTopology } from '../../../pipelines/recommendations/users/topology.ts'
+import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { unpackNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import {
   interactions,
   itemEvents,
   itemNeighbours,
   itemStats,
+  recommendationsServed,
   trendingItems,
   userFeatures,
 } from '../../../schemas/recommendations/topics.ts'
-import type { EditorialList, RecommendationItem } from '../../../schemas/recommendations/types.ts'
+import type { EditorialList, Interaction, RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 import { historyBuilder } from '../../../tools/recommendations/history/history.ts'
+import type { ShownList } from '../../../tools/recommendations/history/shown.ts'
 import { type Catalogue, replay } from '../../../tools/recommendations/replay/replay.ts'
 import { replayWorld } from '../../../tools/recommendations/replay/world.ts'
 import { START } from '../../api/kit/harness.ts'
 import { recommendationsApi } from '../../api/recommendations/harness.ts'
-import { interaction } from '../../pipelines/recommendations/events.ts'
+import { interaction, served } from '../../pipelines/recommendations/events.ts'
 
 const MINUTE = 60_000
 const ITEMS = 60
 const USERS = 5
+/** One of so many interactions is followed by a list. */
+const SHOWN_EVERY = 4
 const TYPES = ['VIEW', 'VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP'] as const
 const NO_CATALOGUE: Catalogue = { items: new Map(), users: new Map(), preferences: new Map(), editorial: new Map() }
 
@@ -73,12 +78,21 @@ test('a list of the replay has the items, the scores and the ranking features th
   api.putEditorial('picks', picks)
   world.putEditorial('picks', picks)
   const events = randomEvents(3, 200)
-  for (const { userId, event } of events) {
+  const shown = new Map<Interaction, ShownList>()
+  for (const [index, { userId, event }] of events.entries()) {
     users.pipe(interactions, userId, event, { timestamp: event.timestamp })
+    if (index % SHOWN_EVERY === 0) {
+      const at = event.timestamp
+      const itemIds = [index, index + 1, index + 2].map((number) => BigInt(100 + (number % ITEMS)))
+      users.pipe(recommendationsServed, userId, served(itemIds, at), { timestamp: at })
+      shown.set(event, { userId, at, itemIds: BigInt64Array.from(itemIds) })
+    }
     users.settle()
     for (const { key, value } of users.read(itemEvents)) signals.pipe(itemEvents, key, value)
     signals.settle()
     world.apply(userId, event)
+    const list = shown.get(event)
+    if (list !== undefined) world.show(list)
     // A question makes the replay settle, as the commit does for the streams.
     world.ask(userId, event.timestamp, undefined)
   }
@@ -129,7 +143,7 @@ test('a question knows what the user chose within half an hour, and nothing afte
   view(1, 40)
   const asked: { index: number; chosen: bigint[] }[] = []
   const history = builder.build()
-  const past = { history, catalogue: NO_CATALOGUE, from: 0, questions: 100 }
+  const past = { history, catalogue: NO_CATALOGUE, shown: [], from: 0, questions: 100 }
   await replay({ ...past, to: 6 }, ({ index, chosen }) => void asked.push({ index, chosen: [...chosen] }))
   // The last view is of an item that lists leave out by then.
   expect(asked).toEqual([
@@ -140,4 +154,21 @@ test('a question knows what the user chose within half an hour, and nothing afte
   const early: bigint[][] = []
   await replay({ ...past, to: 4 }, ({ chosen }) => void early.push([...chosen]))
   expect(early).toEqual([[1n, 4n], [4n]])
+})
+
+test('a question counts the lists that were shown before, but not the one that the user may have chosen from', async () => {
+  const builder = historyBuilder()
+  builder.add(1n, interaction({ item_id: 1n, timestamp: START }))
+  builder.add(1n, interaction({ item_id: 2n, timestamp: START + 60 * MINUTE }))
+  const items = new Map([2n, 3n, 4n].map((id) => [id, itemOf(id)]))
+  const list = (minute: number, ...ids: bigint[]) => ({ userId: 1n, at: START + minute * MINUTE, itemIds: BigInt64Array.from(ids) })
+  const shown = [list(-1, 3n), list(1, 3n), list(2, 3n, 4n), list(31, 4n), list(61, 4n)]
+  const seen: Record<string, number>[] = []
+  const past = { history: builder.build(), catalogue: { ...NO_CATALOGUE, items }, shown, from: 1, to: 2, questions: 1 }
+  await replay(past, ({ ask }) => {
+    const timesShown = RANKING_FEATURES.indexOf('times_shown_log')
+    const logs = ask(undefined).candidates.map(({ candidate, features }) => [String(candidate.itemId), features[timesShown]] as const)
+    seen.push(Object.fromEntries(logs.map(([id, log]) => [id, Math.round(Math.expm1(log))])))
+  })
+  expect(seen).toEqual([{ 2: 0, 3: 2, 4: 1 }])
 })

@@ -2,6 +2,7 @@ import type { RecommendationModel } from '../../../api/recommendations/model/mod
 import type { Recommended } from '../../../api/recommendations/recommend.ts'
 import type { EditorialList, RecommendationItem, RecommendationUser, UserPreferences } from '../../../schemas/recommendations/types.ts'
 import type { History } from '../history/history.ts'
+import type { ShownList } from '../history/shown.ts'
 import { type ReplayWorld, replayWorld } from './world.ts'
 
 /** What is known of items, users and lists of editors beside their interactions. */
@@ -26,6 +27,8 @@ export interface Question {
 export interface Replay {
   readonly history: History
   readonly catalogue: Catalogue
+  /** Lists that users were shown, in the order of time. */
+  readonly shown: readonly ShownList[]
   /** Indexes of the interactions before which somebody asks, from the first to before the last. */
   readonly from: number
   readonly to: number
@@ -43,20 +46,26 @@ const PER_TURN = 2_000
 
 /** Applies a history, and asks before interactions with items that lists could have offered. */
 export async function replay(
-  { history, catalogue, from, to, questions, signal }: Replay,
+  { history, catalogue, shown, from, to, questions, signal }: Replay,
   onQuestion: (question: Question) => void,
 ): Promise<void> {
   const world = worldOf(catalogue)
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
   const due = questionsOf(history, from, to, questions)
   const applied = new Map<bigint, number>()
+  // Earlier lists are left out like earlier interactions, because clicks are compared with the lists that led to them.
+  let list = shown.findIndex(({ at }) => at >= history.times[start])
   for (let index = start; index < to; index++) {
     if ((index - start) % PER_TURN === 0) await turn(signal)
     const userId = history.userIds[index]
     const now = history.times[index]
+    while (list >= 0 && list < shown.length && shown[list].at < now) world.show(shown[list++])
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
       const chosen = chosenFrom(history, index, to)
-      onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask: (model) => world.ask(userId, now, model) })
+      // The interaction may have followed a list that was shown a moment ago. That list knew nothing of itself.
+      const shownUntil = now - FOLLOWED_MS
+      const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
+      onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
     }
     world.apply(userId, history.at(index))
     applied.set(userId, (applied.get(userId) ?? 0) + 1)

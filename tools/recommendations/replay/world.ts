@@ -16,8 +16,10 @@ import {
   withInteraction,
   withoutVisit,
   withPreferences,
+  withServed,
   withUser,
 } from '../../../pipelines/recommendations/users/user-state.ts'
+import { itemsUntil } from '../../../schemas/recommendations/events/packed-items.ts'
 import { isWatched } from '../../../schemas/recommendations/events/weights.ts'
 import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type {
@@ -32,6 +34,7 @@ import type {
 } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 import type { PastInteraction } from '../history/history.ts'
+import type { ShownList } from '../history/shown.ts'
 import { trends } from './trends.ts'
 
 /**
@@ -46,8 +49,14 @@ export interface ReplayWorld {
   putEditorial(name: string, list: EditorialList): void
   /** Interactions come in the order of their times. */
   apply(userId: bigint, event: PastInteraction): void
-  /** Makes the list that the user would have got on the homepage. @param now epoch ms */
-  ask(userId: bigint, now: number, model: RecommendationModel | undefined): Recommended
+  /** Counts a list that was shown to its user. Lists and interactions come in the order of their times. */
+  show(list: ShownList): void
+  /**
+   * Makes the list that the user would have got on the homepage.
+   * @param now epoch ms
+   * @param shownUntil epoch ms; times shown after this time do not count for the user. Default: all count
+   */
+  ask(userId: bigint, now: number, model: RecommendationModel | undefined, shownUntil?: number): Recommended
   hasWatched(userId: bigint, itemId: bigint, now: number): boolean
 }
 
@@ -109,11 +118,12 @@ export function replayWorld(): ReplayWorld {
     return (watched.get(userId)?.get(itemId) ?? Number.NEGATIVE_INFINITY) > at - WATCHED_MS
   }
 
-  function userAt(userId: bigint): RequestUser {
-    const state = users.get(userId)
-    if (state === undefined) return unknownUser(userId)
-    const isForgotten = state.last_event_at !== null && now - state.last_event_at >= FORGET_AFTER_MS
-    const user = requestUser(userId, { self: selfOf(isForgotten ? withoutVisit(state) : state), pages: {} }, now)
+  function userAt(userId: bigint, shownUntil: number): RequestUser {
+    const known = users.get(userId)
+    if (known === undefined) return unknownUser(userId)
+    const state = stateAt(known, now)
+    const shown = itemsUntil(state.shown, shownUntil)
+    const user = requestUser(userId, { self: selfOf({ ...state, shown }), pages: {} }, now)
     return { ...user, hasWatched: (itemId) => hasWatched(userId, itemId, now) }
   }
 
@@ -124,9 +134,7 @@ export function replayWorld(): ReplayWorld {
     putEditorial: (name, list) => void editorial.set(name, list),
     apply(userId, past) {
       const event = past as Interaction
-      const known = users.get(userId) ?? NEW_USER
-      const isForgotten = known.last_event_at !== null && event.timestamp - known.last_event_at >= FORGET_AFTER_MS
-      const before = isForgotten ? withoutVisit(known) : known
+      const before = stateAt(users.get(userId) ?? NEW_USER, event.timestamp)
       if (event.event_type === 'NOT_INTERESTED') {
         users.set(userId, withHidden(before, event, NO_OFFSET))
         return
@@ -141,14 +149,27 @@ export function replayWorld(): ReplayWorld {
       unsettled++
       if (unsettled === MOST_UNSETTLED) settle()
     },
-    ask(userId, at, model) {
+    show({ userId, at, itemIds }) {
+      const items = Array.from(itemIds, (item_id) => ({ item_id }))
+      users.set(userId, withServed(stateAt(users.get(userId) ?? NEW_USER, at), { items, served_at: at }))
+      for (const itemId of itemIds) happened.addShown(itemId, at)
+      unsettled++
+      if (unsettled === MOST_UNSETTLED) settle()
+    },
+    ask(userId, at, model, shownUntil = at) {
       now = at
       settle()
-      const user = userAt(userId)
+      const user = userAt(userId, shownUntil)
       const neighbours = new Map(user.recent.map((itemId) => [itemId, published.get(itemId) ?? []]))
       const asked = { recType: 'personalized', context: 'homepage', anchor: undefined, diversity: false } as const
       return recommend(sources, { ...asked, user, neighbours, model, now })
     },
     hasWatched,
   }
+}
+
+/** Forgets the visit of a user who has been away, as the timer of the stream does. */
+function stateAt(state: UserState, time: number): UserState {
+  const isForgotten = state.last_event_at !== null && time - state.last_event_at >= FORGET_AFTER_MS
+  return isForgotten ? withoutVisit(state) : state
 }

@@ -7,6 +7,7 @@ import { publishFiles } from '../../../state/versions/publish.ts'
 import { readCatalogue } from '../history/catalogue.ts'
 import { exportHistory } from '../history/export.ts'
 import { servedLists } from '../history/served.ts'
+import { exportShown } from '../history/shown.ts'
 import { type ChildJob, childJobSchema } from './child-job.ts'
 import { readTrainingConfig } from './config.ts'
 import { openInForce } from './in-force.ts'
@@ -41,6 +42,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
       python: python ?? undefined,
       history,
       catalogue,
+      shown: await exportShown(client, trained_at, signal),
       inForce: model && in_force ? { model, trainedAt: in_force.trained_at } : undefined,
       servedLists: (before) => servedLists(client, history, before, signal),
       sequence,

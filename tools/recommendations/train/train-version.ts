@@ -4,6 +4,7 @@ import type { RecommendationModel } from '../../../api/recommendations/model/mod
 import { openModel, openVectors } from '../../../api/recommendations/model/open.ts'
 import { groupMetrics, NDCG_CANDIDATE, NDCG_IN_FORCE } from '../../../schemas/recommendations/models/run-metrics.ts'
 import type { History } from '../history/history.ts'
+import type { ShownList } from '../history/shown.ts'
 import type { PythonPlace } from '../python/run.ts'
 import type { Catalogue } from '../replay/replay.ts'
 import { compare } from './compare.ts'
@@ -24,6 +25,8 @@ export interface VersionTraining extends PythonPlace {
   readonly folder: string
   readonly history: History
   readonly catalogue: Catalogue
+  /** Lists that users were shown, in the order of time. */
+  readonly shown: readonly ShownList[]
   /** Undefined for the rules. */
   readonly inForce: ModelInForce | undefined
   /** Lists that were shown before a time, with what followed them; too few of them teach nothing. */
