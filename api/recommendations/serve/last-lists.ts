@@ -15,10 +15,15 @@ const VALID_MS = 30 * 60_000
 export function lastLists(now: () => number): LastLists {
   const lists = new LRUCache<bigint, { readonly list: readonly ListedItem[]; readonly at: number }>({ max: MAX_USERS })
   return {
-    keep: (userId, list) => void lists.set(userId, { list, at: now() }),
+    // Items of an answer have more, such as features, which would keep those of all candidates: 100 KB per user.
+    keep: (userId, list) => void lists.set(userId, { list: list.map(listedItem), at: now() }),
     of(userId) {
       const kept = lists.get(userId)
       return kept === undefined || now() - kept.at > VALID_MS ? undefined : kept.list
     },
   }
+}
+
+function listedItem({ itemId, score, recType, channel, sourceItemId }: ListedItem): ListedItem {
+  return { itemId, score, recType, channel, sourceItemId }
 }

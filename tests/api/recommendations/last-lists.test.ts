@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { lastLists } from '../../../api/recommendations/serve/last-lists.ts'
+
+const ITEM = { itemId: 1n, score: 0.5, recType: 'trending', channel: 'trending', sourceItemId: undefined } as const
+
+test('the last list of a user keeps nothing of the ranking, and is forgotten after half an hour', () => {
+  let now = 0
+  const lists = lastLists(() => now)
+  const details = { features: new Float64Array(500) }
+  lists.keep(7n, [{ ...ITEM, details } as typeof ITEM])
+  expect(lists.of(7n)).toEqual([ITEM])
+  now = 30 * 60_000
+  expect(lists.of(7n)).toHaveLength(1)
+  now++
+  expect(lists.of(7n)).toBeUndefined()
+})
