@@ -1,4 +1,5 @@
 import { conversationIdOf, matchIdOf } from '../../../schemas/matches/pair.ts'
+import { type Cause, severedField } from '../../../state/views/matches/recent.ts'
 import { isSevered } from '../../../state/views/matches/relation.ts'
 import { MATCH_USERS_VIEW, matchUsersView, userKeys } from '../../../state/views/matches/users.ts'
 import { exclusionsOf, readUser } from '../../../state/views/matches/viewer.ts'
@@ -7,9 +8,20 @@ import type { Lists } from './evidence.ts'
 
 type Value = Parameters<typeof matchUsersView.operationsFor>[2]
 
+/** A block, its lifting or the end of a match, as one of the two users sees it. */
+export interface Severance {
+  readonly otherId: string
+  readonly cause: Cause
+  /** When it was decided, epoch ms. */
+  readonly at: number
+  readonly isSevered: boolean
+}
+
 /** The view of users in memory: what Redis would hold, and the lists that the API would make of it. */
 export interface MemoryView {
   apply(partition: number, key: string, value: Value): void
+  /** Notes that a user may not see another one, or may again, as the API does. */
+  note(partition: number, userId: string, severance: Severance): void
   listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
   /** Returns all keys that are not empty. */
   keys(): string[]
@@ -47,6 +59,16 @@ export function memoryView(partitions: number): MemoryView {
           case 'hdel':
             hash(operation.key).delete(operation.field)
             break
+          case 'hsetFrom':
+            if (!(timeOf(hash(operation.key).get(operation.field)) > operation.number))
+              hash(operation.key).set(operation.field, operation.value)
+            break
+          case 'hkeep': {
+            const { key: kept, prefix, suffix, number } = operation
+            for (const [field, text] of hash(kept))
+              if (!field.startsWith(prefix) || (!field.endsWith(suffix) && timeOf(text) <= number)) hash(kept).delete(field)
+            break
+          }
           case 'zadd':
             set(operation.key).add(operation.member)
             break
@@ -54,10 +76,16 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The API notes nothing here that would have to go, and nobody waits for results.
+            // The API notes no swipes here, and nobody waits for results.
             break
         }
       }
+    },
+    note(partition, userId, { otherId, cause, at, isSevered: mayNotSee }) {
+      const recent = hash(userKeys(partition, userId).recent)
+      const field = severedField(otherId, cause)
+      const isFromBefore = cause !== 'blocked' && timeOf(recent.get('left')) >= at
+      if (!isFromBefore && !(timeOf(recent.get(field)) > at)) recent.set(field, `${at} ${mayNotSee ? 1 : 0}`)
     },
     async listsOf(userId, users, partitionOf) {
       const keys = userKeys(partitionOf(userId), userId)
@@ -67,7 +95,7 @@ export function memoryView(partitions: number): MemoryView {
       const others = users.filter((other) => other !== userId && texts.has(userKeys(partitionOf(other), other).profile))
       const matched = others.filter((other) => {
         const relation = state.relations.get(other)
-        return relation?.matchedAt !== undefined && !isSevered(relation)
+        return relation?.matchedAt !== undefined && !isSevered(relation) && !state.recent.severed.has(other)
       })
       return {
         matches: matched.map((other) => {
@@ -80,4 +108,9 @@ export function memoryView(partitions: number): MemoryView {
     },
     keys: () => [...texts.keys(), ...[...hashes].flatMap(([key, fields]) => (fields.size > 0 ? [key] : []))],
   }
+}
+
+/** The time with which a note begins; NaN if there is none, which is neither older nor newer than others. */
+function timeOf(value: string | Buffer | undefined): number {
+  return Number.parseInt(String(value), 10)
 }

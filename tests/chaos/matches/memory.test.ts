@@ -23,6 +23,7 @@ import { until } from '../../pipelines/engine/harness.ts'
 import { profileCommand, swipe } from '../../pipelines/matches/swipes.ts'
 import { memoryConfig } from '../config.ts'
 import type { Logged } from '../log-reader.ts'
+import { decidedCommands } from './decided-commands.ts'
 import { certainFrom, deletionsOf } from './deletions.ts'
 import type { Evidence, Logs } from './evidence.ts'
 import { memoryView } from './memory-view.ts'
@@ -47,6 +48,8 @@ const SETTLED_WITHIN_MS = 60_000
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
+/** By how many others a note may be overtaken. */
+const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
 
@@ -195,8 +198,13 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     }
     const partitionOf = (userId: string) => partitionFor(Buffer.from(userId), partitionsOf(topics.matchProfiles))
     const view = memoryView(partitionsOf(topics.matchProfiles))
+    const random = seededRandom(seed)
+    const steps: (() => void)[][] = []
     for (const topic of [topics.matchProfiles, topics.matchSeen, topics.matchRelations] as Topic<string, never>[])
-      for (const [partition, log] of read(topic).entries()) for (const { key, value } of log) view.apply(partition, key, value)
+      for (const [partition, log] of read(topic).entries())
+        steps.push(log.map(({ key, value }) => view.apply.bind(view, partition, key, value)))
+    steps.push(notesOf(logs, random).map(({ userId, ...severance }) => view.note.bind(view, partitionOf(userId), userId, severance)))
+    for (const step of merged(steps, random)) step()
     const lists = await Promise.all(users.map(async (userId) => [userId, await view.listsOf(userId, users, partitionOf)] as const))
     const inflicted = { redis: [], apisKilled: 1, apiStarts: [] }
     const known: Evidence = {
@@ -228,6 +236,34 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     }
   }
   return { showScores, evidence }
+}
+
+/** Returns what the API notes for both users of each decided command, sometimes in a wrong order. */
+function notesOf(logs: Logs, random: () => number) {
+  const notes = decidedCommands(logs).flatMap(({ command: { action, actor_id, other_id }, decidedAt: at, outcome }) => {
+    if (outcome !== 'done' || action === 'notify') return []
+    const [own, others] = action === 'unmatch' ? (['ended', 'ended'] as const) : (['blocks', 'blocked'] as const)
+    const isSevered = action !== 'unblock'
+    return [
+      { userId: actor_id, otherId: other_id, cause: own, at, isSevered },
+      { userId: other_id, otherId: actor_id, cause: others, at, isSevered },
+    ]
+  })
+  // An answer is noted by the API that has sent the command, so later ones may be noted before it.
+  return notes
+    .map((note, index) => ({ note, place: index + NOTED_LATE * random() }))
+    .toSorted((one, other) => one.place - other.place)
+    .map(({ note }) => note)
+}
+
+/** Merges lists into one, each in its order. */
+function* merged<T>(lists: readonly (readonly T[])[], random: () => number): Generator<T> {
+  const left = lists.filter(({ length }) => length > 0).map((list) => ({ list, next: 0 }))
+  while (left.length > 0) {
+    const at = integer(random, left.length)
+    yield left[at].list[left[at].next++]
+    if (left[at].next === left[at].list.length) left.splice(at, 1)
+  }
 }
 
 test.each(Array.from({ length: seeds }, (_, index) => from + index))(
