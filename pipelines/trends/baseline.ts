@@ -56,7 +56,7 @@ export function usualInWindow({ before, during }: HourlyUsual, lastMinute: numbe
   return (during * minutes + before * (MINUTES_PER_HOUR - minutes)) / MINUTES_PER_HOUR
 }
 
-/** What is usual in the windows of one hour. */
+/** The usual counts of a term around one hour. */
 export interface HourlyUsual {
   /** In the hour before. */
   readonly before: number

@@ -41,6 +41,8 @@ const RULES: readonly Rule[] = [
   pattern('"the one before": write "the previous one"', /\bthe one before(?=[.,;:)]|$)/),
   pattern('", also if": write ", even if"', /, also (?:if|when|while)\b/),
   pattern('"at most so many": write "at most this many"', /\b(?:at most|at least|about|after) so many\b/i),
+  pattern('"above so many": write "above this many"', /\b(?:above|below|from|over) so many\b/i),
+  pattern('"stands in the file": write "is in"', /\bstands? in (?!for\b)/i, ['comment', 'prose', 'table']),
   pattern('cites a specification that no reader has: give the reason', /\bspec(?:ification)? [A-H]\b|\bdecisions?, [A-H]\b/),
   pattern('"he" or "him": a program is "it"', /(?<![\w'])(?:he|him)(?![\w'-])/i, ['comment', 'prose', 'table']),
 ]

@@ -49,7 +49,7 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** From so many products on, hits are looked for among the best ones. Default 20,000. */
+  /** With at least this many products, hits are looked for among the best ones. Default 20,000. */
   readonly many?: number
 }
 

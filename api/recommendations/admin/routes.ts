@@ -73,7 +73,7 @@ export const listEditorialRoute = defineRoute({
   method: 'get',
   path: '/api/v1/editorial-lists',
   operationId: 'editorialLists',
-  summary: 'All editorial lists and rules',
+  summary: 'List all editorial lists and rules',
   description: 'As this process knows them; a change takes less than a second.',
   auth: ADMIN,
   answers: { 200: { description: 'the lists', schema: z.object({ lists: z.array(shown) }).openapi('EditorialLists') } },

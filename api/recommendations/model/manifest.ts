@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 
-/** Numbers per vector: the specification's embeddings. */
+/** The number of dimensions of a vector. */
 export const DIMENSIONS = 256
 /** The files of a bundle beside its manifest. */
 export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const

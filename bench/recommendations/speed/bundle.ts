@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 /** As in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
-/** The gram matrix of a million items is that of so many of them, multiplied. */
+/** The gram matrix of a million items is estimated by scaling up that of this many items. */
 const GRAM_ROWS = 20_000
 const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5

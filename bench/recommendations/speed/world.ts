@@ -28,7 +28,7 @@ const CLUSTER_SKEW = 1.5
 /** Few items have long factors, because few are popular. */
 const LENGTH_EXPONENT = 2
 const LEAST_LENGTH = 0.02
-/** A user likes the items of so many clusters, the long ones most. */
+/** A user likes the items of this many clusters, the long ones most. */
 const TASTES = 3
 const CHOICE_SKEW = 2
 /** Most users have had few interactions. The mean is 12. */

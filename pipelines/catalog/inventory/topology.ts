@@ -73,7 +73,7 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // The cart ended after its parts, which only happens if carts were not decided for a minute.
+      // The parts expired before their cart ended. This happens only if no cart was decided for a minute.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

@@ -193,7 +193,7 @@ export interface Context {
 }
 
 export interface TimeContext extends Context {
-  /** The number of upstream partitions without which the time is closed; see `TimeOptions.closeWithout`. */
+  /** How many upstream partitions were missing when the time was closed; see `TimeOptions.closeWithout`. */
   readonly missing: number
 }
 

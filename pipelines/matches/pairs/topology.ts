@@ -27,7 +27,7 @@ const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
 /** More than one, because a step begins with the last pair of the step before. */
 const PAIRS_PER_STEP = 100
-/** A search that finds nothing takes as long as clearing so many pairs. */
+/** A search that finds nothing takes as long as clearing this many pairs. */
 const PAIRS_PER_SCAN = 5
 /** Swipes are kept for seven days in their topic, so older ones can no longer arrive. */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000

@@ -44,7 +44,7 @@ function blocks({ calls, inflicted }: Evidence): string[] {
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
 }
 
-/** An answer may only be by older rules if it says so. */
+/** An answer may use older rules only if it names `rules` in `degraded`. */
 function rules({ calls, logs }: Evidence): string[] {
   const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
 

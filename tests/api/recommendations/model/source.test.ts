@@ -100,7 +100,7 @@ test('old models are closed after a pause, but never one that was let go a momen
   expect(second.vectorOf(1n)?.[0]).toBe(1)
 })
 
-test('the challenger answers its share of the users, always the same ones, and no answer that is about no user', async () => {
+test('the challenger answers its share of the users, always the same ones, and no answer that does not concern a user', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   const challenged = () => Array.from({ length: USERS }, (_, user) => models.current(BigInt(user))?.sequence === 2)
   const on = (percent: number) => send(history(one, [two, one], { challenger: two.version, challenger_percent: percent }))
