@@ -58,7 +58,7 @@ export function usualInWindow({ before, during }: HourlyUsual, lastMinute: numbe
 
 /** The usual counts of a term around one hour. */
 export interface HourlyUsual {
-  /** In the hour before. */
+  /** In the previous hour. */
   readonly before: number
   readonly during: number
   /** The least usual count from now to the end of the next hour. */

@@ -37,6 +37,8 @@ const RULES: readonly Rule[] = [
   pattern('"told": say what happens, in the active voice', /\btold\b/i),
   pattern('"whoever": name the caller, the reader or the process', /\bwhoever\b/i),
   pattern('"anew": say "again", "rebuild" or "restart"', /\banew\b/i),
+  pattern('"besides": say "in addition to", "apart from" or "beside"', /\bbesides\b/i),
+  pattern('"in the order of time": say "in chronological order"', /\bin the order of time\b/i),
   pattern('"for ever": write "forever"', /\bfor ever\b/i),
   pattern('"the one before": write "the previous one"', /\bthe one before(?=[.,;:)]|$)/),
   pattern('", also if": write ", even if"', /, also (?:if|when|while)\b/),

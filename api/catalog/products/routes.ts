@@ -138,7 +138,7 @@ export const deleteProductRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'deleteProduct',
   summary: 'Delete a product forever',
-  description: 'Gives its skus back within a second. Its stock and its history remain.',
+  description: 'Releases its skus within a second. Its stock and its history remain.',
   auth: SELLER,
   idempotent: true,
   versioned: true,

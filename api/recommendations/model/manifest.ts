@@ -46,7 +46,8 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
     const expected = manifest.files[name]
     if (expected === undefined) throw new BundleError(`the manifest does not name ${name}`)
     const found = await digestOf(join(folder, name))
-    if (found.sha256 !== expected.sha256 || found.bytes !== expected.bytes) throw new BundleError(`${name} does not have its checksum`)
+    if (found.sha256 !== expected.sha256 || found.bytes !== expected.bytes)
+      throw new BundleError(`${name} does not match its checksum or length`)
   }
   return { manifest, version: versionOf(manifest, text) }
 }

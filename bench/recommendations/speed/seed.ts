@@ -37,7 +37,7 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
 }
 
 /**
- * Writes what users have done so far, in the order of time.
+ * Writes what users have done so far, in chronological order.
  * @param most the greatest number of interactions; all users have fewer if it is too small
  * @returns the number of interactions
  */

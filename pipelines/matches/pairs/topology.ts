@@ -25,7 +25,7 @@ import { isSameRelation, relationOf } from './relation.ts'
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
-/** More than one, because a step begins with the last pair of the step before. */
+/** More than one, because a step begins with the last pair of the previous step. */
 const PAIRS_PER_STEP = 100
 /** A search that finds nothing takes as long as clearing this many pairs. */
 const PAIRS_PER_SCAN = 5

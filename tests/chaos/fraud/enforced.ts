@@ -3,7 +3,7 @@ import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
 import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
-/** How long after the answer every API decides by a change of the rules. */
+/** How long after the answer every API applies a change of the rules. */
 const RULES_AFTER_MS = 10_000
 /** How long after the answer every API enforces a block. */
 const ENFORCED_AFTER_MS = 1_000

@@ -122,7 +122,11 @@ test.each<[string, Partial<TestBundle>, string]>([
   ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not numbers'],
   ['too short factors', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
   ['another dimension', { dimensions: 128 }, 'vectors of 128 numbers'],
-  ['a wrong checksum', { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } }, 'gram.f64 does not have its checksum'],
+  [
+    'a wrong checksum',
+    { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } },
+    'gram.f64 does not match its checksum or length',
+  ],
   ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees of other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
