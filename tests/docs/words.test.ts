@@ -39,6 +39,7 @@ const RULES: readonly Rule[] = [
   pattern('"anew": say "again", "rebuild" or "restart"', /\banew\b/i),
   pattern('"besides": say "in addition to", "apart from" or "beside"', /\bbesides\b/i),
   pattern('"in the order of time": say "in chronological order"', /\bin the order of time\b/i),
+  pattern('"another X than": say "a different X from" or name the difference', /\banother (?!rather\b)\w+ than\b/i),
   pattern('"for ever": write "forever"', /\bfor ever\b/i),
   pattern('"the one before": write "the previous one"', /\bthe one before(?=[.,;:)]|$)/),
   pattern('", also if": write ", even if"', /, also (?:if|when|while)\b/),

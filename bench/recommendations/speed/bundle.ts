@@ -25,7 +25,7 @@ export interface GeneratedBundle {
   readonly indexSeconds: number | undefined
 }
 
-/** Writes a bundle of a world into a folder, unless it holds one of as many items. */
+/** Writes a bundle of a world into a folder, unless it already holds one with this number of items. */
 export async function generateBundle(folder: string, world: World): Promise<GeneratedBundle> {
   const manifest = join(folder, 'manifest.json')
   if (existsSync(manifest) && JSON.parse(await readFile(manifest, 'utf8')).items === world.items) return { folder, indexSeconds: undefined }

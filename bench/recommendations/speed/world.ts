@@ -2,7 +2,7 @@ import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { type Random, seededRandom } from '../../../tools/random/random.ts'
 import { gaussian } from './gaussian.ts'
 
-/** Items and users of a benchmark. Equal sizes make equal ones. */
+/** Items and users of a benchmark. Worlds of equal sizes are identical. */
 export interface World {
   readonly items: number
   readonly users: number

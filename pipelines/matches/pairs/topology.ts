@@ -50,7 +50,7 @@ export const matchPairs = topology(
     /**
      * Emits what a changed pair means to its users and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
-     * @param before the same without what deleted users did
+     * @param before the same row without the actions of deleted users
      */
     function follow(key: string, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
       const { a, b } = parsePairKey(key)
