@@ -74,7 +74,7 @@ export const listEditorialRoute = defineRoute({
   path: '/api/v1/editorial-lists',
   operationId: 'editorialLists',
   summary: 'List all editorial lists and rules',
-  description: 'As this process knows them; a change takes less than a second.',
+  description: 'Returns what this process knows. A change reaches it in less than a second.',
   auth: ADMIN,
   answers: { 200: { description: 'the lists', schema: z.object({ lists: z.array(shown) }).openapi('EditorialLists') } },
   errors: [errors.not_ready],

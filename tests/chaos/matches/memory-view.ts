@@ -54,7 +54,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The API notes nothing here that would have to go, and nobody waits for results.
+            // Here the API has stored no notes that must be removed, and no caller waits for results.
             break
         }
       }
