@@ -126,7 +126,7 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** Commands that `npm start` suggests. @param api the API's base URL */
   examples(api: string): readonly Example[]
   readonly local?: LocalNeeds
-  /** Servers that the service uses, besides those that every service may use. */
+  /** Servers that the service uses in addition to those that every service may use. */
   readonly optionalServers?: readonly OptionalServer[]
   /**
    * Opens the guard of all services in a process, even if this service does not run there. Only one service has this

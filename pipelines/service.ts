@@ -31,9 +31,9 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
   topologies(resources: () => Resources): readonly Topology[]
   /** Sinks that copy the service's topics into Redis and ClickHouse, or deliver their records. */
   readonly sinks: readonly SinkDeclaration<Resources>[]
-  /** Servers that the service uses, besides those that every service may use. */
+  /** Servers that the service uses in addition to those that every service may use. */
   readonly optionalServers?: readonly OptionalServer[]
-  /** Opens jobs that run in every worker process, besides topologies and sinks. */
+  /** Opens jobs that run in every worker process, in addition to topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]
 }
 

@@ -5,7 +5,7 @@ import { ApiError, type ErrorDefinition, errors } from '../kit/errors.ts'
 import { fraudErrors } from './errors.ts'
 import type { FraudSettingsInForce } from './settings-in-force.ts'
 
-/** What a command needs besides its action and its author. */
+/** What a command needs in addition to its action and its author. */
 export type CommandInput = Partial<Omit<FraudSettingsCommand, 'action' | 'actor'>>
 
 type Changed = Extract<FraudSettingsAnswer, { readonly revision: number }>

@@ -23,7 +23,7 @@ export const limitsService: ApiService<unknown, RunningLimits> = {
     return await startLimits({ ...kit, redisUrl: kit.state.redisUrl, redisCluster: kit.state.redisCluster })
   },
   async open(kit, _settings, limits) {
-    if (limits === undefined) throw new Error('the limits service opens with its own guard, but the process has none')
+    if (limits === undefined) throw new Error('the limits service needs the guard that it opens, but this process has opened none')
     const { limitsHandlers } = await import('./handlers.ts')
     return limitsHandlers({ ...kit, ...limits })
   },

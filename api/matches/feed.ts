@@ -20,7 +20,7 @@ export interface FeedDeps {
   readonly facts: Facts
   readonly people: People
   readonly stackFor: StackFor
-  /** Called when Kafka does not take the place of a feed request. */
+  /** Called when Kafka does not accept the user's location from a feed request. */
   onPlaceDropped(): void
   /** Epoch ms. */
   now(): number

@@ -218,7 +218,7 @@ export const revealRoute = defineRoute({
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:
-    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again uses no further read, also for 55 minutes after the last one, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
+    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again uses no further read. This holds for 55 minutes after the last read as well, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,

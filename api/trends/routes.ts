@@ -76,7 +76,7 @@ export const streamRoute = defineRoute({
   query: z.object({ woeid, safe }),
   answers: {
     200: {
-      description: 'The stream, which has no end of its own.',
+      description: 'The stream. It does not end by itself.',
       schema: streamEvent,
       mediaType: 'text/event-stream',
       headers: { 'Cache-Control': '`no-store`' },

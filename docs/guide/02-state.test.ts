@@ -105,8 +105,9 @@ test('a bike is inspected after 100 km, and then the count restarts', () => {
  * ## Partitions of state
  *
  * The build function runs once per task, so every task has separate stores and sees only the keys of its own partition.
- * For this reason no locks are needed, and state scales with the number of partitions. State under another key than the
- * record's needs a second stage (chapter 3). Tests read a task's store with `driver.store(name, partition)`.
+ * For this reason no locks are needed, and state scales with the number of partitions. If the key of a state differs
+ * from that of the record, a second stage is needed (chapter 3). Tests read a task's store with
+ * `driver.store(name, partition)`.
  */
 test('each partition has its own part of the state', () => {
   const driver = testDriver(brakeChecks)

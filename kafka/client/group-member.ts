@@ -24,8 +24,8 @@ const FIRST_INTERVAL_MS = 1_000
  */
 const OWNER_OF_ALL_INTERVALS = 2
 /**
- * A confirmation counts for so many heartbeat intervals: for more than the usual time between two heartbeats, and less
- * than the shortest session that Kafka recommends.
+ * A confirmation is valid for this many heartbeat intervals: longer than the usual time between two heartbeats, and
+ * shorter than the shortest session that Kafka recommends.
  */
 const CONFIRMED_INTERVALS = 2.5
 /** Pauses between two requests for a confirmation that are not answered. */

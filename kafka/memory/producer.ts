@@ -22,7 +22,10 @@ export interface MemoryProducer extends WorkerProducer {
   abortSync(): void
 }
 
-/** The least that a record takes besides key and value (format v2). Markers have neither, and are pending as well. */
+/**
+ * The least that a record takes in addition to key and value (format v2). Markers have neither, and are pending as
+ * well.
+ */
 const RECORD_OVERHEAD_BYTES = 7
 const NO_HEADERS: readonly RecordHeader[] = []
 

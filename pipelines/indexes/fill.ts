@@ -56,7 +56,9 @@ export async function fillIndex<K, V>(
   }
   for (let partition = 0; partition < count; partition++) await markEmpty(partition)
 
-  /** A position of every partition shows later that the index still has its data. */
+  /**
+   * Gives every partition a position, even an empty one. A missing position later shows that the index has lost data.
+   */
   async function markEmpty(partition: number): Promise<void> {
     if ((await writer.position(topic.name, partition)) !== undefined) return
     await writer.putPosition({ topic: topic.name, partition, topicId, next: 0 }, undefined)

@@ -11,7 +11,7 @@ export interface Build {
 
 export interface BuildProgress extends Build {
   readonly state: 'filling' | 'complete'
-  /** Offsets of the topic that are done, of all that it had. Compaction leaves gaps, so they are not a count. */
+  /** Offsets of the topic that are indexed, and all offsets. Compaction leaves gaps, so they do not count records. */
   readonly done: number
   readonly total: number
 }

@@ -56,9 +56,9 @@ export function usualInWindow({ before, during }: HourlyUsual, lastMinute: numbe
   return (during * minutes + before * (MINUTES_PER_HOUR - minutes)) / MINUTES_PER_HOUR
 }
 
-/** What is usual in the windows of one hour. */
+/** The usual counts of a term around one hour. */
 export interface HourlyUsual {
-  /** In the hour before. */
+  /** In the previous hour. */
   readonly before: number
   readonly during: number
   /** The least usual count from now to the end of the next hour. */

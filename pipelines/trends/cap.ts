@@ -22,12 +22,12 @@ export const MAX_TERMS_PER_USER = 2_000
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
 /**
- * What one user has had counted lately. Terms are remembered by fingerprints of 53 bits. Two of a user's terms share
- * one with a probability below one in a billion, and would then share their three contributions. That harms nobody
- * else, so the fingerprint needs no secret.
+ * One user's recent contributions. A term is stored as a 53-bit fingerprint. The probability that two of a user's terms
+ * collide is below one in a billion. They would then share their three contributions, which affects no other user, so
+ * the fingerprint needs no secret.
  */
 export class UserContributions {
-  /** By fingerprint of the term: the minute, or the minutes in ascending order if there are several. */
+  /** The minute of each contribution, keyed by the fingerprint of its term. Several minutes are in ascending order. */
   readonly #terms = new Map<number, number | number[]>()
   /** The minute of the newest counted contribution; -1 if there is none. */
   newest = -1

@@ -37,7 +37,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
 
   /**
    * Publishes counts of minutes that are no longer in a state, so that their volumes so far are not known.
-   * @param id differs for each call, also after a restart
+   * @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
     send(ctx)

@@ -30,9 +30,9 @@ export interface MinuteListener {
   added(minute: number, volume: number): void
   /** Called with the contributions to a minute that is too old to be kept. */
   tooOld(minute: number, count: number): void
-  /** Called when a minute leaves the kept two hours. */
+  /** Called when a minute becomes older than the two hours that are kept. */
   dropping(minute: number, volume: number): void
-  /** Called when an hour leaves the kept day. */
+  /** Called when an hour becomes older than the day that is kept. */
   droppingHour(hour: number): void
 }
 

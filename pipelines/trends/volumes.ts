@@ -59,7 +59,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }
 
-  /** Must be called for each term that a walk visits, also for those that it deletes. */
+  /** Must be called for each term that a walk visits, including those that it deletes. */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
     if (current().unfinished.has(state.volumes_round)) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
   }

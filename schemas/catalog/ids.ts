@@ -50,13 +50,13 @@ export function isProductId(id: number): boolean {
   return Number.isInteger(id) && id >= 1 && id < PRODUCT_IDS
 }
 
-/** Reads an id of a product from its shortest decimal form; undefined if the text is none. */
+/** Reads the id of a product from its shortest decimal form; undefined if the text is not such an id. */
 export function parseProductId(text: string): number | undefined {
   const id = decimal(text)
   return id !== undefined && isProductId(id) ? id : undefined
 }
 
-/** Reads an id of a variant from its shortest decimal form; undefined if the text is none. */
+/** Reads the id of a variant from its shortest decimal form; undefined if the text is not such an id. */
 export function parseVariantId(text: string): number | undefined {
   const id = decimal(text)
   return id !== undefined && placeOfVariant(id) !== undefined ? id : undefined

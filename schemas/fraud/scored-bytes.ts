@@ -5,7 +5,7 @@ import type { TxnScored } from './types.ts'
 
 const schema = avro('fraud/TxnScored')
 
-/** A checksum of the record's schema, so that no record is read with another schema than it was written with. */
+/** A checksum of the record's schema, so that every record is read with the schema that it was written with. */
 const VERSION = crc32(JSON.stringify(schema.schema)) & 0xffff
 const VERSION_BYTES = 2
 /** The header of Avro values in Kafka: a zero byte and the id of the schema. It has no meaning outside of Kafka. */

@@ -27,7 +27,7 @@ import type {
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
-/** All topics keyed by a user have one partition count, so that one task owns all that concerns the user. */
+/** All topics keyed by a user have one partition count, so that one task owns everything about the user. */
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
 const BY_CELL = { partitions: 1, productionPartitions: 64 }

@@ -50,7 +50,7 @@ const ZSTD_PARAMS = {
  * for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
-/** The stamp before content that is not compressed. It says so to readers. */
+/** The magic number of a stamp whose content is not compressed. Readers recognize such content by it. */
 export const PLAIN_MAGIC = 0x184d2a51
 const STAMP_HEADER_BYTES = 8
 const STAMP_RANDOM_BYTES = 8

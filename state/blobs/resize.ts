@@ -4,7 +4,7 @@ import { sharp } from './sharp.ts'
 const QUALITY = 80
 const TIMEOUT_SECONDS = 20
 
-/** A form that a service wants of its images. */
+/** A smaller version of an image that a service needs. */
 export interface SmallerForm {
   /** Its name in the store. */
   readonly name: string

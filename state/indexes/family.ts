@@ -7,17 +7,17 @@ import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './sear
 export interface IndexOrigin {
   /** `definitionOf` the index. */
   readonly definition: string
-  /** Id of the topic that it is filled from. A topic that was deleted and created again has another id. */
+  /** Id of the topic that the index is filled from. A topic that was deleted and created again has another id. */
   readonly topicId: string
-  /** The request that it was built for; undefined if nobody asked for it. */
+  /** The request that the index was built for; undefined if it was built without a request. */
   readonly requestId?: string
 }
 
 export interface ConcreteIndex extends IndexOrigin {
   readonly name: string
-  /** True if the alias belongs to it, so that it is searched. */
+  /** True if the alias refers to this index, so searches use it. */
   readonly isCurrent: boolean
-  /** The tokens of the process that fills it; empty when it is complete. */
+  /** The tokens of the process that fills the index; empty when the index is complete. */
   readonly builders: readonly string[]
 }
 

@@ -131,7 +131,7 @@ export function indexWriter(address: string, client: SearchClient, bulksInFlight
       if (status === NOT_FOUND && error === undefined) continue // A deletion of what is not there.
       if (status === NOT_FOUND) return INDEX_GONE
       if (status === TOO_MANY_REQUESTS || status === FORBIDDEN || status >= FIRST_SERVER_ERROR) {
-        // Forbidden is an index that the server has made read-only, because its disk is nearly full.
+        // 403 means that the server has made the index read-only, because its disk is nearly full.
         throw new TargetUnavailableError(`the search server refused a document for now (${status}): ${reasonOf(error)}`)
       }
       refused.push({ at, reason: reasonOf(error) })

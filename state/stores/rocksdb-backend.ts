@@ -63,7 +63,7 @@ export async function openRocksdbBackend(options: RocksdbOptions): Promise<State
 
 function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: Directory, options: RocksdbOptions): StateBackend {
   const { folder } = options
-  /** True at first, because an earlier process may not have done what it was asked for. */
+  /** True at first, because an earlier process may have ended before it completed a requested scrub. */
   let mustScrub = true
   let isClosing = false
   let scrubbing: Promise<boolean> | undefined

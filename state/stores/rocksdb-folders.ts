@@ -41,7 +41,7 @@ export function setGeneration(folder: string, generation: string): void {
   }
 }
 
-/** Removes the files of all other generations. Only for who has the lock of the current one. */
+/** Removes the files of all other generations. The caller must hold the lock of the current one. */
 export function removeOtherGenerations(folder: string, current: string | undefined): void {
   for (const name of readdirSync(folder)) {
     const isOther = GENERATION.test(name) ? name !== current : current !== undefined && DATABASE_FILE.test(name)

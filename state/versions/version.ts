@@ -1,6 +1,6 @@
 /** Files that belong together, such as a trained model: a record of a compacted topic names them. */
 export interface FileVersion {
-  /** Unique among all versions, such as time and hash. */
+  /** Unique among all versions, for example a time and a hash. */
   readonly version: string
   /** Counts the versions, from 1. */
   readonly sequence: number

@@ -58,7 +58,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
 
     const { page, complaints } = await signedIn('')
     const entry = page.locator('.entry').filter({ hasText: user })
-    // The queue renews itself at intervals; filtering renews it at once.
+    // The queue refreshes at intervals. Filtering refreshes it immediately.
     await expect
       .poll(async () => {
         await page.locator('#filters').dispatchEvent('change')

@@ -13,7 +13,7 @@ export interface Judged<E> {
 }
 
 /**
- * Judges until a judgement finds no fault and a second one confirms it, or until it is too late.
+ * Judges until a judgement finds no fault and a second one confirms it, or until the deadline.
  * @param onRight called before the second judgement
  */
 export async function judgeUntilRight<E>(

@@ -24,7 +24,7 @@ export interface Payment {
   readonly at: number
   /** Ends a partition's input by advancing its event time past every timer. */
   readonly end?: boolean
-  /** The shop fails on it after it has changed state and emitted. Only a dead letter must remain. */
+  /** The shop changes state, emits, and then fails on this payment. Only a dead letter must remain. */
   readonly broken?: boolean
 }
 

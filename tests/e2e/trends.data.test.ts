@@ -36,7 +36,7 @@ const SERVED = 30
 const WORLD = 1
 const TOKYO = 1118370
 const JAPAN = 23424856
-/** Time for which a posted list certainly remains. The pipeline's first list after that replaces it. */
+/** A posted list is dated this far ahead, so the pipeline's lists replace it only after this time. */
 const POSTED_AHEAD_MS = 15 * SECOND_MS
 /** A city without tweets. */
 const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid

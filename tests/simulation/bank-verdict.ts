@@ -56,7 +56,7 @@ export interface BankLogs {
 export function missing(logs: BankLogs, times: InputTimes): string[] {
   const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))
-  // A wrong clock may have set the end of a hold into a far future.
+  // A wrong clock may have set the end of a hold far into the future.
   const held = times.clocksWereWrong ? [] : [...views].filter(([, { holds }]) => holds.length > 0)
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {

@@ -45,7 +45,7 @@ export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
   /** Cuts connections. Both ends learn of it; requests that the broker has received are still carried out. */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
-  /** Nothing passes between these two until the time has come, and nobody learns of it. */
+  /** Nothing passes between these two until the given time, and neither of them notices. */
   partition(client: Actor, endpoint: Endpoint, until: number): void
 }
 

@@ -53,7 +53,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return [all.filter(there).length, all.length]
   }
 
-  /** A list may lack a quarter of the partitions. Worlds have at most three, so that no list may lack any. */
+  /** A list may lack a quarter of the partitions. Worlds have at most three partitions, so no list may lack any. */
   function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {
     if (missing_partitions > 0) return [`region ${woeid} has a list at ${window_end} without ${missing_partitions} partitions`]
     return TERMS.flatMap((term) => {

@@ -28,7 +28,7 @@ export interface Outcome {
 
 /** How often an output is examined, ms. */
 const LOOK_MS = 250
-/** Sessions, transactions and the longest stall pass in less, so an output that is missing after it never comes, ms. */
+/** In ms. Every session, transaction and stall ends within this time, so an output that is still missing is lost. */
 const PATIENCE_MS = 90_000
 /** How long a complete output is watched for records that nobody expects, ms. */
 const CALM_MS = 1_000

@@ -26,8 +26,8 @@ export const listCategoriesRoute = defineRoute({
   method: 'get',
   path: '/api/v1/categories',
   operationId: 'listCategories',
-  summary: 'All categories',
-  description: 'In the order of their paths.',
+  summary: 'List all categories',
+  description: 'Sorted by path.',
   auth: { kind: 'open' },
   query: z.object({ page: pageParameter(MOST_PAGES), limit: pageLimitParameter('categories') }),
   answers: {

@@ -7,7 +7,7 @@ import { type CategoryTree, categoryTree } from './tree.ts'
 
 /** All categories, as this process knows them now. They reach every process within a second. */
 export interface CategoryTable {
-  /** Throws ApiError `not_ready` until the categories are read, or until a snapshot of them counts. */
+  /** Throws ApiError `not_ready` until the categories are read, or a snapshot of them is used. */
   readonly tree: CategoryTree
   /** Waits until a change is readable here, so that its author can read it, but not forever. */
   untilSeen(category: Category): Promise<void>

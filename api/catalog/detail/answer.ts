@@ -78,7 +78,7 @@ export function shownVariant(
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {
-    // Attributes are beside the variant's own fields, whose names no attribute may have.
+    // Attributes are at the same level as the variant's own fields, so no attribute may have the name of one.
     ...attributes,
     variant_id,
     sku,

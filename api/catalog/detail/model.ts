@@ -18,7 +18,7 @@ export const variantFields = {
 const variant = z
   .object(variantFields)
   .catchall(z.string())
-  .openapi('ProductVariant', { description: 'Attributes such as `colour` are beside the other fields.' })
+  .openapi('ProductVariant', { description: 'Attributes such as `colour` are at the same level as the other fields.' })
 
 /** The fields of the detail answer. */
 export const detailFields = {

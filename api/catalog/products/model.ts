@@ -186,7 +186,9 @@ export const ProductSchema = z
     ...detailFields,
     seller_id: z.string(),
     version: z.int().openapi({ description: 'Grows with every replacement and change of the status.' }),
-    variants: z.array(VariantSchema).openapi({ description: 'All variants. Attributes are beside the fields of the variant.' }),
+    variants: z
+      .array(VariantSchema)
+      .openapi({ description: 'All variants. The attributes of a variant are at the same level as its other fields.' }),
   })
   .openapi('SellerProduct')
 

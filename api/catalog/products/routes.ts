@@ -103,7 +103,7 @@ export const replaceProductRoute = defineRoute({
   operationId: 'replaceProduct',
   summary: 'Replace what a product says',
   description:
-    'Makes the next version. Variants are found by their sku; those that are left out become INACTIVE and are found again later. Without `images` and files the images stay; otherwise these are the new set.',
+    'Creates the next version. Variants are matched by sku. Those that are left out become INACTIVE, and a later version can include them again. Without `images` and files the images stay; otherwise these are the new set.',
   auth: SELLER,
   idempotent: true,
   versioned: true,
@@ -138,7 +138,7 @@ export const deleteProductRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'deleteProduct',
   summary: 'Delete a product forever',
-  description: 'Gives its skus back within a second. Its stock and its history remain.',
+  description: 'Releases its skus within a second. Its stock and its history remain.',
   auth: SELLER,
   idempotent: true,
   versioned: true,

@@ -6,7 +6,7 @@ export interface Recent<V> {
 
 export interface RecentOptions {
   readonly keptMs: number
-  /** Above so many, those that were set first are forgotten. */
+  /** Maximum number of entries. Beyond it, the entry that was set first is forgotten. */
   readonly most: number
   /** Epoch ms. */
   now(): number

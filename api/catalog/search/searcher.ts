@@ -49,7 +49,7 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** From so many products on, hits are looked for among the best ones. Default 20,000. */
+  /** With at least this many products, hits are looked for among the best ones. Default 20,000. */
   readonly many?: number
 }
 
@@ -111,7 +111,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   /** How many products have the exact words of a query, at most `many`, if they are enough. */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   const firstHits = hitsAmongMany(index)
-  /** Of the index, as the last answer said. */
+  /** The number of shards of the index, from the last answer. */
   let shards = 1
 
   /** Counts again with more values of each shard if some may be missing. */

@@ -18,11 +18,11 @@ export interface CountedCell {
 
 /** How well a kind of decision fits the labels. Null: there is nothing to divide by. */
 export interface Quality {
-  /** Share of the fraud that the decision met. */
+  /** Share of the fraudulent transactions that got the decision. */
   readonly recall: number | null
-  /** Share of fraud among the labelled transactions that the decision met. */
+  /** Share of fraud among the labelled transactions that got the decision. */
   readonly precision: number | null
-  /** Share of the legitimate transactions that the decision met. */
+  /** Share of the legitimate transactions that got the decision. */
   readonly false_positive_rate: number | null
 }
 

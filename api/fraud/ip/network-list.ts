@@ -41,7 +41,7 @@ interface Range {
   readonly last: bigint
 }
 
-/** Finds an address by halving, because such lists have tens of thousands of ranges. */
+/** Finds an address by binary search, because such lists have tens of thousands of ranges. */
 function networkList(ranges: readonly Range[]): NetworkList {
   const merged: { first: bigint; last: bigint }[] = []
   for (const { first, last } of [...ranges].sort((one, other) => (one.first < other.first ? -1 : 1))) {

@@ -89,7 +89,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       const wanted = wantedSettings() ?? UNTIL_KNOWN
       active = await loading.load(child, wanted.models, wanted.policy).catch((error) => {
         if (!(error instanceof CannotLoad)) throw error
-        // Rules alone would be worse than the earlier models, and those worse than none.
+        // The earlier models are better than rules alone. Without earlier models, only the rules decide.
         if (active !== undefined) return loading.load(child, { champion: active.versions, challenger: undefined }, active.policy)
         return loading.load(child, { champion: {}, challenger: undefined }, wanted.policy)
       })

@@ -27,7 +27,7 @@ export interface EntityProfiles {
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
-  /** Takes a transaction out of those in flight again, as far as Redis answers. @param at as it was for `enrich` */
+  /** Removes a transaction from those in flight, if Redis answers. @param at the same value as for `enrich` */
   withdraw(request: FraudRequest, at: number): Promise<void>
   /** Looks up one entity and adds nothing. Never throws. */
   find(kind: EntityKind, id: string): Promise<HeldEntity | 'failed'>

@@ -53,7 +53,7 @@ const IpProfileSchema = z
     is_vpn: known,
     is_tor: known,
     is_datacenter: known,
-    user_ids_24h: z.array(z.string()).openapi({ description: 'The users of the last 24 hours who were seen last, at most 32.' }),
+    user_ids_24h: z.array(z.string()).openapi({ description: 'The most recently seen users of the last 24 hours, at most 32.' }),
     distinct_users_24h: count,
     txn_count_1h: count,
     fraud_assoc_count: count,

@@ -20,7 +20,7 @@ export interface RuleStatsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'sc
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
 
-/** Statistics show after two of these and the pause of the sink. */
+/** Interval of publishing. A count is readable after at most two intervals and the pause of the sink. */
 const TICK_MS = 5_000
 /** A process that stops waits this long for Kafka. */
 const CLOSE_MS = 2_000

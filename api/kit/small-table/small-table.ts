@@ -8,7 +8,7 @@ import { type Entries, readEntries, writeEntries } from './snapshot.ts'
  * a process that starts while Kafka is away can answer with the last known contents.
  */
 export interface SmallTable<H> extends TableState {
-  /** Returns all entries by key. Throws ApiError `not_ready` until the table is read, or its snapshot counts. */
+  /** Returns all entries by key. Throws ApiError `not_ready` until the table is read, or its snapshot is used. */
   entries(): ReadonlyMap<string, H>
   readonly size: number
 }

@@ -89,7 +89,7 @@ export interface TableOptions<K, V> {
  * can answer with the last known contents.
  */
 export interface SnapshotTable<C> extends TableState {
-  /** The contents for callers; undefined until the topic is read, or the snapshot counts because Kafka is away. */
+  /** The contents for callers; undefined until the topic is read, or the snapshot is used because Kafka is away. */
   readonly serving: C | undefined
   /** The contents that the topic is applied to, which are not complete while they are not served. */
   readonly filling: C

@@ -10,7 +10,7 @@ import { recentCounters } from './recent-counters.ts'
 export interface OwnCounts extends Debts {
   /** Learns from the store's answer. A late one may be older than what is known. */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
-  /** Decides like the store, with the asks of one request. */
+  /** Decides the asks of one request by the same rules as the store. */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
   /** Forgets counters that were reset. */
   forget(keys: readonly string[]): void

@@ -21,7 +21,7 @@ export function rateHeaders(verdict: Verdict): RateHeaders {
   return verdict.outcome === 'refused' ? { ...headers, 'Retry-After': String(retryAfterSeconds) } : headers
 }
 
-/** Returns the fields of the 429 body besides `error` and `message`. */
+/** Returns the fields of the 429 body in addition to `error` and `message`. */
 export function refusalFields({ rule, retryAfterSeconds }: RuleStatus) {
   return { limit: rule.limit_count, window: `${rule.window_seconds}s`, retry_after: retryAfterSeconds }
 }

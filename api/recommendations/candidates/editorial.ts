@@ -5,7 +5,7 @@ import type { NewReleaseBoost } from '../rank/arrange.ts'
 /** Lists and rules of editors by name. */
 export type EditorialLists = ReadonlyMap<string, EditorialList>
 
-/** Counts unless editors have set another rule of this name. */
+/** The default boost applies unless editors have set a rule of this name. */
 const NEW_RELEASES = 'new-releases'
 export const DEFAULT_BOOST: NewReleaseBoost = { factor: 1.1, maxAgeDays: 30 }
 

@@ -20,7 +20,7 @@ export const explainRoute = defineRoute({
   method: 'get',
   path: EXPLAIN,
   operationId: 'explainRecommendations',
-  summary: 'Show how a list is made as an HTML page',
+  summary: 'Show an HTML page that explains how a list is made',
   description:
     "Shows a user's last items, the list with what arranging has moved, all candidates with their channels, features and scores, and how good the trained models are. Needs the scope `internal`, by a token or by the session of the browser; without one it leads to the sign-in. Nothing is recorded as served.",
   auth: { kind: 'optional', anySubjectOf: 'internal' },

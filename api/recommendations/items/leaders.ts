@@ -88,7 +88,7 @@ interface BestRows {
   take(): { row: number; value: number }[]
 }
 
-/** Keeps the rows with the greatest values. It sorts when twice as many have come. */
+/** Keeps the `count` rows with the greatest values. It collects up to twice as many, then sorts and drops the rest. */
 function bestRows(count: number): BestRows {
   let rows: { row: number; value: number }[] = []
   let floor = Number.NEGATIVE_INFINITY

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 
-/** Numbers per vector: the specification's embeddings. */
+/** The number of dimensions of a vector. */
 export const DIMENSIONS = 256
 /** The files of a bundle beside its manifest. */
 export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
@@ -46,7 +46,8 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
     const expected = manifest.files[name]
     if (expected === undefined) throw new BundleError(`the manifest does not name ${name}`)
     const found = await digestOf(join(folder, name))
-    if (found.sha256 !== expected.sha256 || found.bytes !== expected.bytes) throw new BundleError(`${name} does not have its checksum`)
+    if (found.sha256 !== expected.sha256 || found.bytes !== expected.bytes)
+      throw new BundleError(`${name} does not match its checksum or length`)
   }
   return { manifest, version: versionOf(manifest, text) }
 }

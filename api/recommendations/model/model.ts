@@ -38,7 +38,7 @@ export interface RecommendationModel {
 export interface ModelSource {
   /**
    * Returns the champion, or the challenger for its share of the users; undefined without a model.
-   * @param userId undefined for an answer that is about no user
+   * @param userId undefined if the answer does not concern a user
    */
   current(userId: bigint | string | undefined): RecommendationModel | undefined
 }

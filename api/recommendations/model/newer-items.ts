@@ -4,7 +4,7 @@ import type { ItemContent } from '../../../schemas/recommendations/models/conten
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { RecommendationModel } from './model.ts'
 
-/** The content of the items that changed last, from which models place those that they were not trained on. */
+/** The content of the most recently changed items. Models use it to place items that they were not trained on. */
 export interface NewerItems {
   /** @param item undefined for a deleted one */
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void

@@ -60,7 +60,7 @@ export const recommendationsRoute = defineRoute({
       .optional()
       .openapi({ description: '`page_token` of the previous page, within 30 minutes. It replaces all other parameters except `limit`.' }),
     diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier ones are moved down.' }),
-    explain: booleanParameter({ default: false, description: 'Adds channel, features and place by score. Needs the scope `internal`.' }),
+    explain: booleanParameter({ default: false, description: 'Adds channel, features and rank by score. Needs the scope `internal`.' }),
   }),
   answers: {
     200: {
@@ -73,7 +73,10 @@ export const recommendationsRoute = defineRoute({
           page_token: z.string().nullable().openapi({ description: 'For the next page; null on the last one.' }),
           degraded: z.array(z.enum(DEGRADATIONS)),
           relaxed: z.array(z.literal('genre_cap')).openapi({ description: 'Rules that would have left fewer than 20 items.' }),
-          features_offset: z.int().optional().openapi({ description: 'With `explain`: the newest event behind the list.' }),
+          features_offset: z
+            .int()
+            .optional()
+            .openapi({ description: 'With `explain`: the offset of the newest event that the list takes into account.' }),
         })
         .openapi('Recommendations'),
     },

@@ -12,8 +12,9 @@ export const similarRoute = defineRoute({
   method: 'get',
   path: '/api/v1/items/{item_id}/similar',
   operationId: 'similarItems',
-  summary: 'Items that are like another one',
-  description: 'Based on what users view together; for items without views on their content, or else on their category.',
+  summary: 'List similar items',
+  description:
+    'Similarity is based on what users view together. For an item without views it is based on the content, or else on the category.',
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
   query: z.object({ limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many items.' }) }),

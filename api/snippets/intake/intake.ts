@@ -31,7 +31,7 @@ export interface IntakeDeps {
   readonly incoming: Streams
 }
 
-/** Maximum size of one form field besides the content. All options are short. */
+/** Maximum size of a form field other than the content. All options are short. */
 const MAX_FIELD_BYTES = 4_096
 /** More than a form can need, because no field may be given twice. */
 const MAX_PARTS = 32

@@ -19,7 +19,7 @@ export function newFormKey(): string {
 }
 
 /**
- * Reads the key of a form. Returns undefined if the request is not the page's form, as from programs that post nothing.
+ * Reads the key of a form. Returns undefined if the body is not the page's form, for example if it is empty.
  * Throws ApiError: `invalid_request` for a key that no form contains, and the errors of the body.
  */
 export async function formKeyFrom({ contentType, pieces }: ArrivingBody): Promise<string | undefined> {

@@ -6,7 +6,7 @@ import type { ServiceKit } from '../../service.ts'
 
 /** The terms that administrators have blocked, as this process knows them now. They reach it within a second. */
 export interface BlockedTerms {
-  /** By folded term. Throws ApiError `not_ready` until the terms are read, or until a snapshot of them counts. */
+  /** By folded term. Throws ApiError `not_ready` until the terms are read, or a snapshot of them is used. */
   readonly entries: ReadonlyMap<string, BlockedTerm>
   /** Increases with every change. */
   readonly revision: number

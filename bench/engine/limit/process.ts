@@ -15,7 +15,7 @@ import { type Emit, LOOP_JOBS } from './loop-jobs.ts'
 const POLL_MS = 20
 const JOIN_POLL_MS = 10
 const STDERR = 2
-/** As the engine does it, so that the broker works while the loop processes. */
+/** Output is flushed at this size, as in the engine, so that the broker works while the loop processes. */
 const FLUSH_BYTES = 1_048_576
 
 const { job, brokers, input, output, group, commitIntervalMs, compression } = workerEnvironment()

@@ -2,7 +2,7 @@ import type { AvroSchema } from '../../../pipelines/engine/index.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
-/** Swipes as columns, in time order. */
+/** Swipes as columns, in chronological order. */
 export interface Swipes {
   readonly count: number
   readonly swiper: Int32Array

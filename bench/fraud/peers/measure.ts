@@ -20,7 +20,7 @@ const ROUNDS = 5
 
 export interface PeerTimes {
   readonly name: string
-  /** Ms per transaction, of the fastest of all rounds, in which other processes hardly show. */
+  /** Ms per transaction in the fastest round, which other processes have disturbed least. */
   readonly median: number
   readonly p99: number
 }

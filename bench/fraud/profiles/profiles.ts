@@ -46,7 +46,7 @@ const TOPOLOGY = { module: 'pipelines/fraud/profiles/topology.ts', export: 'frau
 const BY_ENTITY = 'fraud-profiles-changed-entities-repartition'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 const SEED = 5
-/** Transactions per second beside which the time to Redis is measured. */
+/** Load in transactions per second during which the time to Redis is measured. */
 const PACE = 1_000
 const PACE_STEP_MS = 10
 const SAMPLES = 200

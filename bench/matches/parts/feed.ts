@@ -5,7 +5,7 @@ import type { PartInput } from '../part.ts'
 import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../rounds.ts'
 
 const VIEWERS = 500
-/** With fewer candidates a feed is soon searched again, which is not what this part measures. */
+/** With fewer candidates, a feed soon triggers another search, which is not what this part measures. */
 const LEAST_CANDIDATES = 20
 const SEED = 41
 const WARM_UP_SECONDS = 5

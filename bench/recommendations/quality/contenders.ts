@@ -9,7 +9,7 @@ export interface Contender {
   learn(item: number, history: readonly number[], isTraining: boolean): void
 }
 
-/** How much each of the last items counts, newest first. Found on these data. */
+/** How much each of the last items counts, newest first. Tuned on these data. */
 const RECENCY = [1, 0.8, 0.65, 0.5, 0.4, 0.33, 0.28, 0.24, 0.2, 0.17]
 
 export function contenders(items: number): Contender[] {

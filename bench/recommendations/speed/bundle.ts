@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 /** As in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
-/** The gram matrix of a million items is that of so many of them, multiplied. */
+/** The gram matrix of a million items is estimated by scaling up that of this many items. */
 const GRAM_ROWS = 20_000
 const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5
@@ -25,7 +25,7 @@ export interface GeneratedBundle {
   readonly indexSeconds: number | undefined
 }
 
-/** Writes a bundle of a world into a folder, unless it holds one of as many items. */
+/** Writes a bundle of a world into a folder, unless it already holds one with this number of items. */
 export async function generateBundle(folder: string, world: World): Promise<GeneratedBundle> {
   const manifest = join(folder, 'manifest.json')
   if (existsSync(manifest) && JSON.parse(await readFile(manifest, 'utf8')).items === world.items) return { folder, indexSeconds: undefined }

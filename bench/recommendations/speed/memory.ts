@@ -45,7 +45,7 @@ function mibPerThousand(bytes: number): string {
   return ((bytes * 1_000) / BYTES_PER_MIB).toFixed(2)
 }
 
-/** Returns the resident memory of a process that belongs to no file. */
+/** Returns the anonymous resident memory of a process: the part that no file backs. */
 function ownMib(pid: number): number {
   const found = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return Number(found?.[1] ?? 0) / KIB_PER_MIB

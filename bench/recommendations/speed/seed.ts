@@ -10,7 +10,7 @@ import { itemOf } from './items.ts'
 import type { World } from './world.ts'
 
 const SEED = 51
-/** Interactions are evenly spread over so many days, and the last one was a moment ago. */
+/** Interactions are evenly spread over this time, and the last one was a moment ago. */
 const PAST_MS = 20 * 24 * 3_600_000
 const EDITORIAL = 50
 
@@ -37,7 +37,7 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
 }
 
 /**
- * Writes what users have done so far, in the order of time.
+ * Writes what users have done so far, in chronological order.
  * @param most the greatest number of interactions; all users have fewer if it is too small
  * @returns the number of interactions
  */

@@ -2,7 +2,7 @@ import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { type Random, seededRandom } from '../../../tools/random/random.ts'
 import { gaussian } from './gaussian.ts'
 
-/** Items and users of a benchmark. Equal sizes make equal ones. */
+/** Items and users of a benchmark. Worlds of equal sizes are identical. */
 export interface World {
   readonly items: number
   readonly users: number
@@ -28,7 +28,7 @@ const CLUSTER_SKEW = 1.5
 /** Few items have long factors, because few are popular. */
 const LENGTH_EXPONENT = 2
 const LEAST_LENGTH = 0.02
-/** A user likes the items of so many clusters, the long ones most. */
+/** A user likes the items of this many clusters, the long ones most. */
 const TASTES = 3
 const CHOICE_SKEW = 2
 /** Most users have had few interactions. The mean is 12. */

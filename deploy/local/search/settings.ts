@@ -17,7 +17,7 @@ export function searchSettings(dataDir: string, port: number): string {
     'discovery.type': 'single-node',
     'transport.type': 'netty4',
     'http.type': 'netty4',
-    // From 95 % disk usage on, the watermarks would make every index read-only, even if other programs fill the disk.
+    // At 95 % disk usage, the watermarks would make every index read-only, even if other programs fill the disk.
     'cluster.routing.allocation.disk.threshold_enabled': false,
     // An index that somebody deleted must not come back without its mapping because a sink writes to it.
     'action.auto_create_index': false,

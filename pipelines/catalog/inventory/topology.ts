@@ -20,7 +20,7 @@ import { rowChanges } from './row-changes.ts'
 import type { StockReader } from './stock.ts'
 import { stockReader, stockStores } from './stores.ts'
 
-/** How often ended reservations are looked for. With the second that they wait, stock returns within two. */
+/** Interval between checks for expired reservations. With EXPIRES_AFTER_MS, stock returns within two seconds. */
 const EXPIRE_EVERY_MS = 1_000
 /**
  * Reservations that one tick ends. They take some tens of milliseconds, during which commands wait; the next tick
@@ -73,7 +73,7 @@ export const inventory = topology(
       move(outcome.product_id, ctx.timestamp, ctx, (ledger, read) => {
         isKnown = followCart(outcome, read, ledger)
       })
-      // The cart ended after its parts, which only happens if carts were not decided for a minute.
+      // The parts expired before their cart ended. This happens only if no cart was decided for a minute.
       return isKnown ? undefined : drop('outcome_without_part')
     }
 

@@ -13,7 +13,7 @@ import type {
 import { outOfRange, passesGuard } from './price-guard.ts'
 import { atOnce, type Priced } from './set-price.ts'
 
-/** The content of a product as a request leaves it. */
+/** The content of a product after a request has been applied. */
 export interface Applied {
   readonly state: CatalogProductState
   /** A price had to overrule the guard. */

@@ -6,7 +6,7 @@ import { type Cause, outputsOf } from './outputs.ts'
 
 export type ProductDecision = Decided<CatalogProductState, ProductAnswer>
 
-/** What a decision about a product knows besides the product and the command. */
+/** What a decision about a product knows in addition to the product and the command. */
 export interface ProductFacts {
   /** The product_id in decimal. */
   readonly key: string

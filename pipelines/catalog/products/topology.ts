@@ -11,7 +11,7 @@ const RUN_PERIODS_EVERY_MS = 500
 /** Products whose periods one tick runs, because a tick delays commands. The next tick continues. */
 const PRODUCTS_PER_TICK = 200
 
-/** The only writer of products: what sellers say, prices and their periods, states. */
+/** The only writer of products: of the sellers' content, of prices and their periods, and of states. */
 export const products = topology(
   'products',
   function declareProducts(t) {

@@ -5,8 +5,8 @@ import type { Timer, TimerStore } from '../../../state/stores/timer-store.ts'
 import type { Context, EmitOptions } from '../topology/api.ts'
 
 /**
- * What a decision may read besides the state of its own key: the rows of the stores that it declares, as they are after
- * all earlier commands of the partition.
+ * What a decision may read in addition to the state of its key: the rows of the stores that it declares, as they are
+ * after all earlier commands of the partition.
  */
 export interface Rows {
   get<K>(store: TimerStore<K>, key: K): number | undefined
@@ -41,7 +41,7 @@ export interface Emission {
   readonly options?: EmitOptions
 }
 
-/** The changes that a decision makes besides that of the state of its own key. They are applied in order. */
+/** The changes that a decision makes in addition to that of the state of its own key. They are applied in order. */
 export interface RowChanges {
   readonly puts?: readonly RowChange[]
   readonly emits?: readonly Emission[]

@@ -169,7 +169,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
-      // Other sinks of the group need not wait for writes to partitions that this process may keep.
+      // This process may keep some of the partitions. The other sinks of the group need not wait for writes to those.
       assignment = seat.assigned()
       settle()
       await runtime.nextTurn()

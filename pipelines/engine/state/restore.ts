@@ -79,7 +79,7 @@ export function putPositions(
 
 /** The ends of the changelogs after a transaction. */
 export interface ChangelogEnds {
-  /** By partition key the offset after the transaction's records. */
+  /** By partition key: the offset after the transaction's records. */
   readonly offsets: ReadonlyMap<string, number>
   /** Returns the epoch of a partition's leader, after it has acknowledged the records; -1 when it is unknown. */
   leaderEpoch(topic: string, partition: number): number

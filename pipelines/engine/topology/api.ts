@@ -122,8 +122,8 @@ export interface TimeOptions {
   readonly thinBehindMs?: number
   /**
    * Closes a time although upstream partitions are missing, if they are at most this share of each stage's partitions
-   * and the others are already `afterMs` further. What the missing ones send later counts for later times;
-   * `TimeContext.missing` says how many they were. By default a time waits for all partitions.
+   * and the others are already `afterMs` past the time. Records that the missing partitions send later count for later
+   * times. `TimeContext.missing` is the number of missing partitions. By default a time waits for all partitions.
    */
   readonly closeWithout?: { readonly share: number; readonly afterMs: number }
 }
@@ -193,7 +193,7 @@ export interface Context {
 }
 
 export interface TimeContext extends Context {
-  /** The number of upstream partitions without which the time is closed; see `TimeOptions.closeWithout`. */
+  /** How many upstream partitions were missing when the time was closed; see `TimeOptions.closeWithout`. */
   readonly missing: number
 }
 

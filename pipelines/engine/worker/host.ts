@@ -36,7 +36,7 @@ export interface Host {
    */
   readonly started: Promise<void>
   /**
-   * Resolves when everything has stopped in order. Rejects with the first failure, after everything else has stopped.
+   * Resolves when everything has stopped cleanly. Rejects with the first failure, after everything else has stopped.
    */
   readonly done: Promise<void>
   stop(): Promise<void>

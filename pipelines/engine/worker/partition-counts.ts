@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 
-/** The partition counts of a topology's topics, which may grow while a worker runs, and what follows for its tasks. */
+/** The partition counts of a topology's topics and the tasks that result. The counts may grow while a worker runs. */
 export interface PartitionCounts {
   /** By topic, for all topics that are read or written. */
   readonly topics: ReadonlyMap<string, number>

@@ -40,7 +40,7 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
 
 /** A running worker. */
 export interface RunningWorker {
-  /** Resolves when the worker has stopped in order and everything is closed. Rejects when the worker has failed. */
+  /** Resolves when the worker has stopped cleanly and everything is closed. Rejects when the worker has failed. */
   readonly done: Promise<void>
   /** Finishes the current records, commits, leaves the group and closes everything. */
   stop(): Promise<void>

@@ -25,7 +25,7 @@ export interface WorkerConfig {
   /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
   /**
-   * Whether a worker that stops in order stays in the group until its session times out, so that it keeps its
+   * Whether a worker that stops gracefully stays in the group until its session times out, so that it keeps its
    * partitions for its next start and a rolling restart moves nothing. Default false: other workers get them at once.
    */
   readonly keepPlaceOnStop?: boolean

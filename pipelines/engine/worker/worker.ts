@@ -61,7 +61,7 @@ export interface Worker {
   readonly topology: Topology
   /** Opens everything and joins the group. Rejects when the topology cannot run here. */
   start(): Promise<void>
-  /** Resolves when the worker has stopped in order; rejects when it has failed. */
+  /** Resolves when the worker has stopped cleanly; rejects when it has failed. */
   readonly done: Promise<void>
   /** Finishes the current work, commits and leaves the group. */
   stop(): Promise<void>

@@ -53,7 +53,7 @@ export const fraudCasesTopology = topology(
     })
     const { stores, emits } = deciding
 
-    /** Says once that a closed case is archived, for the table, and then forgets it. */
+    /** Emits once to the table that a closed case is archived, and then forgets the case. */
     function archive(now: number, ctx: Context): void {
       for (const { key } of closing.takeDue(now, ARCHIVED_PER_TICK)) {
         const found = cases.get(key)

@@ -2,7 +2,7 @@
 export interface Leaving {
   readonly userId: string
   readonly among: 'pairs' | 'partners'
-  /** The last key of the step before, or what all keys begin with. */
+  /** The last key of the previous step, or the prefix of all keys. */
   readonly after: string
 }
 

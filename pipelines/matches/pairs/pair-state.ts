@@ -44,8 +44,8 @@ export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, di
 }
 
 /**
- * Applies a swipe that can take effect. The first moment in which both sides like each other makes the match; nothing
- * unmakes it but `ended`.
+ * Applies a swipe that can take effect. The first moment in which both sides like each other makes the match; only
+ * `ended` removes it.
  */
 export function withSwipe(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): PairRow {
   const side = sideOf(swiper_id, target_id)

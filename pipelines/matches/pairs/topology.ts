@@ -25,9 +25,9 @@ import { isSameRelation, nothingOf, type Related, relationOf } from './relation.
 /** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
-/** More than one, because a step begins with the last pair of the step before. */
+/** More than one, because a step begins with the last pair of the previous step. */
 const PAIRS_PER_STEP = 100
-/** A search that finds nothing takes as long as clearing so many pairs. */
+/** A search that finds nothing takes as long as clearing this many pairs. */
 const PAIRS_PER_SCAN = 5
 /** Swipes are kept for seven days in their topic, so older ones can no longer arrive. */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
@@ -50,7 +50,7 @@ export const matchPairs = topology(
     /**
      * Emits what a changed pair means to its users and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
-     * @param before the same without what deleted users did
+     * @param before the same row without the actions of deleted users
      */
     function follow(key: string, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {
       const { a, b } = parsePairKey(key)

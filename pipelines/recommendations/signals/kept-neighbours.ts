@@ -12,8 +12,8 @@ const LOW_BITS = 32n
 
 const MAX_NEIGHBOURS = 100
 /**
- * Among more than the maximum, so many of the newest stay regardless of their weights. Otherwise no new neighbour could
- * ever gain weight beside a hundred old ones.
+ * When the maximum is exceeded, this many of the newest neighbours stay regardless of their weights. Otherwise no new
+ * neighbour could ever gain weight beside a hundred old ones.
  */
 const KEPT_NEWEST = 20
 

@@ -16,7 +16,7 @@ export interface AnsweredReservation {
  * - `done`: the row after it, and the reservations that it concerned
  * - `out_of_stock`: there are too few available units
  * - `not_for_sale`: the variant or its product was not active, or there is no such variant
- * - `version_conflict`: the row has another version than the command names
+ * - `version_conflict`: the row does not have the version that the command names
  * - `reservation_ended`: the reservation, or all reservations of the variant and warehouse, have fewer open units than
  *   requested
  * - `reservation_in_cart`: the reservation is the part of a cart

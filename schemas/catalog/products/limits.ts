@@ -5,7 +5,7 @@ export { MOST_VARIANT_NUMBER as MOST_VARIANTS_EVER } from '../ids.ts'
 export const MOST_IMAGES = 20
 /** Encoded, so that a record with a product stays far below the broker's limit of 1 MiB. */
 export const MOST_PRODUCT_BYTES = 262_144
-/** Prices for a time that a product may have at once, over all its variants, running and coming ones. */
+/** Maximum number of current and future limited-time prices of a product, summed over all its variants. */
 export const MOST_PERIODS = 100
 
 const MINUTE_MS = 60_000

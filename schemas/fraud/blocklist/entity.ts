@@ -35,7 +35,7 @@ export function blocklistKey({ entity_type, entity_value }: Pick<BlockedEntity, 
   return `${entity_type}:${entity_value}`
 }
 
-/** Returns the id of an entity's entry, which contains no personal data, because it stands in paths. */
+/** Returns the id of an entity's entry. Paths contain this id, so it reveals no personal data. */
 export function entryIdOf(entity: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
   return createHash('sha256').update(blocklistKey(entity)).digest('hex').slice(0, ENTRY_ID_CHARACTERS)
 }

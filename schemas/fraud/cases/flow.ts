@@ -2,7 +2,7 @@ import type { CommandFlow } from '../../commands/topics.ts'
 import type { FraudCase, FraudCaseCommand } from '../types.ts'
 import { fraudCaseCommands, fraudCases } from './topics.ts'
 
-/** A case as the answer to a command has it. */
+/** A case as it appears in the answer to a command. */
 export type AnsweredCase = Omit<FraudCase, 'history'>
 
 /**
@@ -11,7 +11,7 @@ export type AnsweredCase = Omit<FraudCase, 'history'>
  * - `not_found`: there is no case, and the command does not say from which transaction to make one
  * - `no_transition`: the status may not follow that of the case
  * - `needs_note`: a correction of a verdict has no note
- * - `other_version`: the case has another version than the command names
+ * - `other_version`: the case does not have the version that the command names
  */
 export type CaseAnswer =
   | { readonly outcome: 'done'; readonly found: AnsweredCase }

@@ -7,7 +7,7 @@ import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 
 /** Replays after a bad week. */
 const REVIEWS_KEPT_DAYS = 7
-/** Equal counts, so that one task owns all that concerns a case. */
+/** All topics keyed by a case have one partition count, so that one task owns everything about the case. */
 const BY_CASE = { partitions: 1, productionPartitions: 16 }
 
 /** Transactions with decision REVIEW, possibly more than once; key: transaction_id. */

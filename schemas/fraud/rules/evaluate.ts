@@ -79,7 +79,7 @@ function evaluateRule(
   }
 }
 
-/** Returns whether a rule matches; undefined if that is missing; false if the evaluation failed. */
+/** Returns whether a rule matches: undefined if a value that decides is missing, and false if the evaluation failed. */
 function resultOf(compiled: CompiledRule, plan: RulePlan, tallies: RuleTallies): Truth {
   try {
     return plan.evaluate(compiled.index)

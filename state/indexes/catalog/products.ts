@@ -17,7 +17,7 @@ export const productsSettings = {
   number_of_replicas: 0,
   // A change is searched for at most a second later.
   refresh_interval: '1s',
-  // A position may be in another shard than the documents that it covers, so neither may be lost after its
+  // A position and the documents that it covers may be in different shards, so neither may be lost after its
   // acknowledgement.
   translog: { durability: 'request' },
   analysis: {

@@ -92,7 +92,7 @@ export async function readScoreCounts(tables: TableReader, most: string): Promis
   return rows.map(([model, score, frauds, normal]) => ({ model, score, frauds, normal }))
 }
 
-/** Reads how features of the last day are distributed, in bins of equal size of the 29 days before. */
+/** Reads the distribution of features over the last day, in bins that are equally full over the 29 days before it. */
 export async function readFeatureCounts(tables: TableReader, most: string): Promise<FeatureCounts[]> {
   const [quantiles] = await readRows<(number | null)[][]>(tables, QUANTILES_QUERY, { most })
   // Without values, all quantiles are missing.

@@ -3,7 +3,7 @@ import type { Evidence } from './evidence.ts'
 import { FIELDS } from './plan.ts'
 import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests.ts'
 
-/** How long after the answer every API decides by a change of the rules. */
+/** How long after the answer every API applies a change of the rules. */
 const RULES_AFTER_MS = 10_000
 /** How long after the answer every API enforces a block. */
 const ENFORCED_AFTER_MS = 1_000
@@ -44,7 +44,7 @@ function blocks({ calls, inflicted }: Evidence): string[] {
   return calls.scores.filter(({ status }) => status === 200).flatMap(wrong)
 }
 
-/** An answer may only be by older rules if it says so. */
+/** An answer may use older rules only if it names `rules` in `degraded`. */
 function rules({ calls, logs }: Evidence): string[] {
   const changes = calls.rules.filter(wasAnswered).map(({ name, to }) => ({ name, from: to + RULES_AFTER_MS, version: versionOf(name) }))
 

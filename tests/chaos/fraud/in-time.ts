@@ -45,7 +45,7 @@ export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean)
   return { p50: percentile(times, 0.5), p99: percentile(times, P99), most: times.at(-1) ?? 0 }
 }
 
-/** @param beats in the order of time */
+/** @param beats in chronological order */
 function machineMs(call: ScoreCall, beats: readonly Beat[]): number {
   let most = 0
   for (let index = firstEndingAt(beats, call.from); index < beats.length && beats[index].from <= call.to; index++)

@@ -133,7 +133,7 @@ const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Payments of a blocked entity, from some before its block on. */
+/** Payments of a blocked entity. The first ones are from before its block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000

@@ -52,7 +52,7 @@ export interface Callers {
   /** Resolves when every caller has finished. */
   readonly done: Promise<unknown>
   readonly requests: readonly Request[]
-  /** Asks everything again, and returns the requests that got another answer than before. */
+  /** Asks everything again, and returns the requests whose answers have changed. */
   repeatAll(): Promise<string[]>
 }
 

@@ -76,7 +76,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The API notes no swipes here, and nobody waits for results.
+            // The API notes no swipes here, and no caller waits for results.
             break
         }
       }

@@ -42,9 +42,9 @@ const NOTHING: Side = { newest: undefined, blocks: false, blockedAt: 0 }
 const STRANGERS: PairState = { a: NOTHING, b: NOTHING, countsFrom: 0, matchedAt: undefined, hasEnded: false, matches: [], voidUntil: 0 }
 
 /**
- * Computes offline how the swipes, the commands and the deletions of a pair can end. Each have their own order, but
- * come by three topics, so every interleaving that gives the answers of the commands is possible. It shares no code
- * with the pipeline.
+ * Computes offline how the swipes, the commands and the deletions of a pair can end. Each kind arrives in order in a
+ * topic of its own, so every interleaving that gives the answers of the commands is possible. The function shares no
+ * code with the pipeline.
  */
 export function foldPair(
   swipes: readonly PairSwipe[],

@@ -30,7 +30,7 @@ function empty(all: readonly Call[]): string[] {
     .map((call) => `an empty list: ${described(call)}`)
 }
 
-/** A user who has got a list by some features gets no list by older ones that does not say so. */
+/** After a list that uses certain features, a list that uses older features must be marked as degraded. */
 function goneBack(all: readonly Call[]): string[] {
   const faults: string[] = []
   for (const own of Map.groupBy(all, ({ user }) => user).values()) {
@@ -43,7 +43,7 @@ function goneBack(all: readonly Call[]): string[] {
   return faults
 }
 
-/** When everything has recovered, a list is by all events of its user. */
+/** After recovery, a list must take all events of its user into account. */
 function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final

@@ -86,7 +86,7 @@ function hiddenItems(events: readonly UserEvent[]): TimedItem[] {
   return [...places.values()].sort((a, b) => b.seconds - a.seconds || b.order - a.order).map(({ item, seconds }) => ({ item, seconds }))
 }
 
-/** The events of the current session. It continues while events are less than half an hour from it. */
+/** Returns the events of the current session. An event belongs to the session if it is at most half an hour away. */
 function sessionOf(events: readonly UserEvent[]): { readonly from: number | null; readonly events: readonly UserEvent[] } {
   let session: UserEvent[] = []
   let [from, to] = [Number.NaN, Number.NaN]

@@ -557,7 +557,7 @@ test('a commit has three requests, and each transaction its own epoch', async ()
     await producer.commit(offsetsOf(owned, 1), member)
   }
   expect(proxy.requests('endTxn')).toHaveLength(3)
-  // Records and offsets may have to wait for the markers of the transaction before, and are then sent again.
+  // Records and offsets may have to wait for the markers of the previous transaction, and are then sent again.
   for (const api of ['produce', 'txnOffsetCommit'] as const) expect(proxy.requests(api).length, api).toBeGreaterThanOrEqual(3)
   for (const api of ['addPartitionsToTxn', 'addOffsetsToTxn'] as const) expect(proxy.requests(api), api).toEqual([])
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'c'])

@@ -13,7 +13,7 @@ const BY_HAND = ['scripts/places.ts', 'bench/kafka-transport.ts']
 const FILES = [...Object.values(TASKS).map(({ file }) => file), ...BY_HAND]
 const NAMES = [...Object.keys(TASKS), ...BY_HAND]
 const WRONG_OPTION = '--no-such-option'
-/** Without it, compiling takes more than half of the CPU time of each process. */
+/** Node's compile cache. Without it, compiling takes more than half of the CPU time of each process. */
 const { NODE_COMPILE_CACHE } = process.env
 
 const empty = mkdtempSync(join(tmpdir(), 'millrace-help-'))

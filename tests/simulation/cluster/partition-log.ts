@@ -115,7 +115,7 @@ export class PartitionLog {
 
   /**
    * Appends a batch as a producer sent it.
-   * @returns its first offset, also for a batch that the log already has
+   * @returns its first offset, even for a batch that the log already has
    */
   append(sent: Buffer): number {
     const producerId = readInt64(sent, PRODUCER_ID_AT)

@@ -201,7 +201,7 @@ describe('a set of 50,000 items at one per cent for 30 days', () => {
     store.committed()
     for (let i = 0; i < 100; i++) {
       const rows = rowsOfOneMore(store, `more-${i}`, now)
-      // Besides one page, there is at most the row by which a new page is found after it has expired.
+      // Apart from one page, there is at most the row by which a new page is found after it has expired.
       expect(rows.filter(([, value]) => value.length > 'header'.length).length).toBeLessThanOrEqual(1)
       expect(rows.reduce((sum, [key, value]) => sum + key.length + value.length, 0)).toBeLessThan(600)
     }

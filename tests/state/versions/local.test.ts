@@ -57,7 +57,7 @@ it('refuses a blob that is damaged, cut off or missing, and leaves nothing of th
   expect(partials()).toEqual([])
 })
 
-it('refuses a record with another length than the blob', async () => {
+it('refuses a record whose length differs from that of the blob', async () => {
   const version = await publish(4, { vectors: 'four' })
   for (const bytes of [3, 5]) {
     await expect(local.fetch({ ...version, files: [{ ...version.files[0], bytes }] })).rejects.toThrow(VersionRefusedError)

@@ -67,7 +67,7 @@ test('labels enter the profiles after the delay, and are learned only if they ar
   const { parts } = await replayPayments(readPayments(file), periods, matrix)
   expect(parts.filter((part) => part === PART.train)).toHaveLength(22 * 120)
   expect(parts.filter((part) => part === PART.test)).toHaveLength(5 * 120)
-  // The first frauds at terminals are of day 10; a day has 120 rows, and rows begin with day 1.
+  // The first frauds at terminals happen on day 10. A day has 120 rows, and rows begin with day 1.
   const risky = (from: number, to: number) => rates.slice((from - 1) * 120, (to - 1) * 120).filter((one) => one > 0.5).length
   expect(risky(1, 17)).toBe(0)
   expect(risky(19, 23)).toBeGreaterThan(0)

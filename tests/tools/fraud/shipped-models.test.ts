@@ -49,7 +49,7 @@ test('with few frauds, less than 1 % of all normal payments are reviewed or bloc
   for (const pattern of PATTERNS) expect(patterns[pattern].occurrences, pattern).toBe(1)
 })
 
-test('a seed determines the traffic, which is in the order of time', () => {
+test('a seed determines the traffic, which is in chronological order', () => {
   const small = { seed: 5, people: 20, days: 10, occurrences: 2 }
   const traffic = generateTraffic(small)
   expect(traffic).toEqual(generateTraffic(small))

@@ -101,6 +101,6 @@ describe('training with Python', () => {
 
   it('refuses a bundle whose file was damaged afterwards', async () => {
     await writeFile(join(folder, 'trees.txt'), 'damaged')
-    await expect(openModel(folder)).rejects.toThrow('trees.txt does not have its checksum')
+    await expect(openModel(folder)).rejects.toThrow('trees.txt does not match its checksum or length')
   })
 })

@@ -53,7 +53,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
   const world = createWorld(random, { people: PEOPLE, startAt: startAt - NEWEST_ACCOUNTS_MS, endAt: startAt, name: `demo${seed}` })
   const run = `demo-${startAt.toString(36)}`
   const known: Person[] = []
-  /** Payments of frauds, in the order of time. */
+  /** Payments of frauds, in chronological order. */
   let planned: (DemoPayment & { readonly order: number })[] = []
   let number = 0
   let frauds = 0

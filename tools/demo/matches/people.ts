@@ -108,7 +108,7 @@ export function nearby({ lat, lon }: { readonly lat: number; readonly lon: numbe
   return { lat: lat + offset(), lon: lon + offset() / Math.cos((lat * Math.PI) / 180) }
 }
 
-/** Returns a UUID with the version and variant of random ones. */
+/** Returns a random UUID (version 4). */
 function uuid(random: Random): string {
   const digits = Array.from({ length: UUID_HEX_DIGITS }, () => integer(random, 16).toString(16))
   digits[12] = '4'

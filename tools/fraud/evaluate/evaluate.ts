@@ -68,7 +68,7 @@ async function evaluate(payments: AsyncIterable<LabelledPayment>, periods: Perio
     const own = [...parts.keys()].filter((row) => parts[row] === part)
     const frauds = own.filter((row) => scenarios[row] > 0).length
     if (frauds === 0 || frauds === own.length)
-      throw new Error(`the payments that are ${name} need both frauds and others; choose other days`)
+      throw new Error(`the payments that are ${name} must include frauds and legitimate payments: choose other days`)
     print(`${name}: ${own.length} payments, ${frauds} frauds, whose labels are known ${days} days later`)
   }
   await writeFile(path('parts'), parts)

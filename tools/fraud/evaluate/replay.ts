@@ -23,7 +23,7 @@ export interface Replayed {
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 /**
- * Computes the inputs of all payments in the order of time. Frauds become known, as confirmed by analysts, after a
+ * Computes the inputs of all payments in chronological order. Frauds become known, as confirmed by analysts, after a
  * delay. What was not yet known when the test begins is not learned.
  */
 export async function replayPayments(payments: AsyncIterable<LabelledPayment>, periods: Periods, matrix: MatrixFile): Promise<Replayed> {

@@ -22,7 +22,7 @@ interface Scene {
 
 type Fraud = (scene: Scene) => PaymentParts[]
 
-/** The patterns. Each function returns the payments of one occurrence in the order of time. */
+/** The patterns. Each function returns the payments of one occurrence in chronological order. */
 export const FRAUDS: Readonly<Record<Pattern, Fraud>> = {
   card_testing: cardTesting,
   account_takeover: accountTakeover,

@@ -8,7 +8,7 @@ export type PastInteraction = Pick<
 >
 
 /**
- * Interactions of all users in the order of time. They are stored in columns, because objects would take ten times as
+ * Interactions of all users in chronological order. They are stored in columns, because objects would take ten times as
  * much memory.
  */
 export interface History {

@@ -27,7 +27,7 @@ export interface Question {
 export interface Replay {
   readonly history: History
   readonly catalogue: Catalogue
-  /** Lists that users were shown, in the order of time. */
+  /** Lists that users were shown, in chronological order. */
   readonly shown: readonly ShownList[]
   /** Indexes of the interactions before which somebody asks, from the first to before the last. */
   readonly from: number

@@ -25,7 +25,7 @@ export interface VersionTraining extends PythonPlace {
   readonly folder: string
   readonly history: History
   readonly catalogue: Catalogue
-  /** Lists that users were shown, in the order of time. */
+  /** Lists that users were shown, in chronological order. */
   readonly shown: readonly ShownList[]
   /** Undefined for the rules. */
   readonly inForce: ModelInForce | undefined

@@ -7,7 +7,7 @@ const MOST_QUERY_CHARACTERS = 200
 const MOST_BRANDS = 20
 const MOST_BRAND_CHARACTERS = 200
 const MOST_ATTRIBUTE_VALUES = 20
-/** Each name costs a search of its own for its facet. */
+/** The facet of each attribute takes an additional search. */
 const MOST_ATTRIBUTE_NAMES = 5
 const MOST_ATTRIBUTE_CHARACTERS = 251
 const MOST_CATEGORY_CHARACTERS = 2_000

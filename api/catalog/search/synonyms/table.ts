@@ -7,7 +7,7 @@ import { type Synonyms, synonymsOf } from '../text/synonyms.ts'
 
 /** All groups of synonyms, as this process knows them now. They reach every process within a second. */
 export interface SynonymTable {
-  /** Throws ApiError `not_ready` until the groups are read, or until a snapshot of them counts. */
+  /** Throws ApiError `not_ready` until the groups are read, or a snapshot of them is used. */
   readonly groups: ReadonlyMap<string, SynonymGroup>
   readonly synonyms: Synonyms
   readonly probes: readonly ReadinessProbe[]

@@ -130,7 +130,7 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
   return { outcome: 'failed', code, message }
 }
 
-/** @param text seconds, or a date; undefined or anything else asks for nothing */
+/** Returns the pause in ms. @param text seconds or a date; undefined or anything else requests no pause */
 function retryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined
   const ms = /^\d{1,9}$/.test(text) ? Number(text) * MS_PER_SECOND : Date.parse(text) - now

@@ -117,7 +117,7 @@ test('a seller creates at most 100 products per minute, however they are sent', 
 test(
   'every route of sellers answers any request as documented',
   async () => {
-    // Somebody who has used up none of the creations of this minute.
+    // A user whose budget of creations for this minute is still unused.
     const { authorization } = await stack.bearer('10', 'seller admin')
     const routes = ['--include-path-regex', '^/api/v1/seller/']
     await fuzz({ url: stack.apis[0].url, authorization, examples: FUZZ_EXAMPLES, routes, folder: stack.folder.path })

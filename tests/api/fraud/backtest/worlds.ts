@@ -66,7 +66,7 @@ const transactions = fc.array(
   { minLength: 1, maxLength: MAX_TRANSACTIONS },
 )
 
-/** Rules, snoozes and transactions, in which every part varies that a decision depends on. */
+/** Rules, snoozes and transactions. Everything that a decision depends on varies in them. */
 export const worlds = fc.record({ rules, snoozes, transactions })
 
 export type TestTransaction = ReturnType<(typeof transactions)['generate']>['value'][number]

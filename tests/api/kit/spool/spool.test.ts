@@ -127,7 +127,7 @@ function faultyFiles() {
   return { state, files }
 }
 
-test.for(['write', 'datasync'] as const)('a %s that fails is 503, and what was stored before and later survives', async (fault) => {
+test.for(['write', 'datasync'] as const)('a %s that fails gives 503, and what was stored before and later survives', async (fault) => {
   const { state, files } = faultyFiles()
   const folder = await spoolFolder()
   const first = await spoolWorld({ folder, files })

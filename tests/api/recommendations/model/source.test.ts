@@ -100,7 +100,7 @@ test('old models are closed after a pause, but never one that was let go a momen
   expect(second.vectorOf(1n)?.[0]).toBe(1)
 })
 
-test('the challenger answers its share of the users, always the same ones, and no answer that is about no user', async () => {
+test('the challenger answers its share of the users, always the same ones, and no answer that does not concern a user', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   const challenged = () => Array.from({ length: USERS }, (_, user) => models.current(BigInt(user))?.sequence === 2)
   const on = (percent: number) => send(history(one, [two, one], { challenger: two.version, challenger_percent: percent }))
@@ -122,7 +122,11 @@ test.each<[string, Partial<TestBundle>, string]>([
   ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not numbers'],
   ['too short factors', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
   ['another dimension', { dimensions: 128 }, 'vectors of 128 numbers'],
-  ['a wrong checksum', { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } }, 'gram.f64 does not have its checksum'],
+  [
+    'a wrong checksum',
+    { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } },
+    'gram.f64 does not match its checksum or length',
+  ],
   ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees of other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],

@@ -156,7 +156,7 @@ describe('a JSON body', () => {
     expect(await json('{"content":"\\ud83d\\ude00"}', 1)).toMatchObject({ content: '😀' })
   })
 
-  it('is refused before it costs memory if it is deeply nested or has much text besides the content', async () => {
+  it('is refused before it costs memory if it is deeply nested or has much text outside the content', async () => {
     expect(await json(`{"content":"x","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}`)).toMatchObject({ code: 'invalid_request' })
     expect(await json(`{"content":"x","a":${'['.repeat(100_000)}`)).toMatchObject({ code: 'content_too_large' })
     expect(await json(`{"content":"x","title":"${'y'.repeat(70_000)}"}`)).toMatchObject({ code: 'content_too_large' })

@@ -101,7 +101,7 @@ export function variant(
   }
 }
 
-/** A movement after which so many units are available. */
+/** Creates a stock movement of a product. */
 export function movement(productId: number, fields: Partial<InventoryChange> & { readonly version: number }): Input {
   const change: InventoryChange = {
     variant_id: productId * 256 + 1,

@@ -218,7 +218,7 @@ function keyed() {
   return keyedStore('joined', { key: utf8, value: numberFormat })
 }
 
-test('a processor that emits without end stops the worker before its memory is exhausted', () => {
+test('a processor that emits endlessly stops the worker before its memory is exhausted', () => {
   const text = textTopic('texts', 1)
   const megabyte = 'x'.repeat(1_000_000)
   const endless = topology('endless', (t) => {

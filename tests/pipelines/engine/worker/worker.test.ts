@@ -108,7 +108,7 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
-test('of two processes with one identity the newer continues, the older ends and says why, without loss or duplicates', async () => {
+test('when two processes share an identity, the newer one continues and the older one ends with the reason, without loss or duplicates', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })

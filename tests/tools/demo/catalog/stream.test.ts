@@ -31,7 +31,7 @@ test('parents of categories come first, and products are those of their seed wit
   expect(demoProducts(1, DEMO_SELLERS[0], 5)).toEqual(demoProducts(1, DEMO_SELLERS[0], 20).slice(0, 5))
 })
 
-test('the shop has every kind of event in the order of time, and new prices stay within a tenth', () => {
+test('the shop has every kind of event in chronological order, and new prices stay within a tenth', () => {
   const events = played(2_000)
   expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted((a, b) => a - b))
   expect(new Set(events.map(({ kind }) => kind)).size).toBe(5)

@@ -13,7 +13,7 @@ function played(count: number, seed = 1): DemoPayment[] {
   return Array.from({ length: count }, stream.next)
 }
 
-test('the stream pays five times a second in the order of time, and every id is new', () => {
+test('the stream pays five times a second in chronological order, and every id is new', () => {
   const payments = played(9_000)
   expect(payments.map(({ at }) => at)).toEqual(payments.map(({ at }) => at).toSorted((a, b) => a - b))
   const perSecond = payments.length / ((payments.at(-1)!.at - START) / 1_000)

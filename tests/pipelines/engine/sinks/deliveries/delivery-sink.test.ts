@@ -197,7 +197,7 @@ test('a record that Kafka does not take into the retry topic is not passed over'
   await until(() => committed()?.offset === 2)
 })
 
-test('a sink that stops in order waits for its deliveries, so that none is repeated', async () => {
+test('a sink that stops gracefully waits for its deliveries, so that none is repeated', async () => {
   const { append, run, until, control, calls, committed } = world()
   const gate = Promise.withResolvers<DeliveryOutcome>()
   control.answer = () => gate.promise

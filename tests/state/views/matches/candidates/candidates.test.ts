@@ -48,7 +48,7 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   ['is of a gender that the viewer does not seek', {}, { seekingGender: ['f'] }, ['gender']],
   ['has no gender and the viewer seeks one', { gender: undefined }, { seekingGender: ['m'] }, ['gender']],
   ['has no gender and the viewer seeks everybody', { gender: undefined }, {}, []],
-  ['seeks another gender than the viewer has', { seekingGender: ['f'] }, {}, ['gender_of_viewer']],
+  ['seeks a gender that the viewer does not have', { seekingGender: ['f'] }, {}, ['gender_of_viewer']],
   ['is too young', {}, { minAge: 37 }, ['age']],
   ['is too old', {}, { maxAge: 35 }, ['age']],
   ['seeks younger users', { maxAge: 30 }, {}, ['age_of_viewer']],
