@@ -31,8 +31,13 @@ export async function endAbandonedTransactions(
     const connection = await cluster.connectionTo(coordinator)
     const listed = await ask(connection, listTransactionsV1.api, ['Ongoing'], [], ANY_DURATION, NO_PATTERN)
     const ids = listed.transactionStates.map(({ transactionalId }) => transactionalId).filter((id) => id.startsWith(prefix))
+    return describe(coordinator, ids)
+  }
+
+  async function describe(coordinator: Broker, ids: readonly string[]): Promise<OpenTransaction[]> {
     if (ids.length === 0) return []
-    const { transactionStates } = await ask(connection, describeTransactionsV0.api, ids)
+    const connection = await cluster.connectionTo(coordinator)
+    const { transactionStates } = await ask(connection, describeTransactionsV0.api, [...ids])
     return transactionStates
       .filter(({ errorCode, transactionState }) => errorCode === 0 && transactionState === 'Ongoing')
       .map(({ transactionalId, producerId, producerEpoch, transactionTimeoutMs: timeoutMs }) => {
@@ -45,6 +50,10 @@ export async function endAbandonedTransactions(
    * returns no producer id, which is not needed here.
    */
   async function end({ coordinator, transactionalId, producerId, producerEpoch, timeoutMs }: OpenTransaction): Promise<string[]> {
+    // Another worker may have ended it since it was listed. Ending it again would initialise the id, so that its owner
+    // would take this for a process with the same identity.
+    const [still] = await describe(coordinator, [transactionalId])
+    if (still?.producerId !== producerId || still.producerEpoch !== producerEpoch) return []
     const connection = await cluster.connectionTo(coordinator)
     const { errorCode } = await ask(connection, initProducerIdV4.api, transactionalId, timeoutMs, producerId, producerEpoch)
     const reason = errorName(errorCode)

@@ -193,9 +193,12 @@ export function openGroupMember(
   const ended = () => pendingEnd
 
   async function join(): Promise<void> {
+    if (isLeft()) return
     if (state !== 'idle' && state !== 'fenced')
       throw new TransportError('ILLEGAL_STATE', `a member that is ${state} cannot join`, { fatal: true })
     await running
+    // The member may have left in the meantime, and must not come back.
+    if (isLeft()) return
     state = 'joining'
     epoch = JOIN_EPOCH
     pendingEnd = undefined

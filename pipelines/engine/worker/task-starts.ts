@@ -109,6 +109,10 @@ export async function fetchStartOffsets(
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
+  // Without offsets, state means that they have expired, or that another worker has taken the task over since they were
+  // fetched. As long as this worker is a member, nobody else has.
+  const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
+  if (exactlyOnce && tasks.some((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten))) await group.heartbeat()
   return {
     committed,
     changelogStarts,
@@ -120,6 +124,10 @@ export async function fetchStartOffsets(
     now,
     exactlyOnce,
   }
+}
+
+function isCommitted({ sources }: StreamTask, committed: TaskOffsets['committed']): boolean {
+  return sources.some(({ topic, partition }) => committed.has(partitionKey(topic, partition)))
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
@@ -136,7 +144,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     const restoring: Restoring = {
       task,
       positions: withResets(task, known, offsets),
-      committed: task.sources.some(({ topic, partition }) => offsets.committed.has(partitionKey(topic, partition))),
+      committed: isCommitted(task, offsets.committed),
       startedAt: runtime.monotonic(),
       endsKnownAt: offsets.now,
       open: 0,
