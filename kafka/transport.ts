@@ -215,6 +215,7 @@ export interface GroupMember extends GroupOffsets {
   readonly epoch: number
   /** How often the membership survived a stall of the event loop, because another thread sent the heartbeats. */
   readonly stalls: number
+  /** Has no effect after `leave`, so that a member which is stopped while it starts does not come back. */
   join(): Promise<void>
   /** Returns the next event, or undefined. A later assignment replaces an earlier one that was not taken yet. */
   takeEvent(): GroupEvent | undefined

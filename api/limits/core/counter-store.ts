@@ -23,7 +23,6 @@ export const TIMEOUT_MS = 5
  */
 export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, onFailure }: CounterStoreOptions): CounterStore {
   const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onReadings })
-  const circuitOpen: Undecided = { undecided: 'circuit_open', unansweredOf: batches.unansweredOf }
 
   function onReadings(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void {
     own?.learn(asks, readings, isLate)
@@ -43,7 +42,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
     // counter or will lose it.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
-    if (admission === 'skip') return circuitOpen
+    if (admission === 'skip') return CIRCUIT_OPEN
     if (admission === 'send') {
       const charges = own?.chargesFor(asks) ?? NONE
       return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
@@ -51,7 +50,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
     // A probe takes no slices, since no request waits for them.
     const probe = asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask))
     void batches.add(group, node, 'probe', probe)
-    return circuitOpen
+    return CIRCUIT_OPEN
   }
 
   /** Charges the owed units and decides, in one atomic step. */
@@ -103,6 +102,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
 }
 
 const NONE: readonly Ask[] = []
+const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
 /** Stands in for the reading of a counter whose shard did not answer, when another shard refused the request. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }

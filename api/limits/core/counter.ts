@@ -52,11 +52,6 @@ export interface Undecided {
    * True if the store was asked for a slice, so that it will not count the request itself, even if its answer is late.
    */
   readonly isUncounted?: boolean
-  /**
-   * Returns the units of a counter that other requests of this process wait for. The store may still grant them. Only
-   * requests that did not ask the store have this: those that asked it are behind all others in its order.
-   */
-  unansweredOf?(key: string): number
 }
 
 export type Outcome = readonly Reading[] | Undecided

@@ -58,40 +58,37 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
     }
   }
 
-  function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false, unansweredOf }: Undecided): readonly Reading[] {
+  function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false }: Undecided): readonly Reading[] {
     const nowUs = clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
-    const unanswered = asks.map(({ counter }) => unansweredOf?.(counter.key) ?? 0)
-    const readings = asks.map((ask, index) => decided?.get(ask) ?? read(ask, nowUs, unanswered[index]))
+    const readings = asks.map((ask) => decided?.get(ask) ?? read(ask, nowUs))
     // If a request is refused here, the units that other shards have taken for it stay taken.
     if (asks.some(({ mode, units }, index) => mode === 'hard' && readings[index].taken < units)) return readings
     for (const [index, { counter }] of asks.entries()) {
-      if (decided?.has(asks[index]) !== true) take(counter, readings[index], unanswered[index], isUncounted || undecided !== 'timeout')
+      if (decided?.has(asks[index]) !== true) take(counter, readings[index], isUncounted || undecided !== 'timeout')
     }
     return readings
   }
 
-  /** @param unanswered units that the store may still grant to others, so that they count as taken */
-  function read({ counter, units }: Ask, nowUs: number, unanswered: number): Reading {
+  function read({ counter, units }: Ask, nowUs: number): Reading {
     const { limit } = counter
     const known = recent.find(counter.key)
     if (limit.burst > 0) {
       const full = capacityOf(limit)
-      const tokens = (known === undefined ? full : refilled(limit, known.held / US_PER_SECOND, nowUs - known.atUs)) - unanswered
+      const tokens = known === undefined ? full : refilled(limit, known.held / US_PER_SECOND, nowUs - known.atUs)
       return { taken: tokens >= units ? units : 0, nowUs, held: Math.floor(tokens * US_PER_SECOND), heldBefore: 0 }
     }
     const index = windowIndexAt(nowUs, limit.windowSeconds)
     const age = known === undefined ? Number.POSITIVE_INFINITY : index - windowOf(counter, known.atUs)
-    const current = (age <= 0 ? known!.held : 0) + unanswered
+    const current = age <= 0 ? known!.held : 0
     const previous = age <= 0 ? known!.heldBefore : age === 1 ? known!.held : 0
     const estimate = estimateOf({ current, previous }, elapsedUs(nowUs, index, limit.windowSeconds), limit.windowSeconds)
     return { taken: Math.ceil(limit.limit - estimate) >= units ? units : 0, nowUs, held: current, heldBefore: previous }
   }
 
   /** @param isOwed false if the store, which is only late, counts the units itself */
-  function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, unanswered: number, isOwed: boolean): void {
+  function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {
     if (taken === 0) return
-    const used = taken - unanswered
-    recent.set(counter.key, counter.limit.burst > 0 ? held - used * US_PER_SECOND : held + used, heldBefore, nowUs)
+    recent.set(counter.key, counter.limit.burst > 0 ? held - taken * US_PER_SECOND : held + taken, heldBefore, nowUs)
     if (isOwed) owed.owe([{ mode: 'charge', counter, units: taken, windowIndex: windowOf(counter, nowUs) }])
   }
 

@@ -14,8 +14,6 @@ export interface ScriptBatches {
   /** Adds asks to the shard's next script. Resolves with its answer, or as undecided after the time-out. */
   add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
   circuitOf(node: string): Circuit
-  /** Returns the units of a counter that requests wait for. */
-  unansweredOf(key: string): number
 }
 
 export interface ScriptBatchesOptions {
@@ -55,8 +53,6 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
   // until a full collection.
   let open = new Map<string, Batch>()
   let isScheduled = false
-  /** Batches that were sent and for which requests wait. */
-  const awaited = new Set<Batch>()
 
   function circuitOf(node: string): Circuit {
     let found = circuits.get(node)
@@ -99,25 +95,8 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
     for (const batch of batches.values()) send(batch)
   }
 
-  /**
-   * Sums over batches, so that the usual path need not count. It is called while a circuit is open, when nothing is
-   * sent and the batches from before are over within the time-out.
-   */
-  function unansweredOf(key: string): number {
-    let units = 0
-    for (const batches of [awaited, open.values()])
-      for (const { kind, requests } of batches) {
-        if (kind !== 'awaited') continue
-        for (const { asks } of requests)
-          for (const ask of asks) if ((ask.mode === 'hard' || ask.mode === 'soft') && ask.counter.key === key) units += ask.units
-      }
-    return units
-  }
-
-  function send(batch: Batch): void {
-    const { node, kind, call, requests } = batch
+  function send({ node, kind, call, requests }: Batch): void {
     const state = circuitOf(node)
-    if (kind === 'awaited') awaited.add(batch)
     let isSettled = false
     const timer = setTimeout(onDeadline, timeoutMs)
     scripts.run(call.keys, argumentsOf(call)).then(onAnswer, onError)
@@ -134,7 +113,6 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
       const isLate = isSettled
       if (!isLate) {
         isSettled = true
-        awaited.delete(batch)
         clearTimeout(timer)
         // The answer to a batch that was sent before the circuit opened does not close it.
         if (kind === 'probe' || (kind === 'awaited' && !state.isOpen)) state.answered()
@@ -157,7 +135,6 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
     function fail(reason: FailureReason, cause: Error | undefined): void {
       if (isSettled) return
       isSettled = true
-      awaited.delete(batch)
       clearTimeout(timer)
       if (kind !== 'background') {
         if (reason === 'timeout') state.late()
@@ -169,7 +146,7 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onRead
     }
   }
 
-  return { add, circuitOf, unansweredOf }
+  return { add, circuitOf }
 }
 
 function newBatch(node: string, kind: BatchKind): Batch {

@@ -262,7 +262,7 @@ test('a healthy member can rejoin and gets its partitions back, as a worker does
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a member that has left neither sends heartbeats nor rejoins', async () => {
+test('a member that has left neither sends heartbeats nor joins again', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const groupId = uniqueName('group')
@@ -271,7 +271,13 @@ test('a member that has left neither sends heartbeats nor rejoins', async () => 
   await ownPartitions(member, 1)
   await member.leave()
   await expect(member.heartbeat()).rejects.toThrow(FencedError)
-  await expect(member.join()).rejects.toMatchObject({ code: 'ILLEGAL_STATE' })
+  await member.join()
+  await member.rejoin()
+  await expect(member.heartbeat()).rejects.toThrow(FencedError)
+  const observer = newMember(transport, groupId, [topic])
+  await observer.join()
+  expect((await observer.members()).map(({ memberId }) => memberId)).toEqual([observer.memberId])
+  await observer.leave()
 })
 
 test('a non-transactional producer also commits offsets', async () => {

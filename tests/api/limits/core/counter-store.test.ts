@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Ask, Counter, CounterStore, ScriptRunner } from '../../../../api/limits/core/counter.ts'
 import { counterStore } from '../../../../api/limits/core/counter-store.ts'
-import { ownCounts } from '../../../../api/limits/core/own-counts.ts'
 
 const SOON = { timeout: 30_000, interval: 5 }
 const NOW_US = 1_800_000_000_000_000
@@ -15,19 +14,11 @@ const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, u
 
 /** Creates a Redis whose answers the test supplies: the number of units taken for each counter of a request. */
 function heldScripts() {
-  const sent: {
-    readonly args: readonly (string | number)[]
-    answer(taken: number, heldBefore?: (ask: number) => number): void
-    fail(error: Error): void
-  }[] = []
+  const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
   const scripts: ScriptRunner = {
     run: (keys, args) =>
       new Promise((resolve, reject) => {
-        sent.push({
-          args,
-          answer: (taken, heldBefore = () => 0) => resolve([NOW_US, ...keys.flatMap((_key, ask) => [taken, heldBefore(ask), 0])]),
-          fail: reject,
-        })
+        sent.push({ args, answer: (taken) => resolve([NOW_US, ...keys.flatMap(() => [taken, 0, 0])]), fail: reject })
       }),
     groupOf: () => '',
     nodeOf: () => '',
@@ -56,7 +47,7 @@ test('returns a slice whose answer is late, even with an open circuit, and still
   expect(await asked).toEqual([{ undecided: 'timeout' }, { undecided: 'timeout' }])
   clock.ms += 20
   expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'timeout' })
-  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open', unansweredOf: expect.any(Function) })
+  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
   sent[0].answer(20)
   await expect.poll(() => sent.length, SOON).toBe(3)
   expect(kindsOf(sent[2].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 20 }])
@@ -71,7 +62,7 @@ test('a probe takes no slice, because no request waits to spend it', async () =>
   sent[0].fail(new Error('connection refused'))
   expect(await first).toEqual({ undecided: 'unreachable' })
   clock.ms += 60_000
-  expect(await store.decide([take('up-to', 20)])).toEqual({ undecided: 'circuit_open', unansweredOf: expect.any(Function) })
+  expect(await store.decide([take('up-to', 20)])).toEqual({ undecided: 'circuit_open' })
   await expect.poll(() => sent.length, SOON).toBe(2)
   expect(kindsOf(sent[1].args)).toEqual([{ mode: UP_TO, extra: 0, units: 0 }])
   sent[1].answer(0)
@@ -109,34 +100,6 @@ test('returned units are sent while the circuit is open, and do not count as a p
   await expect.poll(() => sent.length, SOON).toBe(2)
   sent[1].answer(0)
   await returned
-  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open', unansweredOf: expect.any(Function) })
+  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
   expect(failures).toEqual(['unreachable'])
-})
-
-test.each([
-  ['a window', { limit: 10, windowSeconds: 60, burst: 0 }],
-  ['a bucket', { limit: 6, windowSeconds: 60, burst: 4 }],
-])('requests that wait for the store count as taken while the circuit is open: a limit of 10 in %s holds', async (_name, limit) => {
-  const clock = { ms: 0 }
-  const { scripts, sent } = heldScripts()
-  const own = ownCounts({ now: () => NOW_US / 1_000, monotonic: () => clock.ms })
-  const store = counterStore({ scripts, own, monotonic: () => clock.ms, timeoutMs: 30_000 })
-  const ask = (): Ask => ({ mode: 'hard', counter: { key: 'limits:{b}:r:w60', tag: 'b', limit }, units: 1 })
-  async function isAdmitted(): Promise<boolean> {
-    const asks = [ask()]
-    const outcome = await store.decide(asks)
-    return ('undecided' in outcome ? own.decide(asks, outcome) : outcome)[0].taken === 1
-  }
-  const waiting = Array.from({ length: 6 }, isAdmitted)
-  await expect.poll(() => sent.length, SOON).toBe(1)
-  const failing = store.decide([take('hard', 1)])
-  await expect.poll(() => sent.length, SOON).toBe(2)
-  sent[1].fail(new Error('connection refused'))
-  await failing
-  const alone = await Promise.all(Array.from({ length: 10 }, isAdmitted))
-  expect(alone.filter(Boolean)).toHaveLength(4)
-  sent[0].answer(1, (before) => (limit.burst > 0 ? (10 - before) * 1e6 : before))
-  expect(await Promise.all(waiting)).toEqual(Array.from({ length: 6 }, () => true))
-  // What has been answered is not counted a second time.
-  expect((await Promise.all(Array.from({ length: 10 }, isAdmitted))).filter(Boolean)).toHaveLength(0)
 })
