@@ -53,8 +53,8 @@ export interface People {
   /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
-   * Checks that a user may swipe a target, and returns what tells the user's last swipe. Throws `profile_not_found`,
-   * `profile_inactive`, `not_ready`.
+   * Checks that a user may swipe a target. Returns the state from which the user's last swipe follows. Throws
+   * `profile_not_found`, `profile_inactive`, `not_ready`.
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
   /**

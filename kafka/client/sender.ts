@@ -55,7 +55,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
       for (let waiting = withWork(); waiting.length > 0; waiting = withWork()) {
         await hooks.admit()
         if (isOver()) break
-        // In the meantime the last batch of a partition may have been acknowledged.
+        // While `admit` waited, the last batch of a partition may have been acknowledged.
         await sendDue(waiting.filter((appender) => appender.hasWork && !appender.inFlight))
         if (underWay.size > 0) await Promise.race(underWay)
         else await untilRetry(waiting)

@@ -2,8 +2,8 @@ import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
 /**
- * Ranks are compared with those of the first list of the previous period, which is 10 to 20 minutes old. Within half a
- * minute hardly anything changes, and to remember all lists in between would cost more than it tells.
+ * Ranks are compared with those of the first list of the previous period, which is 10 to 20 minutes old. Ranks
+ * hardly change within half a minute, and the lists in between are not worth their memory.
  */
 const PERIOD_MS = 10 * MINUTE_MS
 

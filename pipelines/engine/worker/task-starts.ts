@@ -109,8 +109,8 @@ export async function fetchStartOffsets(
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  // Without offsets, state means that they have expired, or that another worker has taken the task over since they were
-  // fetched. As long as this worker is a member, nobody else has.
+  // State without committed offsets has two causes: the offsets have expired, or another worker has taken over the task
+  // since they were fetched. A heartbeat that succeeds rules out the second cause.
   const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
   if (exactlyOnce && tasks.some((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten))) await group.heartbeat()
   return {
