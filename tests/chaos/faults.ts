@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Component } from '../../deploy/local/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
-import { movePartitions } from './moves.ts'
+import { growTopic, leadPartitions, movePartitions } from './moves.ts'
 import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
 import type { WorkerSlot } from './worker-slot.ts'
@@ -16,6 +16,12 @@ const READY_WITHIN_MS = 60_000
 
 export interface FaultDeps {
   readonly broker: Component
+  /** Brokers 2 and 3. */
+  readonly others?: readonly Component[]
+  /** A worker that joins and leaves. */
+  readonly guest?: WorkerSlot
+  /** A topic that may get more partitions. `grown` learns of each growth. */
+  readonly growing?: { readonly topic: string; readonly partitions: number; grown(partitions: number): void }
   /** Prefix of all topics of the run. */
   readonly name: string
   readonly workers: readonly WorkerSlot[]
@@ -31,7 +37,8 @@ export interface FaultHands {
 }
 
 /** Applies the faults of a schedule to a running system. Faults of one worker, or of the broker, are serialized. */
-export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): FaultHands {
+export function faultHands({ broker, others = [], guest, growing, name, workers, mayEnd, say }: FaultDeps): FaultHands {
+  let partitions = growing?.partitions ?? 0
   const skipped: string[] = []
   const turns = new Map<string, Promise<void>>()
 
@@ -123,15 +130,35 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): F
     }
   }
 
-  async function onBroker(fault: Extract<Fault, { kind: 'broker-kill' | 'broker-pause' | 'move' }>): Promise<void> {
+  async function onGuest(ms: number): Promise<void> {
+    if (guest === undefined) throw new Error('this run has no further worker')
+    guest.start()
+    await delay(ms)
+    const code = await guest.leave()
+    if (code !== 0 && !mayEnd) throw new Error(`the further worker left with code ${code}`)
+  }
+
+  async function restarted(node: Component, downMs: number): Promise<void> {
+    await node.kill()
+    await delay(downMs)
+    await node.start()
+  }
+
+  async function onBroker(fault: Exclude<Fault, { worker: number } | { kind: 'join' }>): Promise<void> {
     switch (fault.kind) {
       case 'broker-kill':
-        await broker.kill()
-        await delay(fault.downMs)
-        await broker.start()
-        return
+        return restarted(broker, fault.downMs)
+      case 'replica-kill':
+        return restarted(others[fault.node - 2], fault.downMs)
       case 'move':
         return movePartitions(broker.address, name, fault.node)
+      case 'lead':
+        return leadPartitions(broker.address, name, fault.node)
+      case 'grow':
+        if (growing === undefined) throw new Error('this run has no topic that grows')
+        partitions += fault.more
+        await growTopic(broker.address, growing.topic, partitions)
+        return growing.grown(partitions)
       case 'broker-pause':
         process.kill(broker.pid as number, 'SIGSTOP')
         try {
@@ -150,6 +177,7 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): F
         const worker = workers[fault.worker]
         return inTurn(`worker ${fault.worker}`, () => onWorker(fault, worker))
       }
+      if (fault.kind === 'join') return inTurn('guest', () => onGuest(fault.ms))
       return inTurn('broker', () => onBroker(fault))
     },
   }

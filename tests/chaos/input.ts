@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { partitionFor } from '../../kafka/partitioner.ts'
-import { FencedError, type Transport, TransportError, type WorkerProducer } from '../../kafka/transport.ts'
-import { integer, pick, seededRandom } from '../../tools/random/random.ts'
+import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
+import { integer, pick, type Random, seededRandom } from '../../tools/random/random.ts'
+import { isPassing, untilDone } from './passing.ts'
 import { PARTITIONS, type Payment, type Receipt, type ShopTopics } from './shop.ts'
 
 export interface InputOptions {
@@ -12,10 +13,18 @@ export interface InputOptions {
   readonly everyReceipt?: boolean
   /** Called with the payments of a transaction once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
+  /** Default 40. */
+  readonly batchEveryMs?: number
+  /** Gives payments notes of random lengths up to this one. By default they have none. */
+  readonly longestNoteBytes?: number
+  /** Default 150. */
+  readonly accounts?: number
 }
 
 const BATCH_EVERY_MS = 40
 const ACCOUNTS = 150
+/** Characters from which notes are cut. Their bytes look random, so that no codec makes them small. */
+const NOTES_BYTES = 64 * 1_024
 const MERCHANTS = 25
 const REGIONS = 6
 const MAX_AMOUNT = 1_000
@@ -31,9 +40,11 @@ const HOUR_MS = 3_600_000
  * the broker has aborted, because the log is the reference.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
+  const { batchEveryMs = BATCH_EVERY_MS, accounts = ACCOUNTS, longestNoteBytes } = options
   const random = seededRandom(options.seed)
+  const notes = longestNoteBytes === undefined ? undefined : noteSource(seededRandom(options.seed), longestNoteBytes)
   const producer = transport.producer({ transactionalId: `${topics.payments.name}-input` })
-  const batches = Math.max(1, Math.floor(options.durationMs / BATCH_EVERY_MS))
+  const batches = Math.max(1, Math.floor(options.durationMs / batchEveryMs))
   const receipts = new Map<number, { account: string; id: string }[]>()
   const startAt = Date.now()
 
@@ -67,7 +78,7 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     const ids: string[] = []
     const count = Math.round((options.payments * (batch + 1)) / batches) - Math.round((options.payments * batch) / batches)
     for (let i = 0; i < count; i++) {
-      const account = `account-${integer(random, ACCOUNTS)}`
+      const account = `account-${integer(random, accounts)}`
       const id = `${batch}.${i}`
       ids.push(id)
       const payment = {
@@ -76,6 +87,7 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
         region: `r${integer(random, REGIONS)}`,
         amount: 1 + integer(random, MAX_AMOUNT),
         at,
+        ...(notes !== undefined && { note: notes() }),
       }
       send(topics.payments.name, partitionFor(Buffer.from(account), PARTITIONS), at, account, payment)
       if (random() < SHARE_WITHOUT_RECEIPT && !options.everyReceipt) continue
@@ -88,9 +100,9 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
 
   await untilDone(() => producer.init())
   for (let batch = 0; batch < batches; batch++) {
-    await delay(Math.max(0, startAt + batch * BATCH_EVERY_MS - Date.now()))
+    await delay(Math.max(0, startAt + batch * batchEveryMs - Date.now()))
     receipts.delete(batch - 1)
-    const ids = fill(batch, startAt + batch * BATCH_EVERY_MS)
+    const ids = fill(batch, startAt + batch * batchEveryMs)
     if (random() < SHARE_ABORTED) await giveUp(producer)
     else if (await tryCommit(producer)) {
       options.onCommitted?.(ids)
@@ -111,6 +123,16 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
       })
   } while (!(await tryCommit(producer)))
   await producer.close()
+}
+
+function noteSource(random: Random, longestBytes: number): () => string {
+  const bytes = Uint8Array.from({ length: (NOTES_BYTES * 3) / 4 }, () => integer(random, 256))
+  const characters = Buffer.from(bytes).toString('base64')
+  return function note() {
+    const length = integer(random, longestBytes)
+    const from = integer(random, NOTES_BYTES - length)
+    return characters.slice(from, from + length)
+  }
 }
 
 /** Commits the transaction. @returns false if the broker has already aborted it */
@@ -135,19 +157,5 @@ async function giveUp(producer: WorkerProducer): Promise<void> {
       await producer.abort()
       await producer.init()
     })
-  }
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof FencedError || (error instanceof TransportError && !error.fatal && error.code !== 'CLOSED')
-}
-
-async function untilDone(step: () => Promise<void>): Promise<void> {
-  for (;;) {
-    try {
-      return await step()
-    } catch (error) {
-      if (!isPassing(error)) throw error
-    }
   }
 }

@@ -10,12 +10,33 @@ const DEADLINE_MS = 60_000
  * Moves every partition of the topics with a prefix, and of the coordinators' topics, to one broker, so that all
  * leaders and coordinators change. Repeats the request until the controller has accepted it.
  */
-export async function movePartitions(brokers: string, prefix: string, node: number): Promise<void> {
+export function movePartitions(brokers: string, prefix: string, node: number): Promise<void> {
+  return patiently(() => reassign(brokers, prefix, () => [node]))
+}
+
+/** Makes one broker the preferred leader of the same partitions. Their replicas stay where they are. */
+export function leadPartitions(brokers: string, prefix: string, node: number): Promise<void> {
+  return patiently(() => reassign(brokers, prefix, (replicas) => [node, ...replicas.filter((other) => other !== node)]))
+}
+
+/** Gives a topic more partitions. */
+export function growTopic(brokers: string, name: string, count: number): Promise<void> {
+  return patiently(async () => {
+    const admin = new Admin({ clientId: 'chaos', bootstrapBrokers: [brokers], retries: 0 })
+    try {
+      const [topic] = (await admin.metadata({ topics: [name], forceUpdate: true })).topics.values()
+      if (topic.partitionsCount < count) await admin.createPartitions({ topics: [{ name, count, assignments: null }] })
+    } finally {
+      await admin.close()
+    }
+  })
+}
+
+async function patiently(ask: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS
   for (;;) {
     try {
-      await ask(brokers, prefix, node)
-      return
+      return await ask()
     } catch (error) {
       if (performance.now() > deadline) throw error
       await delay(RETRY_MS)
@@ -23,7 +44,7 @@ export async function movePartitions(brokers: string, prefix: string, node: numb
   }
 }
 
-async function ask(brokers: string, prefix: string, node: number): Promise<void> {
+async function reassign(brokers: string, prefix: string, replicasFor: (replicas: readonly number[]) => number[]): Promise<void> {
   const admin = new Admin({ clientId: 'chaos', bootstrapBrokers: [brokers], retries: 0 })
   const connection = new Connection('chaos', { requestTimeout: REQUEST_TIMEOUT_MS })
   try {
@@ -34,7 +55,7 @@ async function ask(brokers: string, prefix: string, node: number): Promise<void>
     const known = (await metadataV12.api.async(connection, topics, false, false)).topics
     const moves = known.map(({ name, partitions }) => ({
       name: name as string,
-      partitions: partitions.map(({ partitionIndex }) => ({ partitionIndex, replicas: [node] })),
+      partitions: partitions.map(({ partitionIndex, replicaNodes }) => ({ partitionIndex, replicas: replicasFor(replicaNodes) })),
     }))
     await alterPartitionReassignmentsV0.api.async(connection, REQUEST_TIMEOUT_MS, false, moves)
   } finally {

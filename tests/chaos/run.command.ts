@@ -16,6 +16,9 @@ export default command({
     minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
     'longest-pause': number('Longest pause of the broker in seconds. By default 9, and now and then 20 to 30.', { min: 0 }),
     brokers: choice('With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
+    volume: flag(
+      'Runs at volume: three brokers with three replicas of each record and leaders that move, transactions of several MiB, logs that are compacted all the time, a further worker that joins and leaves, and a topic that gets more partitions.',
+    ),
     trends: flag('Kills the parts of the trends service.'),
     links: flag('Kills the parts of the links service.'),
     snippets: flag('Kills the parts of the snippets service.'),
@@ -36,6 +39,7 @@ export default command({
   examples: [
     ['--seeds 100', 'A hundred random schedules.'],
     ['--seed 7 --faults kill,cut', 'Repeats seed 7 with these faults.'],
+    ['--volume --seeds 5', 'Five schedules at volume.'],
     ['--matches --seeds 20 --from 5', 'Twenty rounds of the match feed, with seeds 5 to 24.'],
     ['--fraud --seeds 3', 'Three rounds of fraud scoring.'],
     ['--inventory --seeds 3', 'Three rounds of stock and carts.'],

@@ -13,6 +13,7 @@ import { chaosConfig, chaosHome } from './config.ts'
 import declaration from './run.command.ts'
 import { described, drawSchedule, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
+import { VOLUME_BROKERS, VOLUME_SETTINGS } from './volume.ts'
 
 /** The test file of each service. */
 const SERVICES = {
@@ -45,7 +46,7 @@ function options() {
     seeds: Array.from({ length: values.seed === undefined ? values.seeds : 1 }, (_, i) => first + i),
     draw: {
       kinds: values.faults,
-      brokers: values.brokers === '2' ? (2 as const) : (1 as const),
+      brokers: values.volume ? VOLUME_BROKERS : values.brokers === '2' ? (2 as const) : (1 as const),
       longestPauseMs: longestPause === undefined ? undefined : longestPause * MS_PER_SECOND,
     },
     until: Date.now() + (values.minutes ?? Number.POSITIVE_INFINITY) * 60 * MS_PER_SECOND,
@@ -73,13 +74,17 @@ async function main(): Promise<number> {
   while (left.length > 0 && Date.now() < until) {
     const folder = guardedFolder()
     try {
-      const { first: broker, others } = await newKafkaCluster(folder.path, draw.brokers)
+      const { first: broker, others } = await newKafkaCluster(
+        folder.path,
+        draw.brokers,
+        draw.brokers === VOLUME_BROKERS ? VOLUME_SETTINGS : {},
+      )
       await broker.start()
       for (const other of others) await other.start()
       for (let run = 0; run < SEEDS_PER_BROKER && left.length > 0 && Date.now() < until; run++) {
-        const [seed, ...others] = left
-        left = others
-        if (await passes(drawSchedule(seed, draw), broker, join(folder.path, `seed-${seed}`))) passed++
+        const [seed, ...later] = left
+        left = later
+        if (await passes(drawSchedule(seed, draw), [broker, ...others], join(folder.path, `seed-${seed}`))) passed++
         else {
           failed.push(seed)
           // The failed run may have left the broker in any state.
@@ -95,10 +100,10 @@ async function main(): Promise<number> {
   say(`${passed} passed, ${failed.length} failed${failed.length > 0 ? `: ${repeat}` : ''}`)
   return failed.length === 0 ? 0 : 1
 
-  async function passes(schedule: Schedule, broker: Component, place: string): Promise<boolean> {
+  async function passes(schedule: Schedule, [broker, ...others]: readonly Component[], place: string): Promise<boolean> {
     const startedAt = Date.now()
     say(`seed ${schedule.seed}: ${described(schedule)}`)
-    const result = await runTrial(schedule, { broker, folder: place, say: (text) => say(`  ${text}`) })
+    const result = await runTrial(schedule, { broker, others, folder: place, say: (text) => say(`  ${text}`) })
     const took = ((Date.now() - startedAt) / MS_PER_SECOND).toFixed(1)
     say(
       `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.fences} fences, ${result.crashes} restarts by themselves, ${took} s`,
@@ -106,18 +111,18 @@ async function main(): Promise<number> {
     for (const fault of result.faults) say(`  ${fault}`)
     for (const fault of result.skipped) say(`  left out ${fault}`)
     skipped.push(...result.skipped)
-    if (result.faults.length > 0) keep(schedule, broker, place)
+    if (result.faults.length > 0) keep(schedule, [broker, ...others], place)
     rmSync(place, { recursive: true, force: true })
     return result.faults.length === 0
   }
 
   /** Keeps the logs of a failed run. */
-  function keep(schedule: Schedule, broker: Component, place: string): void {
+  function keep(schedule: Schedule, brokers: readonly Component[], place: string): void {
     const target = join(chaosHome(), `seed-${schedule.seed}`)
     rmSync(target, { recursive: true, force: true })
     mkdirSync(target, { recursive: true })
     cpSync(place, target, { recursive: true, filter: (path) => !path.endsWith('/state') })
-    cpSync(broker.logFile, join(target, 'kafka.log'))
+    for (const { name, logFile } of brokers) cpSync(logFile, join(target, `${name}.log`))
     writeFileSync(join(target, 'schedule.json'), JSON.stringify(schedule, undefined, 2))
     say(`  logs: ${target}`)
   }

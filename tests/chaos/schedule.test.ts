@@ -9,7 +9,7 @@ test('a seed always gives the same schedule, and another seed a different one', 
 })
 
 test('schedules every kind of fault, in order, during the input, and only for existing workers', () => {
-  const all = SEEDS.flatMap((seed) => drawSchedule(seed, { brokers: 2 }).faults)
+  const all = SEEDS.flatMap((seed) => ([1, 2, 3] as const).flatMap((brokers) => drawSchedule(seed, { brokers }).faults))
   expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
   for (const { atMs, fault } of all) {
     expect(atMs).toBeLessThan(FAULTS_WITHIN_MS)
@@ -38,4 +38,14 @@ test('partitions move only if there is a second broker', () => {
   const kinds = (brokers: 1 | 2) => SEEDS.map((seed) => drawSchedule(seed, { brokers }).faults.some(({ fault }) => fault.kind === 'move'))
   expect(new Set(kinds(1))).toEqual(new Set([false]))
   expect(new Set(kinds(2))).toEqual(new Set([true]))
+})
+
+test('every schedule at volume changes leaders, kills a replica, lets a worker join and lets a topic grow', () => {
+  for (const seed of SEEDS) {
+    const { faults, atVolume } = drawSchedule(seed, { brokers: 3 })
+    const kinds = new Set(faults.map(({ fault }) => fault.kind))
+    expect(atVolume).toBe(true)
+    expect([...kinds]).toEqual(expect.arrayContaining(['lead', 'replica-kill', 'join', 'grow']))
+    expect(kinds.has('disk-full') || kinds.has('move')).toBe(false)
+  }
 })

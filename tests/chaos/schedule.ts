@@ -36,6 +36,17 @@ export type Fault =
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
   /** Moves all partitions, and with them all coordinators, to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
+  /** Makes one of three brokers the leader of all partitions. */
+  | { readonly kind: 'lead'; readonly node: Node }
+  /** kill -9 of a broker that is not the controller. The others lead its partitions meanwhile. */
+  | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
+  /** A further worker joins the group and leaves it. */
+  | { readonly kind: 'join'; readonly ms: number }
+  /** The source of the stateless topology gets more partitions. */
+  | { readonly kind: 'grow'; readonly more: number }
+
+/** One of three brokers. */
+export type Node = 1 | 2 | 3
 
 export type FaultKind = Fault['kind']
 
@@ -56,14 +67,16 @@ export interface Settings {
 export interface Schedule {
   readonly seed: number
   readonly settings: Settings
+  /** Whether it runs at volume: VOLUME. */
+  readonly atVolume: boolean
   readonly faults: readonly PlannedFault[]
 }
 
 export interface ScheduleOptions {
   /** Injects one fault of each of these kinds, at random times. By default the kinds are random as well. */
   readonly kinds?: readonly FaultKind[]
-  /** Default 1. With 2, every run moves partitions between them. */
-  readonly brokers?: 1 | 2
+  /** Default 1. With 2, every run moves partitions between them. With 3, every run is at volume. */
+  readonly brokers?: 1 | 2 | 3
   /** Longest pause of the broker. Default 9 s, and occasionally 20 to 30 s. */
   readonly longestPauseMs?: number
 }
@@ -87,6 +100,7 @@ const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-adde
 const DAMAGES: readonly Damage[] = ['truncate', 'flip', 'delete']
 const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_MS, 1_200 * SECOND_MS, HOUR_MS, 48 * HOUR_MS]
 const FILES = 1_000
+const NODES: readonly Node[] = [1, 2, 3]
 const KEEP_PLACE_SHARE = 0.3
 
 /** Draws the parameters of each kind of fault. */
@@ -130,25 +144,45 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
     ms: 1_000 + integer(random, 5_000),
   }),
   move: (random) => ({ kind: 'move', node: pick(random, [1, 2]) }),
+  lead: (random) => ({ kind: 'lead', node: pick(random, NODES) }),
+  'replica-kill': (random) => ({ kind: 'replica-kill', node: pick(random, [2, 3]), downMs: integer(random, 4_000) }),
+  join: (random) => ({ kind: 'join', ms: 1_000 + integer(random, 6_000) }),
+  grow: (random) => ({ kind: 'grow', more: 1 + integer(random, 3) }),
 }
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
+/** Kinds that need a certain number of brokers. The small disk has no room for the state of a run at volume. */
+const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
+  move: [2],
+  lead: [3],
+  'replica-kill': [3],
+  join: [3],
+  grow: [3],
+  'disk-full': [1, 2],
+}
+/** Faults of each run, in addition to those that are drawn, by the number of brokers. */
+const ALWAYS: { readonly [Brokers in 1 | 2 | 3]: readonly FaultKind[] } = {
+  1: [],
+  2: ['move'],
+  3: ['lead', 'replica-kill', 'join', 'grow'],
+}
 
-function drawKinds(random: Random, brokers: number): FaultKind[] {
-  const pool = FAULT_KINDS.filter((kind) => kind !== 'move' || brokers > 1)
+function drawKinds(random: Random, brokers: 1 | 2 | 3): FaultKind[] {
+  const pool = FAULT_KINDS.filter((kind) => BROKERS_OF[kind]?.includes(brokers) ?? true)
   const kinds = Array.from({ length: MIN_FAULTS + integer(random, MORE_FAULTS) }, () => pick(random, pool))
-  return brokers > 1 ? [...kinds, 'move'] : kinds
+  return [...kinds, ...ALWAYS[brokers]]
 }
 
 /** Draws a schedule. The same seed and options give the same one. */
 export function drawSchedule(seed: number, options: ScheduleOptions = {}): Schedule {
   const random = seededRandom(seed)
-  const kinds = options.kinds ?? drawKinds(random, options.brokers ?? 1)
+  const { brokers = 1 } = options
+  const kinds = options.kinds ?? drawKinds(random, brokers)
   const faults = kinds.map((kind): PlannedFault => {
     const atMs = FIRST_AT_MS + integer(random, FAULTS_WITHIN_MS - FIRST_AT_MS)
     return { atMs, fault: DRAW[kind](random, options) }
   })
   const settings: Settings = { standby: pick(random, [0, 1]), keepPlaceOnStop: random() < KEEP_PLACE_SHARE }
-  return { seed, settings, faults: faults.toSorted((a, b) => a.atMs - b.atMs) }
+  return { seed, settings, atVolume: brokers === 3, faults: faults.toSorted((a, b) => a.atMs - b.atMs) }
 }
 
 /** Formats a schedule, such as `standby=1 keepPlaceOnStop=false; 1.2 s kill worker=0 downMs=300 wipe=true`. */

@@ -26,6 +26,8 @@ export interface Payment {
   readonly end?: boolean
   /** The shop changes state, emits, and then fails on this payment. Only a dead letter must remain. */
   readonly broken?: boolean
+  /** Makes the payment, and the balance of its account, as large as a test wants. */
+  readonly note?: string
 }
 
 /** A receipt for a payment, keyed by account. It arrives before or after its payment, or never. */
@@ -64,6 +66,8 @@ export interface RegionEntry {
 interface Balance {
   seq: number
   balance: number
+  /** That of the last payment. */
+  note?: string
 }
 
 export const PARTITIONS = 4
@@ -160,7 +164,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
           if (payment.end === true) return drop('end')
           const { seq, balance } = balances.get(ctx.key) ?? { seq: 0, balance: 0 }
           const next = { seq: seq + 1, balance: balance + payment.amount }
-          balances.put(ctx.key, next)
+          balances.put(ctx.key, payment.note === undefined ? next : { ...next, note: payment.note })
           ctx.emit(topics.ledger, ctx.key, { ...next, id: payment.id })
           reminders.schedule(payment.id, payment.at + REMINDER_AFTER_MS)
           if (match(payment.id, 'payment')) ctx.emit(topics.matched, ctx.key, { id: payment.id })

@@ -70,7 +70,7 @@ async function main(): Promise<number> {
   try {
     const broker = await newKafka(folder.path)
     await broker.start()
-    const schedule = { seed: 1, settings: { standby: 1, keepPlaceOnStop: false }, faults: faultsFor(inputMs) } as const
+    const schedule = { seed: 1, settings: { standby: 1, keepPlaceOnStop: false }, atVolume: false, faults: faultsFor(inputMs) } as const
     const payments = Math.round((inputMs / 1_000) * rate)
     const watch = (workers: readonly WorkerSlot[]) => void sample(workers)
     const deps = { broker, folder: join(folder.path, 'soak'), say }

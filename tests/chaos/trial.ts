@@ -6,7 +6,10 @@ import type { Component } from '../../deploy/local/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
+import { changelogTopicName } from '../../pipelines/engine/topology/internal-topics.ts'
 import { systemRuntime } from '../../runtime/system.ts'
+import { cleanedText } from './cleaned.ts'
+import { copyTopics, orderLog } from './copies.ts'
 import { faults, progress, type ShopInput, type ShopOutput, type Timing } from './expected.ts'
 import { faultHands } from './faults.ts'
 import { produceInput } from './input.ts'
@@ -14,10 +17,13 @@ import { type LogReader, logReader } from './log-reader.ts'
 import { FAULTS_WITHIN_MS, type Fault, type Schedule, WORKERS } from './schedule.ts'
 import { type ShopTopics, shopTopics } from './shop.ts'
 import { noSmallDisk } from './small-disk.ts'
+import { VOLUME } from './volume.ts'
 import { type WorkerSlot, workerSlot } from './worker-slot.ts'
 
 export interface TrialDeps {
   readonly broker: Component
+  /** Further brokers of the cluster. */
+  readonly others?: readonly Component[]
   /** A folder that no other trial uses. */
   readonly folder: string
   readonly say: (text: string) => void
@@ -75,19 +81,23 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
   const topics = shopTopics(name)
   mkdirSync(folder, { recursive: true })
   const log = pino({ level: 'debug' }, pino.destination({ dest: join(folder, 'driver.log'), sync: true }))
-  const transport = kafkaTransport({ brokers: [broker.address], clientId: 'chaos' }, { runtime: systemRuntime(log) })
+  const brokers = [broker, ...(deps.others ?? [])].map(({ address }) => address)
+  const transport = kafkaTransport({ brokers, clientId: 'chaos' }, { runtime: systemRuntime(log) })
   const workers: WorkerSlot[] = []
+  let guest: WorkerSlot | undefined
   const readers: LogReader[] = []
   try {
     await transport.connect()
-    await transport.ensureTopics(Object.values(topics).map(({ name, partitions }) => ({ name, partitions })))
+    const all = [...Object.values(topics), ...(schedule.atVolume ? Object.values(copyTopics(name)) : [])]
+    await transport.ensureTopics(all.map(({ name, partitions }) => ({ name, partitions })))
     for (let slot = 0; slot < WORKERS; slot++) workers.push(await openSlot(slot, schedule, name, deps))
+    if (schedule.atVolume) guest = await openSlot(WORKERS, schedule, name, deps)
     for (const worker of workers) worker.start()
     const [input, output] = [inputReader(transport, topics), outputReader(transport, topics)]
     readers.push(input.reader, output.reader)
     await allReady(workers)
     options.watch?.(workers)
-    const { found, skipped } = await ordeal(schedule, { ...options, ...deps, name, transport, topics, workers, input, output })
+    const { found, skipped } = await ordeal(schedule, { ...options, ...deps, name, transport, topics, workers, guest, input, output })
     return {
       faults: found,
       payments: input.read().payments.flat().length,
@@ -99,18 +109,24 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
     say((error as Error).stack ?? String(error))
     return { faults: [(error as Error).message], payments: 0, fences: 0, crashes: 0, skipped: [] }
   } finally {
-    for (const worker of workers) await worker.close()
+    for (const worker of [...workers, ...(guest === undefined ? [] : [guest])]) await worker.close()
     for (const reader of readers) await reader.close()
     await transport.close()
   }
 }
 
-function openSlot(slot: number, { faults, settings }: Schedule, topology: string, { broker, folder }: TrialDeps): Promise<WorkerSlot> {
+function openSlot(
+  slot: number,
+  { faults, settings, atVolume }: Schedule,
+  topology: string,
+  { broker, others = [], folder }: TrialDeps,
+): Promise<WorkerSlot> {
   const onSmallDisk = noSmallDisk() === undefined && faults.some(({ fault }) => fault.kind === 'disk-full' && fault.worker === slot)
   return workerSlot({
     slot,
-    broker: broker.address,
+    brokers: [broker, ...others].map(({ address }) => address),
     topology,
+    copies: atVolume,
     folder: join(folder, `worker-${slot}`),
     transactionTimeoutMs: TRANSACTION_TIMEOUT_MS,
     settings,
@@ -153,20 +169,29 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly transport: Transport
   readonly topics: ShopTopics
   readonly workers: readonly WorkerSlot[]
+  readonly guest: WorkerSlot | undefined
   readonly input: Reading<ShopInput>
   readonly output: Reading<ShopOutput>
 }
 
 /** Runs the input and the faults. @returns all deviations, and the faults that were skipped */
-async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<{ found: string[]; skipped: readonly string[] }> {
-  const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS, everyReceipt } = deps
+async function ordeal(
+  { seed, faults: planned, atVolume }: Schedule,
+  deps: OrdealDeps,
+): Promise<{ found: string[]; skipped: readonly string[] }> {
+  const { name, transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS, everyReceipt } = deps
   const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))
-  const hands = faultHands({ ...deps, mayEnd })
+  const orders = atVolume ? orderLog(transport, name) : undefined
+  const hands = faultHands({ ...deps, mayEnd, growing: orders })
   const inLogBy = new Map<string, number>()
   const onCommitted = (ids: readonly string[]) => {
     for (const id of ids) inLogBy.set(id, Date.now())
   }
-  const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs, everyReceipt, onCommitted })
+  const size = atVolume ? VOLUME : { payments, durationMs: inputMs }
+  const producing = Promise.all([
+    produceInput(transport, topics, { seed, everyReceipt, onCommitted, ...size }),
+    orders?.produce({ seed, durationMs: size.durationMs }),
+  ])
   producing.catch(() => {}) // Reported below, unless something else fails first.
   // Times from a wrong clock count until a correct clock has reported on the same partitions, from any worker.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
@@ -177,13 +202,14 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   })
   await Promise.all([producing, ...inflicted])
   await input.reader.catchUp()
+  const copies = orders?.read()
   let state = ''
   await waitUntil(
     async () => {
       await output.reader.catchUp()
       const { done, text } = progress(input.read(), output.read(), timing())
       state = text
-      return done
+      return done && ((await copies?.faults()) ?? []).length === 0
     },
     { what: 'the whole output', timeoutMs: OUTPUT_WITHIN_MS, intervalMs: LOOK_EVERY_MS },
   ).catch((error: Error) => say(`${error.message}: ${state}; workers ${JSON.stringify(workers.map(({ report }) => report ?? null))}`))
@@ -193,8 +219,11 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   await output.reader.catchUp()
   const found = [
     ...faults(input.read(), output.read(), timing()),
+    ...((await copies?.faults()) ?? []),
     ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} after SIGTERM`])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]
+  if (atVolume) say(await cleanedText(transport, changelogTopicName(name, 'balances')))
+  await copies?.close()
   return { found, skipped: hands.skipped }
 }

@@ -18,8 +18,11 @@ const FLIPPED_BYTES = 64
 
 export interface SlotOptions {
   readonly slot: number
-  readonly broker: string
+  /** Addresses. */
+  readonly brokers: readonly string[]
   readonly topology: string
+  /** Whether the worker also runs the topology that copies. */
+  readonly copies: boolean
   /** A folder that no other slot uses. */
   readonly folder: string
   readonly transactionTimeoutMs: number
@@ -66,7 +69,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
   const state = join(folder, 'state')
   const logFile = join(folder, 'worker.log')
   mkdirSync(state, { recursive: true })
-  const network = await brokerProxy(options.broker, { remember: false })
+  const network = await brokerProxy(options.brokers, { remember: false })
   const disk = options.onSmallDisk ? await smallDisk(folder, state) : undefined
   /** The state folder's path as seen from this process. */
   const reach = disk?.reach ?? state
@@ -80,8 +83,8 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
 
   function start(): void {
     if (child !== undefined || closed) return
-    const { topology, transactionTimeoutMs, settings } = options
-    const given: WorkerArguments = { brokers: network.address, topology, folder: state, transactionTimeoutMs, settings }
+    const { topology, copies, transactionTimeoutMs, settings } = options
+    const given: WorkerArguments = { brokers: network.addresses, topology, copies, folder: state, transactionTimeoutMs, settings }
     const log = openSync(logFile, 'a')
     const [command, ...args] = [...(disk?.enter ?? []), process.execPath, WORKER, JSON.stringify(given)]
     const started = spawn(command, args, { cwd: folder, stdio: ['ignore', log, log, 'ipc'] })

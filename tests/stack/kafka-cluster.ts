@@ -8,7 +8,7 @@ import { isKafkaHealthy } from '../../deploy/local/health.ts'
 import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
 import { ensureKafkaJars } from '../../deploy/local/kafka/jars.ts'
 import { brokerCommand } from '../../deploy/local/kafka/java.ts'
-import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
+import { type BrokerSettings, brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { serverComponent } from '../../deploy/local/server.ts'
 import { TEST_HEAP_MB, TEST_JAVA_OPTIONS, TOOLS } from './servers.ts'
@@ -24,8 +24,11 @@ export interface KafkaCluster {
   readonly others: readonly Component[]
 }
 
-/** Creates a cluster of brokers without starting them. Partitions and coordinators can move between them. */
-export async function newKafkaCluster(folder: string, brokers: number): Promise<KafkaCluster> {
+/**
+ * Creates a cluster of brokers without starting them. Partitions and coordinators can move between them.
+ * @param settings configuration of each broker in addition to the default
+ */
+export async function newKafkaCluster(folder: string, brokers: number, settings: BrokerSettings = {}): Promise<KafkaCluster> {
   const ports = { client: await freePort(), controller: await freePort() }
   const runDir = join(folder, 'run')
   const data = (name: string) => join(folder, name)
@@ -39,6 +42,7 @@ export async function newKafkaCluster(folder: string, brokers: number): Promise<
     toolsDir: TOOLS,
     heapMb: TEST_HEAP_MB,
     javaOptions: TEST_JAVA_OPTIONS,
+    settings,
   })
   const others: Component[] = []
   for (let node = 2; node <= brokers; node++) others.push(otherBroker(node, await freePort()))
@@ -66,7 +70,7 @@ export async function newKafkaCluster(folder: string, brokers: number): Promise<
     const [dataDir, logFile] = [data(name), log(name)]
     const jars = await realpath(await ensureKafkaJars(TOOLS))
     const properties = join(dataDir, 'server.properties')
-    await writeFile(properties, otherProperties(dataDir, ports, node, port))
+    await writeFile(properties, otherProperties(brokerProperties(dataDir, ports, settings), node, port))
     const stamp = join(dataDir, 'formatted')
     if (!existsSync(stamp)) {
       // The first broker's stamp contains the cluster id.
@@ -89,13 +93,11 @@ export async function newKafkaCluster(folder: string, brokers: number): Promise<
   }
 }
 
-/** Configures another node like the first one, but as a broker only. */
-function otherProperties(
-  dataDir: string,
-  ports: { readonly client: number; readonly controller: number },
-  node: number,
-  port: number,
-): string {
+/**
+ * Configures another node like the first one, but as a broker only.
+ * @param properties those of the first one, with the other's data folder
+ */
+function otherProperties(properties: string, node: number, port: number): string {
   const own = new Map([
     ['process.roles', 'broker'],
     ['node.id', String(node)],
@@ -103,8 +105,6 @@ function otherProperties(
     ['advertised.listeners', `PLAINTEXT://${LOOPBACK}:${port}`],
     ['listener.security.protocol.map', 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT'],
   ])
-  const shared = brokerProperties(dataDir, ports)
-    .split('\n')
-    .filter((line) => line !== '' && !own.has(line.slice(0, line.indexOf('='))))
+  const shared = properties.split('\n').filter((line) => line !== '' && !own.has(line.slice(0, line.indexOf('='))))
   return [...shared, ...[...own].map(([key, value]) => `${key}=${value}`), ''].join('\n')
 }

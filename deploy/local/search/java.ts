@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { REQUESTS_BEFORE_COMPILER } from '../java/compiler-priority.ts'
 import { searchSettings } from './settings.ts'
 
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
@@ -39,6 +40,7 @@ export async function searchCommand({ jars, nodeJar, dataDir, port, logFile, hea
   await writeFile(settings, searchSettings(dataDir, port))
   const args = [
     ...JVM_OPTIONS,
+    ...REQUESTS_BEFORE_COMPILER,
     heapMb < SMALLEST_CONCURRENT_HEAP_MB ? '-XX:+UseSerialGC' : '-XX:+UseG1GC',
     `-Xmx${heapMb}m`,
     `-Djava.io.tmpdir=${temporary}`,

@@ -9,17 +9,20 @@ import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
-import { createWorker, memberIdentity } from '../../../pipelines/engine/index.ts'
+import { createWorker, memberIdentity, type Topology, type Worker } from '../../../pipelines/engine/index.ts'
 import { type CommitFaultPoint, memoryRegistry } from '../../../pipelines/engine/testing.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
+import { copying } from '../copies.ts'
 import type { Settings } from '../schedule.ts'
 import { shop } from '../shop.ts'
 
 export interface WorkerArguments {
-  readonly brokers: string
+  readonly brokers: readonly string[]
   readonly topology: string
+  /** Whether the process also runs the topology that copies. */
+  readonly copies: boolean
   readonly folder: string
   readonly transactionTimeoutMs: number
   readonly settings: Settings
@@ -100,35 +103,46 @@ function impatient(transport: Transport): Transport {
 }
 
 async function run(backend: StateBackend): Promise<void> {
-  const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { runtime })
+  const transport = kafkaTransport({ brokers: [...given.brokers], clientId: 'shop' }, { runtime })
   await connected(transport)
-  const worker = createWorker(
-    { topology: shop(given.topology, given.settings), keepPlaceOnStop: given.settings.keepPlaceOnStop },
-    {
-      transport: impatient(transport),
-      registry: memoryRegistry(),
-      backend,
-      identity: memberIdentity(given.folder, given.topology),
-      runtime,
-      fault,
-    },
-  )
-  process.once('SIGTERM', () => void worker.stop())
-  await worker.start()
+  const workers = [shop(given.topology, given.settings), ...(given.copies ? [copying(given.topology)] : [])].map(open)
+  process.once('SIGTERM', () => {
+    for (const worker of workers) void worker.stop()
+  })
+  await Promise.all(workers.map((worker) => worker.start()))
   const ended = new AbortController()
-  void tell(worker.status, ended.signal)
+  void tell(workers, ended.signal)
   try {
-    await worker.done
+    await Promise.all(workers.map(({ done }) => done))
   } finally {
     ended.abort()
     await transport.close()
   }
+
+  function open(topology: Topology): Worker {
+    return createWorker(
+      { topology, keepPlaceOnStop: given.settings.keepPlaceOnStop },
+      {
+        transport: impatient(transport),
+        registry: memoryRegistry(),
+        backend,
+        identity: memberIdentity(given.folder, topology.name),
+        runtime,
+        fault,
+      },
+    )
+  }
 }
 
-async function tell(status: () => WorkerReport, signal: AbortSignal): Promise<void> {
+async function tell(workers: readonly Worker[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const { ready, commits, fences } = status()
-    process.send?.({ ready, commits, fences })
+    const all = workers.map((worker) => worker.status())
+    const report: WorkerReport = {
+      ready: all.every(({ ready }) => ready),
+      commits: all.reduce((sum, { commits }) => sum + commits, 0),
+      fences: all.reduce((sum, { fences }) => sum + fences, 0),
+    }
+    process.send?.(report)
     await delay(REPORT_EVERY_MS)
   }
 }

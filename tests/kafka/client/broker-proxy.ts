@@ -33,7 +33,10 @@ export interface Interference {
 }
 
 export interface BrokerProxy {
+  /** Where clients reach the first broker. */
   readonly address: string
+  /** Where clients reach each broker, in the given order. */
+  readonly addresses: readonly string[]
   /** Returns the requests of one kind so far, oldest first, without their 4-byte length. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
@@ -52,12 +55,14 @@ const LOOPBACK = '127.0.0.1'
 const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.from(LOOPBACK)])
 
 /**
- * Starts a proxy in front of a real broker, so that a test can lose or change single messages. It replaces the broker's
- * address in responses with its own, so that clients cannot bypass it.
+ * Starts a proxy in front of real brokers, so that a test can lose or change single messages. It replaces the brokers'
+ * addresses in responses with its own, so that clients cannot bypass it.
+ * @param brokers address of the broker, or of all brokers of a cluster
  * @param options.remember false leaves `requests` empty, for traffic that would fill the memory
  */
-export async function brokerProxy(broker: string, { remember = true } = {}): Promise<BrokerProxy> {
-  const brokerPort = Number(broker.slice(broker.lastIndexOf(':') + 1))
+export async function brokerProxy(brokers: string | readonly string[], { remember = true } = {}): Promise<BrokerProxy> {
+  /** The proxy's port for each broker's port. */
+  const ports = new Map<number, number>()
   const seen: { api: number; request: Buffer }[] = []
   const planned: { left: number; skip: number; interference: Interference }[] = []
   const sockets = new Set<Socket>()
@@ -99,7 +104,7 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
     return entry.interference
   }
 
-  function serve(client: Socket): void {
+  function serve(client: Socket, brokerPort: number): void {
     const upstream = dial(brokerPort, LOOPBACK)
     const waiting = new Map<number, { api: number; interference: Interference | undefined }>()
     for (const socket of [client, upstream]) {
@@ -141,15 +146,22 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
     )
   }
 
-  const server: Server = createServer(serve)
-  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve))
-  const { port } = server.address() as AddressInfo
+  const servers: Server[] = []
+  for (const broker of [brokers].flat()) {
+    const brokerPort = Number(broker.slice(broker.lastIndexOf(':') + 1))
+    const server = createServer((client) => serve(client, brokerPort))
+    await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve))
+    ports.set(brokerPort, (server.address() as AddressInfo).port)
+    servers.push(server)
+  }
+  const addresses = [...ports.values()].map((port) => `${LOOPBACK}:${port}`)
 
   function readdressed(response: Buffer): Buffer {
     const copy = Buffer.from(response)
     for (let at = copy.indexOf(BROKER_NAME); at >= 0; at = copy.indexOf(BROKER_NAME, at + 1)) {
       const portAt = at + BROKER_NAME.length
-      if (portAt + 4 <= copy.length && copy.readInt32BE(portAt) === brokerPort) copy.writeInt32BE(port, portAt)
+      const port = portAt + 4 <= copy.length ? ports.get(copy.readInt32BE(portAt)) : undefined
+      if (port !== undefined) copy.writeInt32BE(port, portAt)
     }
     return copy
   }
@@ -159,7 +171,8 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
   }
 
   return {
-    address: `${LOOPBACK}:${port}`,
+    address: addresses[0],
+    addresses,
     requests: (name) => seen.filter(({ api }) => api === API[name]).map(({ request }) => request),
     interfere: (interference) => planned.push({ left: interference.times ?? 1, skip: interference.after ?? 0, interference }),
     cutAll,
@@ -176,7 +189,7 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
     close: async () => {
       clearTimeout(timer)
       cutAll()
-      await new Promise((resolve) => server.close(resolve))
+      for (const server of servers) await new Promise((resolve) => server.close(resolve))
     },
   }
 }
@@ -190,13 +203,21 @@ function framed(message: Buffer): Buffer {
 
 function frames(each: (message: Buffer) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
+  let later: Buffer[] = []
+  let size = 0
   return (chunk) => {
-    rest = Buffer.concat([rest, chunk])
+    later.push(chunk)
+    size += chunk.length
+    // Joining the parts of a large message at each chunk would copy it many times.
+    if (rest.length >= LENGTH_BYTES && size < LENGTH_BYTES + rest.readInt32BE(0)) return
+    rest = Buffer.concat([rest, ...later])
+    later = []
     while (rest.length >= LENGTH_BYTES && rest.length >= LENGTH_BYTES + rest.readInt32BE(0)) {
       const end = LENGTH_BYTES + rest.readInt32BE(0)
       const message = Buffer.from(rest.subarray(LENGTH_BYTES, end))
       rest = rest.subarray(end)
       each(message)
     }
+    size = rest.length
   }
 }

@@ -1,0 +1,23 @@
+import { partitionKey, type Transport } from '../../kafka/transport.ts'
+
+const POLL_MS = 200
+const PERCENT = 100
+
+/** Says how much of a changelog the broker has cleaned: `the cleaner removed 63 % of <topic>`. */
+export async function cleanedText(transport: Transport, topic: string): Promise<string> {
+  const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
+  const partitions = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
+  const ends = await transport.offsets(partitions, 'end')
+  const fetcher = transport.fetcher({})
+  let left = 0
+  try {
+    for (const partition of partitions) fetcher.assign(partition, 0, 'fail')
+    const endOf = (partition: number) => ends.get(partitionKey(topic, partition)) ?? 0
+    while (partitions.some((each) => (fetcher.position(each) ?? 0) < endOf(each.partition)))
+      for (const { chunks } of await fetcher.poll(POLL_MS)) for (const { count } of chunks) left += count
+  } finally {
+    await fetcher.close()
+  }
+  const written = partitions.reduce((sum, { partition }) => sum + (ends.get(partitionKey(topic, partition)) ?? 0), 0)
+  return `the cleaner removed ${Math.round((1 - left / written) * PERCENT)} % of ${topic}`
+}

@@ -1,0 +1,33 @@
+import type { BrokerSettings } from '../../deploy/local/kafka/settings.ts'
+
+const KIB = 1_024
+
+/** The input of a run at volume, beside which other runs are small. */
+export const VOLUME = {
+  payments: 16_000,
+  durationMs: 12_000,
+  /** Payments come in few and large transactions: 1,067 payments with notes of 4 KiB on average, which is 4 MiB. */
+  batchEveryMs: 800,
+  longestNoteBytes: 8 * KIB,
+  accounts: 4_000,
+} as const
+
+export const VOLUME_BROKERS = 3 as const
+
+/**
+ * Every record has three replicas, two of which must have it. Cleaners work all the time, on segments of two seconds.
+ * Leaders return to the preferred replica within two seconds.
+ */
+export const VOLUME_SETTINGS: BrokerSettings = {
+  'default.replication.factor': 3,
+  'min.insync.replicas': 2,
+  'offsets.topic.replication.factor': 3,
+  'transaction.state.log.replication.factor': 3,
+  'transaction.state.log.min.isr': 2,
+  'leader.imbalance.check.interval.seconds': 1,
+  'leader.imbalance.per.broker.percentage': 0,
+  'replica.lag.time.max.ms': 3_000,
+  'log.roll.ms': 2_000,
+  'log.cleaner.backoff.ms': 500,
+  'log.cleaner.min.cleanable.ratio': 0.01,
+}
