@@ -104,16 +104,21 @@ function impatient(transport: Transport): Transport {
 
 async function run(backend: StateBackend): Promise<void> {
   const transport = kafkaTransport({ brokers: [...given.brokers], clientId: 'shop' }, { runtime })
-  await connected(transport)
-  const workers = [shop(given.topology, given.settings), ...(given.copies ? [copying(given.topology)] : [])].map(open)
-  process.once('SIGTERM', () => {
-    for (const worker of workers) void worker.stop()
-  })
-  await Promise.all(workers.map((worker) => worker.start()))
   const ended = new AbortController()
-  void tell(workers, ended.signal)
+  let isStopping = false
   try {
-    await Promise.all(workers.map(({ done }) => done))
+    await connected(transport)
+    const workers = [shop(given.topology, given.settings), ...(given.copies ? [copying(given.topology)] : [])].map(open)
+    process.once('SIGTERM', () => {
+      isStopping = true
+      for (const worker of workers) void worker.stop()
+    })
+    const starts = await Promise.allSettled(workers.map((worker) => worker.start()))
+    const failed = starts.find((start) => start.status === 'rejected')
+    // A start that waits for its brokers fails when the worker is stopped.
+    if (failed !== undefined && !isStopping) throw failed.reason
+    void tell(workers, ended.signal)
+    await Promise.all(workers.filter((_, at) => starts[at].status === 'fulfilled').map(({ done }) => done))
   } finally {
     ended.abort()
     await transport.close()
