@@ -4,7 +4,7 @@ import { waitUntil } from '../../deploy/local/wait.ts'
 import { growTopic, leadPartitions, movePartitions } from './moves.ts'
 import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
-import type { WorkerSlot } from './worker-slot.ts'
+import { ENDED_BY_SIGNAL, type WorkerSlot } from './worker-slot.ts'
 
 /**
  * Time limit for a commit step at which a fault is to happen. A worker commits ten times a second unless it has no more
@@ -135,7 +135,8 @@ export function faultHands({ broker, others = [], guest, growing, name, workers,
     guest.start()
     await delay(ms)
     const code = await guest.leave()
-    if (code !== 0 && !mayEnd) throw new Error(`the further worker left with code ${code}`)
+    // The signal ends a process that has not loaded its program yet.
+    if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(`the further worker left with code ${code}`)
   }
 
   async function restarted(node: Component, downMs: number): Promise<void> {

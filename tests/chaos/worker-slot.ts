@@ -8,6 +8,8 @@ import type { WorkerArguments, WorkerOrder, WorkerReport } from './children/work
 import type { Damage, Settings } from './schedule.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 
+/** Stands for the exit code of a process that a signal has ended. */
+export const ENDED_BY_SIGNAL = -1
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
 /** How long a supervisor waits before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
@@ -46,7 +48,7 @@ export interface WorkerSlot {
   readonly fences: number
   start(): void
   kill(): Promise<void>
-  /** Sends SIGTERM. @returns the exit code, or undefined if there was no process */
+  /** Sends SIGTERM. @returns the exit code, ENDED_BY_SIGNAL, or undefined if there was no process */
   leave(): Promise<number | undefined>
   tell(order: WorkerOrder): void
   stop(): void
@@ -149,7 +151,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
         return leaving.exitCode !== null || leaving.signalCode !== null
       }
       await waitUntil(hasEnded, { what: `worker ${slot} ends after SIGTERM`, timeoutMs: EXIT_TIMEOUT_MS })
-      return leaving.exitCode ?? -1
+      return leaving.exitCode ?? ENDED_BY_SIGNAL
     },
     tell(order) {
       if (child?.connected === true) child.send(order, () => {}) // The child has just ended and cannot receive the message.
