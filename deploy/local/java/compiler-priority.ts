@@ -6,6 +6,6 @@ const COMPILER_NICE = 5
  * takes half a core for minutes, and requests on a machine with two cores would wait for it.
  *
  * Linux only honours CompilerThreadPriority with the first option. It also maps Java's priorities to nice values, but
- * none of the servers sets any. A JVM of another user than root warns that it cannot raise priorities, and goes on.
+ * none of the servers sets any. A JVM that does not run as root warns that it cannot raise priorities, and goes on.
  */
 export const REQUESTS_BEFORE_COMPILER: readonly string[] = ['-XX:ThreadPriorityPolicy=1', `-XX:CompilerThreadPriority=${COMPILER_NICE}`]
