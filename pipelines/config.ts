@@ -61,7 +61,7 @@ const workerSettings = settingsFragment({
     WORKER_SLOT: documented(wholeNumber(0).prefault('0'), 'number of a worker on its machine; `npm start` sets it'),
     WORKER_NICE: documented(
       wholeNumber(0, LOWEST_PRIORITY).prefault('0'),
-      'how far a worker lets other processes of its machine go first: 0 (not at all) to 19; `npm start` sets it',
+      'how far a worker lets other processes of its machine go first: 0 (not at all) to 19; `npm start` sets 10 for workers that do not decide, unless it is given',
     ),
     STATE_DIR: documented(z.string().optional(), 'folder of the state of all workers of a machine', '`state` in `MILLRACE_HOME`'),
     STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory of a worker for RocksDB'),

@@ -1,7 +1,7 @@
-import { getPriority, setPriority } from 'node:os'
 import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
+import { lowerPriority } from '../runtime/lower-priority.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { erasureTimes } from '../state/erasure.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
@@ -26,8 +26,7 @@ import { sinkGroupIds } from './sink-groups.ts'
 
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
-  // Threads that start later, such as those of RocksDB, inherit it.
-  if (config.nice > getPriority()) setPriority(config.nice)
+  lowerPriority(config.nice)
   const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
   await withReplaceableState(
     { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes },

@@ -86,6 +86,7 @@ const localSettings = settingsFragment({
     SCHEMA_REGISTRY_URL: SCHEMA_REGISTRY_URL.unwrap().optional(),
     OPENSEARCH_URL: OPENSEARCH_URL.unwrap().optional(),
     PIPELINES: text,
+    WORKER_NICE: text,
     API_SERVICES: text,
     PUBLIC_URL: text,
     ...serviceVariables,
@@ -164,6 +165,8 @@ function configOf(settings: Settings) {
     /** Number of worker processes. */
     workers: settings.WORKERS,
     pipelines: settings.PIPELINES,
+    /** The user's value for workers that do not decide. */
+    workerNice: settings.WORKER_NICE,
     /** Health port of the first worker; each further worker uses the next port. */
     workerHealthPort: settings.WORKER_HEALTH_PORT,
     /** Number of worker processes that only decide commands. They run the same pipelines. */

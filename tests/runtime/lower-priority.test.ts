@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const MODULE = fileURLToPath(new URL('../../runtime/lower-priority.ts', import.meta.url))
+const PROGRAM = `
+  import { existsSync, readFileSync } from 'node:fs'
+  import { getPriority } from 'node:os'
+  import { lowerPriority } from ${JSON.stringify(MODULE)}
+  lowerPriority(Number(process.argv[1]))
+  const group = '/proc/self/autogroup'
+  console.log(getPriority(), existsSync(group) ? readFileSync(group, 'utf8').replace(/.* nice /, '').trim() : 'none')
+`
+const NODE = [process.execPath, '--input-type=module', '--eval', PROGRAM]
+const hasGroups = existsSync('/proc/self/autogroup')
+
+function shown(command: readonly string[]): string {
+  return execFileSync(command[0], command.slice(1), { encoding: 'utf8' }).trim()
+}
+
+test('the leader of a session gives its priority to its session', () => {
+  expect(shown(['setsid', '--wait', ...NODE, '7'])).toBe(hasGroups ? '7 7' : '7 none')
+})
+
+test('a process in the session of another one leaves the session as it is', () => {
+  expect(shown(['setsid', '--wait', 'sh', '-c', '"$@"; true', 'sh', ...NODE, '7'])).toBe(hasGroups ? '7 0' : '7 none')
+})
+
+test('a value that is not above the present one changes nothing', () => {
+  expect(shown(['setsid', '--wait', 'nice', '-n', '5', ...NODE, '3'])).toBe(hasGroups ? '5 0' : '5 none')
+})
