@@ -187,7 +187,7 @@ function isRegistered(body: unknown): body is { readonly id: number } {
 
 interface KnownSchema {
   readonly schema: string
-  /** Default Avro. Some registries give null for it. */
+  /** Undefined means Avro, and so does the null that some registries return. */
   readonly schemaType?: string | null
 }
 

@@ -142,7 +142,7 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
   return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records, diverging }
 }
 
-/** Reads the tagged fields of a partition, of which this one matters to a client. */
+/** Reads the tagged fields of a partition. The diverging epoch is the only one that matters to a client. */
 function readDiverging(reader: Reader): EpochEnd | undefined {
   let diverging: EpochEnd | undefined
   for (let left = reader.readUnsignedVarInt(); left > 0; left--) {

@@ -61,9 +61,9 @@ export function openGroupMember(
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
-  /** True after the group has dropped the member once: its session may be shorter than two intervals. */
+  /** True after the group has dropped the member once, because its session may then be shorter than two intervals. */
   let wasFenced = false
-  /** When the last heartbeat that was answered was sent, monotonic ms. */
+  /** Monotonic time (ms) at which the last answered heartbeat was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let pendingEnd: GroupEvent | undefined
   let guarded: GuardedMembership | undefined
