@@ -82,7 +82,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
 
   async function storePosition({ partition: { topic, partition }, next }: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const stamp = await target.writer.putPosition({ topic, partition, topicId: target.topicId, next }, target.stamp)
-    // After an answer that was lost, the position has moved as well. Reading on from it repeats nothing.
+    // The position has also moved if only an earlier answer was lost. Reading then continues from it and repeats
+    // nothing.
     if (stamp === POSITION_MOVED) return { outcome: 'offset-mismatch' }
     if (stamp === INDEX_GONE) return lost()
     target.stamp = stamp
