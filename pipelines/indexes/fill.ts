@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 100
 const COMPLETE_WITHIN_RECORDS = 1_000
 
 /**
- * Fills an index from its topic, from the positions that it holds. Resolves when it is complete.
+ * Fills an index from its topic, starting at the positions that are stored in the index. Resolves when it is complete.
  * @param name the concrete index, for which this turn has the token
  * @param topicId the id of its topic
  * @param isSearched whether another index is searched meanwhile

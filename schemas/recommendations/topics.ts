@@ -20,7 +20,7 @@ import type {
   UserPreferences,
 } from './types.ts'
 
-/** Replays after a bad week; ClickHouse keeps interactions for 90 days. */
+/** Events are kept long enough to replay a bad week. ClickHouse keeps interactions for 90 days. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 

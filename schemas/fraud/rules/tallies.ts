@@ -42,11 +42,11 @@ class Counters {
   }
 }
 
-/** Counts what the rules of one set do, because a rule that silently never fires must show. */
+/** Counts what the rules of one set do, because a rule that silently never fires must be noticed. */
 export class RuleTallies {
   readonly #ruleSet: RuleSet
   readonly #counters: readonly Counters[]
-  /** Side by side, because every transaction counts for nearly all rules. */
+  /** In one array, because every transaction increments the counters of nearly all rules. */
   readonly #evaluated: Float64Array
 
   constructor(ruleSet: RuleSet) {
