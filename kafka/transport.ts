@@ -78,7 +78,8 @@ export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
  * Where a reader continues if the log does not have its offset. If the log has lost records that were already read, as
- * after an unclean election of a leader, `fail` fails, and the others continue at the first offset that differs.
+ * after an unclean election of a leader, `fail` fails, and the other policies continue at the first offset that
+ * differs.
  */
 export type OffsetReset = 'earliest' | 'latest' | 'fail'
 
@@ -473,8 +474,8 @@ export interface Transport {
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   /**
    * Returns by `partitionKey` the offset at which the batches of a leader epoch, and of all earlier ones, end. State
-   * that was copied beyond that offset contains records that the log has lost. Returns -1 when the log knows no such
-   * epoch.
+   * that was copied beyond that offset contains records that the log has lost. Returns -1 when the log does not contain
+   * the epoch.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */

@@ -194,7 +194,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: the one that must be repeated, or else the next one. */
+  /** Returns the batch to send now: a batch that must be repeated, or else the next one. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter

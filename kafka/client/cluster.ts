@@ -27,7 +27,7 @@ interface Refresh {
 export type CoordinatorKind = 'group' | 'transaction'
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
-/** Pause between refreshes while a partition has no leader. More frequent ones would only load the brokers. */
+/** Pause between refreshes while a partition has no leader. More frequent refreshes would only load the brokers. */
 const REFRESH_PAUSE_MS = 50
 /** Interval of refreshes that detect leader changes without an error (Kafka's metadata.max.age.ms). */
 const METADATA_MAX_AGE_MS = 300_000

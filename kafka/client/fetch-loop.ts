@@ -146,7 +146,7 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order of the request, so each partition comes first in turn.
+    // Brokers fill a response in the order of the request, so the partitions take turns in the first place.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()

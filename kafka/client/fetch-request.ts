@@ -54,8 +54,8 @@ export interface FetchedPartition {
   /** One contiguous buffer; empty when there were no records. */
   readonly records: Buffer
   /**
-   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset: the end
-   * of the last epoch up to the requested one. There is no data then.
+   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset. It is the
+   * end of the last epoch up to the requested one. The response then contains no data.
    */
   readonly diverging: EpochEnd | undefined
 }

@@ -53,7 +53,7 @@ export function nothingOf({ userId, otherId }: Related, now: number): MatchRelat
   }
 }
 
-/** Returns whether two relations of a user say the same, apart from the time of the change. */
+/** Returns whether two relations of a user are equal, apart from the time of the change. */
 export function isSameRelation(one: MatchRelation | null, other: MatchRelation | null): boolean {
   if (one === null || other === null) return one === other
   return (Object.keys(one) as (keyof MatchRelation)[]).every((field) => field === 'changed_at' || one[field] === other[field])

@@ -10,7 +10,7 @@ export type ProductAnswer =
   | { readonly outcome: 'taken' }
   /** A sku of the product needs a claim that is newer than those of the command. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }
-  /** There is no such product, it is deleted, or it is not public and another seller's. */
+  /** The product does not exist, is deleted, or belongs to another seller and is not public. */
   | { readonly outcome: 'not_found' }
   /** A public product of another seller. */
   | { readonly outcome: 'forbidden' }
