@@ -363,9 +363,9 @@ export interface WorkerProducer {
    * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction; resolves when
    * it is committed. Records appended after the call belong to the next transaction. The producer holds them back until
    * this one has ended, and `abort` drops them too. Only one commit can run at a time. Retries all retriable errors.
-   * Throws FencedError when the broker has given up the producer, the member or the transaction; in that case nothing
-   * of the transaction is or will be committed. Without a transactional id, sends everything and then commits the
-   * offsets through the member.
+   * Throws FencedError when the broker has fenced the producer or the member, or has abandoned the transaction; in that
+   * case nothing of the transaction is or will be committed. Without a transactional id, sends everything and then
+   * commits the offsets through the member.
    * @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
    * offset)
    */

@@ -114,7 +114,7 @@ export const trendingItems: Topic<string, TrendingItems> = {
   config: compacted,
 }
 
-/** Lists of editors, and rules that raise scores; key: the name. Every API process has all of them in memory. */
+/** Editors' lists, and rules that raise scores; key: the name. Every API process has all of them in memory. */
 export const editorialLists: Topic<string, EditorialList> = {
   name: 'editorial-lists',
   key: utf8,

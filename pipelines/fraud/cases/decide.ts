@@ -3,7 +3,7 @@ import { isFinal, mayFollow, statusAfter } from '../../../schemas/fraud/cases/tr
 import type { FraudCase, FraudCaseCommand, FraudCaseEntry, FraudReview, FraudVerdict } from '../../../schemas/fraud/types.ts'
 import type { Decided } from '../../engine/index.ts'
 
-/** A case remembers its newest changes. All of them together fit into a record. */
+/** Limits of the newest changes that a case keeps. All of them together fit into a record. */
 const MAX_HISTORY = 50
 const MAX_HISTORY_CHARACTERS = 200_000
 

@@ -30,7 +30,7 @@ export type ProductAnswer =
   /** The product would exceed MOST_PRODUCT_BYTES. */
   | { readonly outcome: 'too_large' }
 
-/** The bounds are those that the price had to keep, inclusive, in cents. */
+/** The bounds between which the price had to be, inclusive, in cents. */
 export interface PriceOutOfRange {
   readonly outcome: 'price_out_of_range'
   readonly variant_id: number

@@ -3,7 +3,7 @@ import type { Facts, Lists } from './facts.ts'
 import type { RuleMode } from './rule.ts'
 import type { CompiledRule, RuleSet } from './rule-set.ts'
 
-/** What a rule did since the counters began. */
+/** What a rule has done since the counters were started. */
 export interface RuleTally {
   readonly rule_id: string
   readonly mode: RuleMode

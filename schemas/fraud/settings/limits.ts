@@ -4,13 +4,13 @@ const MIB = 1_048_576
 
 /** More rules than this are refused. The limit for active rules is `MAX_ACTIVE_RULES`. */
 export const MAX_RULES = 1_000
-/** UTF-8 bytes of the JSON of all rules, because they are one record, so that a change is atomic. */
+/** Maximum size of the JSON of all rules in UTF-8 bytes. All rules are one record, so that a change is atomic. */
 export const MAX_RULE_SET_BYTES = MIB
 /** Number of versions of the rule set that can be restored, including the current one. */
 export const KEPT_VERSIONS = 50
 export const MAX_LISTS = 100
 export const MAX_LIST_VALUES = 10_000
-/** UTF-8 bytes of the JSON of a list's values. */
+/** Maximum size of the JSON of a list's values in UTF-8 bytes. */
 export const MAX_LIST_BYTES = MIB
 export const MAX_SNOOZES = 10_000
 export const MAX_SNOOZE_HOURS = 720

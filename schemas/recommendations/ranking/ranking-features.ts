@@ -1,6 +1,6 @@
 /**
  * What the ranker knows about one candidate: docs/services/recommendations.md#ranking. Training and serving fill their
- * rows with the same function, so that a model never sees other numbers in service than those that it has learned from.
+ * rows with the same function, so that a model sees the same numbers in service as in training.
  */
 
 /** The columns of a row, in this order. A new column goes to the end, and makes a new version of the ranker. */
