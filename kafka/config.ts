@@ -2,7 +2,7 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { type KafkaSecurity, kafkaSettings } from './settings.ts'
 
 /**
- * Returns how to reach the brokers, for processes that get their addresses from elsewhere.
+ * Returns the TLS and sign-in settings of the brokers, for processes that get the brokers' addresses in another way.
  * @throws SettingsError
  */
 export function readKafkaSecurity(env: Environment = process.env): KafkaSecurity {

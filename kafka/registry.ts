@@ -145,7 +145,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
       if (response.ok) return isExpected(given) ? { ok: true, body: given } : `it answers ${status} with ${shown(content)}`
       const { error_code: code, message } = errorBody(given, content)
       if (status >= 500 || status === TOO_MANY_REQUESTS) return `it answers ${status}: ${message}`
-      // The registry itself always answers with JSON, so this comes from something else.
+      // The registry itself always answers with JSON, so this answer comes from something else, such as a proxy.
       if (given === undefined) return `it answers ${status} with ${shown(content)}`
       return { ok: false, refusal: { status, code: code ?? status, message } }
     } catch (error) {
@@ -187,7 +187,7 @@ function isRegistered(body: unknown): body is { readonly id: number } {
 
 interface KnownSchema {
   readonly schema: string
-  /** Default Avro. Some registries give null for it. */
+  /** Undefined means Avro, and so does the null that some registries return. */
   readonly schemaType?: string | null
 }
 

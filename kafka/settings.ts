@@ -13,7 +13,7 @@ const text = z.string().optional()
 const variables = {
   KAFKA_BROKERS: documented(
     list.refine((brokers) => brokers.every((broker) => BROKER.test(broker)), 'is not a list of host:port').prefault('127.0.0.1:9092'),
-    'brokers; `npm start` uses given ones instead of a local one',
+    'addresses of the brokers; if set, `npm start` uses them instead of a local broker',
   ),
   KAFKA_TLS: documented(flag.prefault('0'), '1 if the brokers require TLS'),
   KAFKA_TLS_CA: documented(text, "PEM file with the authorities of the brokers' certificates", 'those that Node trusts'),

@@ -78,7 +78,8 @@ export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
  * Where a reader continues if the log does not have its offset. If the log has lost records that were already read, as
- * after an unclean election of a leader, `fail` fails, and the others continue at the first offset that differs.
+ * after an unclean election of a leader, `fail` fails, and the other policies continue at the first offset that
+ * differs.
  */
 export type OffsetReset = 'earliest' | 'latest' | 'fail'
 
@@ -146,7 +147,7 @@ export interface Fetcher {
    * without data, so that the reader learns that it has caught up. Throws TransportError with `fatal` for errors that a
    * retry cannot cure (authorisation, or an offset out of range with reset `fail`).
    * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
-   * records of one partition, and starts with another partition each time.
+   * records of one partition, and starts with a different partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting `poll` return at once. */
@@ -171,7 +172,7 @@ export interface GroupOptions {
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
-  /** Called when `takeEvent` has something to return, to wake a loop that would otherwise check only later. */
+  /** Called when `takeEvent` has something to return, to wake a loop that would check only later by itself. */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
   /** The HTTP address of this process (http://host:port), which the other members can see. */
@@ -200,7 +201,7 @@ interface GroupOffsets {
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /**
    * Commits offsets outside a transaction, at least once.
-   * @throws FencedError when the membership is lost, or when a group without members has one
+   * @throws FencedError when the membership is lost, or when a group that should have no members has one
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
   /** Returns all members, sorted by member id. The `range` assignor assigns partitions in this order. */
@@ -233,9 +234,9 @@ export interface GroupMember extends GroupOffsets {
    */
   heartbeat(): Promise<void>
   /**
-   * Resolves if the group has confirmed the membership a moment ago, and asks it otherwise. Must be called before
-   * records are sent outside a transaction: a process that stood still for longer than its session may have lost its
-   * partitions, and nothing but this keeps it from writing. Rejects with FencedError if the membership is lost.
+   * Resolves if the group has confirmed the membership a moment ago; otherwise asks the coordinator. Must be called
+   * before records are sent outside a transaction. A process that was suspended for longer than its session may have
+   * lost its partitions, and only this check keeps it from writing. Rejects with FencedError if the membership is lost.
    */
   confirm(): Promise<void>
   /**
@@ -276,7 +277,7 @@ export interface CommittedOffset {
   readonly leaderEpoch?: number
 }
 
-/** Asks where the batches of a leader, and of those before it, end in a partition's log. */
+/** Asks where the batches of a leader epoch, and of all earlier ones, end in a partition's log. */
 export interface EpochQuery extends TopicPartition {
   readonly leaderEpoch: number
 }
@@ -362,9 +363,9 @@ export interface WorkerProducer {
    * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction; resolves when
    * it is committed. Records appended after the call belong to the next transaction. The producer holds them back until
    * this one has ended, and `abort` drops them too. Only one commit can run at a time. Retries all retriable errors.
-   * Throws FencedError when the broker has given up the producer, the member or the transaction; in that case nothing
-   * of the transaction is or will be committed. Without a transactional id, sends everything and then commits the
-   * offsets through the member.
+   * Throws FencedError when the broker has fenced the producer or the member, or has abandoned the transaction; in that
+   * case nothing of the transaction is or will be committed. Without a transactional id, sends everything and then
+   * commits the offsets through the member.
    * @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
    * offset)
    */
@@ -441,7 +442,7 @@ export interface TopicSpec {
   readonly replicationFactor?: number
   /** Broker topic configuration, e.g. `cleanup.policy`. */
   readonly config?: Readonly<Record<string, string>>
-  /** The configuration keeps a promise to erase records, so provisioning also sets it for existing topics. */
+  /** True if the configuration keeps a promise to erase records. Provisioning then also sets it for existing topics. */
   readonly erases?: boolean
 }
 
@@ -449,7 +450,7 @@ export interface Transport {
   /** Rejects with UNSUPPORTED_BROKER for brokers older than Kafka 4.0. */
   connect(): Promise<void>
   /**
-   * Creates missing topics and waits until their leaders answer. Rejects if an existing topic has another number of
+   * Creates missing topics and waits until their leaders answer. Rejects if an existing topic has a different number of
    * partitions.
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
@@ -460,7 +461,7 @@ export interface Transport {
   configureTopics(topics: readonly TopicSpec[]): Promise<void>
   /** Returns the partition counts of existing topics. Topics that do not exist are absent from the map. */
   partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
-  /** Returns the ids of existing topics. A topic that was deleted and created again has another id. */
+  /** Returns the ids of existing topics. A topic that was deleted and created again has a different id. */
   topicIds(topics: readonly string[]): Promise<Map<string, string>>
   /**
    * Returns the largest record batch, in bytes, that each topic accepts: its `max.message.bytes`, or else the broker's
@@ -472,8 +473,9 @@ export interface Transport {
    */
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   /**
-   * Returns by `partitionKey` the offset where the batches of a leader epoch, and of those before it, end. State that
-   * was copied beyond it contains records that the log has lost. Returns -1 when the log knows no such epoch.
+   * Returns by `partitionKey` the offset at which the batches of a leader epoch, and of all earlier ones, end. State
+   * that was copied beyond that offset contains records that the log has lost. Returns -1 when the log does not contain
+   * the epoch.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /** Returns the epoch of the partition's leader in the last metadata; -1 when it is unknown. */
@@ -495,8 +497,8 @@ export interface Transport {
 }
 
 /**
- * Thrown when the broker has fenced this producer or member in favour of another one. None of its uncommitted work will
- * be committed.
+ * Thrown when the broker has fenced this producer or member in favour of another. Its uncommitted work will never be
+ * committed.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'

@@ -42,7 +42,7 @@ const choiceSettings = settingsFragment({
     PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
       z.enum(['all', 'bulk', 'deciding'], 'is none of all, bulk, deciding').prefault('all'),
-      'which of these a worker runs: those that decide commands, the others, or all; `npm start` sets it',
+      'what a worker runs: `deciding` for what decides commands, `bulk` for the rest, or `all`; `npm start` sets it',
     ),
   },
   rules({ PIPELINES, WORKER_ROLE }, report) {
@@ -61,7 +61,7 @@ const workerSettings = settingsFragment({
     WORKER_SLOT: documented(wholeNumber(0).prefault('0'), 'number of a worker on its machine; `npm start` sets it'),
     WORKER_NICE: documented(
       wholeNumber(0, LOWEST_PRIORITY).prefault('0'),
-      'how far a worker lets other processes of its machine go first: 0 (not at all) to 19; `npm start` sets 10 for workers that do not decide, unless it is given',
+      'how readily a worker yields the CPU to other processes: from 0 (not at all) to 19; `npm start` gives 10 to workers that do not decide, unless it is set',
     ),
     STATE_DIR: documented(z.string().optional(), 'folder of the state of all workers of a machine', '`state` in `MILLRACE_HOME`'),
     STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory of a worker for RocksDB'),
@@ -75,7 +75,7 @@ const workerSettings = settingsFragment({
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
-      'longest time between a record and its commit, unless the topology sets it',
+      'maximum time between a record and its commit, unless the topology sets its own',
     ),
     PROCESSING_GUARANTEE: documented(
       z.enum(['exactly-once', 'at-least-once'], 'is neither exactly-once nor at-least-once').prefault('exactly-once'),
@@ -130,7 +130,7 @@ export interface PipelinesConfig extends KafkaSettings, StateSettings, ValueOf<t
 /** The variables that every worker reads, regardless of its services. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]
 
-/** @throws SettingsError that lists every wrong setting with its cure */
+/** @throws SettingsError that lists every wrong setting and how to correct it */
 export function readPipelinesConfig(env: Environment = process.env): PipelinesConfig {
   return readSettings(env, ({ read }) => {
     const choice = read(choiceSettings)

@@ -1,6 +1,6 @@
 import type { CancelTimer } from './runtime.ts'
 
-/** A timer that fires later than this by more shows that the process was busy. */
+/** A timer that fires late by more than this shows that the process was busy. */
 const LATE_MS = 1
 
 export interface PatientTimers {

@@ -18,8 +18,8 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
 /**
- * Time until the broker has to compact a record, and thus until it closes the segment that holds it, if records keep
- * coming: see `rollLogs` in the engine. It leaves the broker half an hour for the work.
+ * Time until the broker has to compact a record. It must close the record's segment before that, which it does only if
+ * records keep coming: see `KeyedStore.roll` in the engine. This time leaves the broker half an hour for the work.
  */
 const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
 

@@ -31,7 +31,7 @@ export interface Topic<K, V> {
   readonly name: string
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Number of partitions, unless the topic already exists with another number. */
+  /** Number of partitions, unless the topic already exists with a different number. */
   readonly partitions: number
   /**
    * Number of partitions in production (PARTITIONS=production); defaults to `partitions`. docs/operations.md explains
@@ -40,7 +40,7 @@ export interface Topic<K, V> {
   readonly productionPartitions?: number
   /** Broker configuration, such as `cleanup.policy` or `retention.ms`. */
   readonly config?: Readonly<Record<string, string>>
-  /** The configuration keeps a promise to erase records, so provisioning also sets it for existing topics. */
+  /** True if the configuration keeps a promise to erase records. Provisioning then also sets it for existing topics. */
   readonly erases?: boolean
 }
 

@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
-/** Lists all transactions: patterns came with a later version of the request. */
+/** Lists all transactions, because only a later version of the request can filter them by a pattern. */
 const NO_PATTERN = null
 
 /** An open transaction as its coordinator describes it. */
@@ -18,8 +18,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. Does not retry: a caller that still waits calls again, and the timeout ends the
- * rest.
+ * See `Transport.endTransactions`. Does not retry. A caller that is still waiting calls it again, and the transaction
+ * timeout ends all other transactions.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,

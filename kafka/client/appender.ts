@@ -8,14 +8,14 @@ import { type Compression, partitionKey, type RecordAppender, type RecordHeader,
  * record above this limit gets a batch to itself, because its topic may accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
-/** The share of a lower limit that a batch may fill, with the same margin. */
+/** Share of a topic's lower limit that a batch may fill, which leaves the same margin. */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
- * `flushFull` sends a batch from this size on, before it is full, so that the broker works while the caller processes
+ * Size from which `flushFull` sends a batch that is not full yet, so that the broker works while the caller processes
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Memory of acknowledged batches that is kept for later batches. */
+/** Maximum memory of acknowledged batches that is kept for later batches. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
@@ -194,7 +194,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: the one that must be repeated, or else the next one. */
+  /** Returns the batch to send now: a batch that must be repeated, or else the next one. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter

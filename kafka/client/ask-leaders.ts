@@ -19,7 +19,7 @@ export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[])
 
 /**
  * Asks the leaders of all partitions for an offset. Repeats the requests until all leaders have answered.
- * @param doing what is asked for, for error messages
+ * @param doing describes the request in error messages
  * @returns the offsets by `partitionKey`
  */
 export async function askLeaders<Asked extends TopicPartition>(

@@ -27,15 +27,15 @@ interface Refresh {
 export type CoordinatorKind = 'group' | 'transaction'
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
-/** Pause between refreshes while a partition has no leader. More frequent ones would only load the brokers. */
+/** Pause between refreshes while a partition has no leader. More frequent refreshes would only load the brokers. */
 const REFRESH_PAUSE_MS = 50
 /** Interval of refreshes that detect leader changes without an error (Kafka's metadata.max.age.ms). */
 const METADATA_MAX_AGE_MS = 300_000
 
 /**
  * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and refreshes
- * all of them every five minutes, but otherwise only those that a caller names: a look at one topic must not make the
- * broker describe hundreds.
+ * all of them every five minutes. Any other refresh covers only the topics that a caller names, so that a look-up of
+ * one topic does not make the broker describe hundreds.
  */
 export interface Cluster {
   connect(): Promise<void>
@@ -55,7 +55,7 @@ export interface Cluster {
   topicName(id: string): string | undefined
   /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
-  /** Refreshes these topics. Calls that wait for another request share the next one. */
+  /** Refreshes these topics. Calls that are made while another request is in flight share the next request. */
   refresh(topics: readonly string[]): Promise<void>
   /** Waits while a coordinator is being elected. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>

@@ -48,7 +48,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       requestTimeout: options.requestTimeoutMs,
       maxInflights: MAX_IN_FLIGHT,
       tls: options.tls,
-      // A certificate for an IP address has no server name, and TLS does not allow an IP address as one.
+      // A certificate for an IP address has no server name, and TLS does not allow an IP address as a server name.
       tlsServerName: options.tls === undefined || isIP(broker.host) ? undefined : broker.host,
       sasl: options.sasl,
     })

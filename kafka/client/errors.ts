@@ -27,7 +27,7 @@ export function throwIfClosed(closing: AbortSignal | undefined): void {
 /** The member has lost its place in the group. Its producer is not affected, so the transaction can be aborted. */
 export class MemberFenced extends FencedError {}
 
-/** The errors that a retry or another reaction may cure, by that reaction. Every other error is fatal. */
+/** The errors that a retry or a similar reaction may cure, grouped by that reaction. Every other error is fatal. */
 const REACTIONS = {
   /** The leader has moved or is being elected: refresh the metadata and retry. */
   'stale-leader': [

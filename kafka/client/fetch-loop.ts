@@ -92,8 +92,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Sends a fetch to every leader that has a free slot and partitions that wait for one. Call it after data was taken
-   * out.
+   * Sends a fetch to every leader that has a free slot and partitions that wait for one. Call it after `poll` has
+   * removed data.
    */
   function schedule(): void {
     if (closing.signal.aborted || bufferedBytes() >= options.maxBufferedBytes) return
@@ -124,10 +124,10 @@ export function openFetchLoop(
   }
 
   /**
-   * Frees a slot for partitions that would otherwise wait until the broker responds about others: an idle fetch, or one
-   * for partitions that are no longer assigned. A broker answers the requests of a connection in order, so this drops
-   * the connection with the request. The partitions of the request that are still assigned are then fetched again
-   * together with the new ones.
+   * Frees a slot for partitions that would otherwise have to wait for the answers to requests about other partitions.
+   * It gives up an idle fetch, or a fetch of partitions that are no longer assigned. A broker answers the requests of a
+   * connection in order, so the connection is dropped with the request. Those partitions of the request that are still
+   * assigned are then fetched again together with the new ones.
    */
   function cutWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request !== undefined && (request.idle || request.states.every(isGone)))
@@ -146,7 +146,7 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order of the request, so each partition comes first in turn.
+    // Brokers fill a response in the order of the request, so the partitions take turns in the first place.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()
@@ -172,7 +172,7 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /** Lets records collect if the response had few. */
+  /** Delays the next fetch if the response had few records, so that more of them share a response. */
   function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {
     if (options.collectMs === 0) return
     const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)

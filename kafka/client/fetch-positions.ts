@@ -36,9 +36,9 @@ export class FetchPosition implements TopicPartition {
   /** Offset of the next request. */
   fetchOffset: number
   /**
-   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. It may be later
-   * than that, but not earlier. The broker compares it with its log to notice that records before `fetchOffset` are
-   * gone.
+   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. The value may be
+   * a later epoch, but never an earlier one. The broker compares it with its log to detect that records before
+   * `fetchOffset` are gone.
    */
   leaderEpoch: number
   paused = false
@@ -53,7 +53,7 @@ export class FetchPosition implements TopicPartition {
   collectsUntil = 0
   attempts = 0
   queue: Segment[] = []
-  /** The reader of the first segment, when part of the segment was polled. */
+  /** The reader of the first segment while only part of that segment has been polled. */
   reading: ChunkReader | undefined
   bufferedBytes = 0
   /** True from a reset of the offset until the next answer. */
@@ -87,7 +87,7 @@ export class FetchPosition implements TopicPartition {
     this.quiet = records.length === 0
   }
 
-  /** Continues at the offset that the reset policy gives, after what is queued. */
+  /** Continues at the offset that the reset policy gives, after the queued data. */
   resetTo(offset: number): void {
     this.fetchOffset = offset
     this.leaderEpoch = UNKNOWN_LEADER_EPOCH
@@ -104,8 +104,9 @@ export class FetchPosition implements TopicPartition {
   }
 
   /**
-   * Continues where the log differs from what was read. Data that `poll` has not returned is fetched again.
-   * @param end where the log and what was read begin to differ
+   * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
+   * yet is fetched again.
+   * @param end where the log and the data that was read begin to differ
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

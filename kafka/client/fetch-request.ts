@@ -54,8 +54,8 @@ export interface FetchedPartition {
   /** One contiguous buffer; empty when there were no records. */
   readonly records: Buffer
   /**
-   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset: the end
-   * of the last epoch up to the requested one. There is no data then.
+   * Set when the log has no batch of the requested epoch, or when that epoch ends below the requested offset. It is the
+   * end of the last epoch up to the requested one. The response then contains no data.
    */
   readonly diverging: EpochEnd | undefined
 }
@@ -142,7 +142,7 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
   return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records, diverging }
 }
 
-/** Reads the tagged fields of a partition, of which this one matters to a client. */
+/** Reads the tagged fields of a partition. The diverging epoch is the only one that matters to a client. */
 function readDiverging(reader: Reader): EpochEnd | undefined {
   let diverging: EpochEnd | undefined
   for (let left = reader.readUnsignedVarInt(); left > 0; left--) {

@@ -33,7 +33,7 @@ const DEFAULTS = {
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
 /**
  * How long the broker may hold a fetch of idle partitions, unless the reader says otherwise. New data ends the wait at
- * once. A short wait would be most of the work of an idle process.
+ * once. With a short wait, fetches would be most of the work of an idle process.
  */
 const IDLE_WAIT_MS = 5_000
 /** The longest wait that a reader may ask for. A request that waits longer would look lost to many proxies. */
@@ -121,7 +121,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     return take(maxBytes)
   }
 
-  /** Decodes up to `maxBytes` of unpacked records, starting with another partition each time. */
+  /** Decodes up to `maxBytes` of unpacked records, starting with a different partition each time. */
   function take(maxBytes: number): PartitionData[] {
     const taken: PartitionData[] = []
     let budget = Math.min(maxBytes, options.maxPollBytes)

@@ -19,7 +19,7 @@ const LEAVE_EPOCH = -1
 const FIRST_INTERVAL_MS = 1_000
 /**
  * A member that owns every partition of its topics sends a heartbeat only once in this many intervals. No other member
- * can give it partitions, so it need not hear of changes early, and the shortest session that Kafka recommends has
+ * can give it partitions, so it need not learn of changes early, and the shortest session that Kafka recommends has
  * three intervals.
  */
 const OWNER_OF_ALL_INTERVALS = 2
@@ -61,9 +61,9 @@ export function openGroupMember(
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
-  /** True after the group has dropped the member once: its session may be shorter than two intervals. */
+  /** True after the group has dropped the member once, because its session may then be shorter than two intervals. */
   let wasFenced = false
-  /** When the last heartbeat that was answered was sent, monotonic ms. */
+  /** Monotonic time (ms) at which the last answered heartbeat was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let pendingEnd: GroupEvent | undefined
   let guarded: GuardedMembership | undefined
@@ -234,7 +234,8 @@ export function openGroupMember(
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
     assignment.setOwned(partitions)
-    // Other members wait for the revoked partitions: the coordinator must hear of them now, not at the next interval.
+    // Other members wait for the revoked partitions: the coordinator must learn of the revocation now, not at the next
+    // interval.
     heartbeat.hurry()
   }
 

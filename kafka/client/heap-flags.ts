@@ -1,5 +1,5 @@
 /**
- * Node flags for processes that move much data through the transport.
+ * Node flags for processes that move a lot of data through the transport.
  *
  * V8 starts a full collection after every 32 to 64 MB of new buffers, regardless of the heap's size. Fetched bytes are
  * buffers, so there are 15 to 20 collections per million records, which take half of the transport's CPU time. Measured

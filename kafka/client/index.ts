@@ -31,7 +31,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   const closing = new AbortController()
   const options = kafkaOptions.parse(given)
   const base: Context = { closing: closing.signal, options, ...deps }
-  // Simulated brokers live on the thread that would stand still.
+  // Simulated brokers run on the blocked thread itself, so a second thread could not reach them.
   const guards = options.stallToleranceMs > 0 && deps.newConnection === undefined
   const stallGuard = guards ? openStallGuard(base) : undefined
   const context: Context = { ...base, stallGuard }

@@ -46,7 +46,7 @@ export type StallMessage =
   | { readonly type: 'keep'; readonly id: number; readonly session: KeptSession; readonly beats: SharedArrayBuffer }
   | { readonly type: 'release'; readonly id: number }
 
-/** A membership whose session the guard keeps while the event loop stands still. */
+/** A membership whose session the guard keeps alive while the event loop is blocked. */
 export interface GuardedMembership {
   update(session: KeptSession): void
   /** Returns the latest epoch if the guard has sent heartbeats since the last call. */
@@ -56,7 +56,7 @@ export interface GuardedMembership {
 
 /**
  * Repeats the heartbeats of this process's members in a thread while the event loop is busy with one long piece of
- * work. It stops doing so when that takes longer than `stallToleranceMs`, so that a process that hangs loses its
+ * work. It stops when that work takes longer than `stallToleranceMs`, so that a process that hangs loses its
  * partitions. The thread starts with the first membership.
  */
 export interface StallGuard {

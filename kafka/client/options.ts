@@ -10,12 +10,12 @@ const REQUEST_TIMEOUT_MS = 30_000
  * delay the attempt to reach the next one for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long records are sent again before the caller gets an error. */
+/** Kafka's delivery.timeout.ms: how long sending is retried before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
- * How long a thread keeps the memberships of a process whose event loop is blocked. It is the counterpart of Kafka's
- * max.poll.interval.ms (5 minutes), but shorter, because no other worker has the partitions in the meantime.
+ * How long a thread keeps the memberships of a process alive while its event loop is blocked. It is the counterpart of
+ * Kafka's max.poll.interval.ms (5 minutes), but shorter, because no other worker has the partitions in the meantime.
  */
 const STALL_TOLERANCE_MS = 30_000
 
@@ -60,7 +60,9 @@ export const kafkaOptions = z
      * thread.
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),
-    /** Verifies the CRC-32C of every fetched batch. This takes 3 to 4 % of consuming with the native checksum. */
+    /**
+     * Verifies the CRC-32C of every fetched batch. With the native checksum, this is 3 to 4 % of the cost of consuming.
+     */
     verifyChecksums: z.boolean().default(true),
   })
   .refine((given) => given.deliveryTimeoutMs >= given.requestTimeoutMs, {
@@ -88,7 +90,7 @@ export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime
   readonly newConnection?: NewConnection
-  /** Keeps memberships while the event loop stands still. Undefined if nothing does. */
+  /** Keeps memberships alive while the event loop is blocked. Undefined if there is no such guard. */
   readonly stallGuard?: StallGuard
   /** Fires when the transport is closed. Nothing is retried afterwards. */
   readonly closing: AbortSignal

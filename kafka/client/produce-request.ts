@@ -66,7 +66,7 @@ export interface ProducedPartition {
 
 export interface ProduceTarget {
   readonly transactionalId: string | null
-  /** True if leaders add their partitions to the transaction, as those of version 2 ask for. */
+  /** True if the leaders must add their partitions to the transaction, which requires transactions of version 2. */
   readonly addsPartitions: boolean
 }
 

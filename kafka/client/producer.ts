@@ -89,7 +89,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     else await renewIdentity(log)
   }
 
-  /** Call it between two transactions. If there is no new identity, only the next transaction fails. */
+  /** Call it between two transactions. It does not throw: without a new identity, the next transaction fails. */
   async function renewIdentity(log: TransactionLog): Promise<void> {
     try {
       const next = await log.renew(id)

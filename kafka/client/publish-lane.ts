@@ -294,8 +294,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Drops batches whose outcomes have all been reported. The new epoch keeps late requests with them from getting
-   * between later batches.
+   * Drops batches whose outcomes have all been reported. Late requests that contain them cannot get between later
+   * batches, because those have a new epoch.
    */
   #dropAbandoned(): boolean {
     if (this.#stamped.length === 0 || !this.#stamped.every(({ batch }) => batch.isAbandoned)) return false

@@ -1,11 +1,11 @@
 import { KeptBeats, type KeptSession } from './kept-session.ts'
 
-/** How often the thread checks whether the event loop turns. */
+/** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * The event loop leaves a mark every second. Without a mark for this long, it counts as blocked. A member may have sent
- * its last heartbeat two seconds earlier (two intervals), so the thread's first one leaves about 4.5 s after it at the
- * latest. The shortest session in use is 6 s.
+ * The event loop leaves a mark every second. Without a mark for this long, it counts as blocked. The member may have
+ * sent its last heartbeat up to two seconds (two intervals) before that mark, so the thread sends its first heartbeat
+ * at most about 4.5 s after the member's last one. The shortest session in use is 6 s.
  */
 const STALLED_AFTER_MS = 1_500
 /** A check may be early by this share of the heartbeat interval. */
@@ -28,7 +28,7 @@ export interface KeptMember {
 export interface StallWatchDeps {
   /** Milliseconds of the clock that both threads share. */
   now(): number
-  /** When the event loop last turned, by the same clock. */
+  /** Time on the same clock at which the event loop last ran. */
   lastTurn(): number
   readonly toleranceMs: number
   open(session: KeptSession): Promise<KeptMember>
@@ -74,7 +74,7 @@ export function stallWatch({ now, lastTurn, toleranceMs, open }: StallWatchDeps)
     try {
       kept.member ??= open(kept.session)
       const member = await kept.member
-      // Loading and connecting take time, in which the loop may have come back or the tolerance ended.
+      // While the thread loads and connects, the event loop may have resumed or the tolerance may have ended.
       if (!standsStill()) return
       const answer = await member.beat(kept.session)
       if (answer.type === 'kept') {

@@ -64,7 +64,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let opened = false
   /** Stays the same from one `init` to the next. */
   let isVersion2 = false
-  /** The producer id before the coordinator assigned the current one, because its epochs were used up. */
+  /** The previous producer id, which the coordinator replaced because its epochs were used up. */
   let formerProducerId: number | undefined
   /** True after a request with this epoch was not answered, so that the brokers may still carry it out later. */
   let unanswered = false
@@ -130,9 +130,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
-   * same epoch, so a broker that executes an unanswered request late, although its repetition was answered, applies it
-   * to the next transaction: an EndTxn commits it before its records are in the log, and a TxnOffsetCommit sets its
-   * offsets back (KIP-890). After an unanswered request the next transaction therefore has a new epoch.
+   * same epoch. A broker may execute an unanswered request late, when its repetition has long been answered, and so
+   * apply it to the next transaction. A late EndTxn commits that transaction before its records are in the log, and a
+   * late TxnOffsetCommit sets its offsets back (KIP-890). After an unanswered request the next transaction therefore
+   * gets a new epoch.
    * @throws FencedError when another process has initialised the id since
    */
   async function renew(id: ProducerId): Promise<ProducerId> {

@@ -1,9 +1,9 @@
 import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
 
 /**
- * Requests of transactions of version 2 (KIP-890), which the protocol package lacks. The coordinator learns partitions
- * and groups from the leaders that get the records and the offsets, and raises the epoch at each end, so that a record
- * that arrives late cannot enter the next transaction.
+ * Requests of transactions of version 2 (KIP-890), which the protocol package lacks. The coordinator learns of
+ * partitions and groups from the leaders that get the records and the offsets. It raises the epoch whenever a
+ * transaction ends, so that a record that arrives late cannot enter the next transaction.
  */
 
 const END_TXN_KEY = 26

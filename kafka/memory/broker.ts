@@ -39,7 +39,7 @@ export interface TransactionOffsets {
 export interface MemoryBroker {
   readonly runtime: Runtime
   readonly groups: MemoryGroups
-  /** Throws if the topic exists with another partition count. */
+  /** Throws if the topic exists with a different partition count. */
   createTopic(spec: TopicSpec): void
   deleteTopic(name: string): void
   /** Raises the partition count of a topic. */

@@ -23,8 +23,8 @@ export interface MemoryProducer extends WorkerProducer {
 }
 
 /**
- * The least that a record takes in addition to key and value (format v2). Markers have neither, and are pending as
- * well.
+ * Minimum size of a record in addition to its key and value (format v2). Markers have neither, but also count as
+ * pending.
  */
 const RECORD_OVERHEAD_BYTES = 7
 const NO_HEADERS: readonly RecordHeader[] = []

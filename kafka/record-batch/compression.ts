@@ -16,7 +16,8 @@ export function compress(codec: Compression, data: Buffer): Buffer {
 }
 
 /**
- * Unpacks data without allocating much more than `maxBytes`, because a megabyte of some codecs unpacks to gigabytes.
+ * Unpacks data without allocating much more than `maxBytes`, because with some codecs a megabyte can unpack to
+ * gigabytes.
  * @returns undefined when the data unpacks to more than `maxBytes`
  * @throws TransportError with code CORRUPT_BATCH
  */

@@ -27,7 +27,7 @@ interface Decoded {
   readonly bytes: number
 }
 
-/** Approximate minimum size of a portion, because smaller chunks would cost a turn each. */
+/** Approximate minimum size of a portion. With smaller ones, a response would take too many calls. */
 const LEAST_BYTES = 32_768
 /**
  * Maximum size of the unpacked records of one compressed batch and of the columns that describe them. Brokers only

@@ -23,20 +23,20 @@ import { indexKeeper, indexSink, type SinkDeclaration, tableSink, viewSink } fro
 import { smallerImages } from './images/smaller.ts'
 import { productsRebuilds } from './rebuilds.ts'
 
-/** Sinks with the results of commands about products and skus, and with sellers' lists, for the API. */
+/** Sinks of products, of the results of commands about products and skus, and of sellers' lists, for the API. */
 export const productSinks: readonly SinkDeclaration[] = [
   viewSink('catalog-products-view', decisionView(catalogProductsView), [productDecisions]),
   viewSink('catalog-skus-view', decisionView(catalogSkusView), [skuDecisions]),
   viewSink('seller-products-view', sellerProductsView, [sellerProducts]),
 ]
 
-/** Sinks with the results of commands about stock and reservations, for the API. */
+/** Sinks of stock and carts, with the results of commands about them, for the API. */
 export const inventorySinks: readonly SinkDeclaration[] = [
   viewSink('catalog-stock-view', decisionView(stockView), [inventoryDecisions]),
   viewSink('catalog-carts-view', decisionView(cartsView), [reservationDecisions]),
 ]
 
-/** The index of products, and what builds it. */
+/** The sink that keeps the index of products up to date, and the job that builds the index. */
 export const indexSinks: readonly SinkDeclaration[] = [
   indexSink('catalog-products-index', productsIndex, catalogDocuments),
   indexKeeper('catalog-index-keeper', productsIndex, catalogDocuments, productsRebuilds),

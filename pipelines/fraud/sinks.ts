@@ -22,7 +22,7 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
   ]),
 }
 
-/** The sink of cases, which a request waits for. */
+/** The sink of cases, for which API requests wait. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
 /** Sinks that no request waits for. */

@@ -8,13 +8,13 @@ import { wholeTopic } from './whole-topic.ts'
 const REPORT_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 100
 /**
- * An index is complete when it lacks no more records than this in any partition. The sink that keeps it up to date adds
- * them within a second.
+ * Maximum number of records that a complete index may lack in any partition. The sink that keeps the index up to date
+ * adds them within a second.
  */
 const COMPLETE_WITHIN_RECORDS = 1_000
 
 /**
- * Fills an index from its topic, from the positions that it holds. Resolves when it is complete.
+ * Fills an index from its topic, starting at the positions that are stored in the index. Resolves when it is complete.
  * @param name the concrete index, for which this turn has the token
  * @param topicId the id of its topic
  * @param isSearched whether another index is searched meanwhile

@@ -20,9 +20,11 @@ export interface KeeperDeps<K, V> {
   readonly runtime: Runtime
   /** Publishes how far a build is. */
   readonly report: (turn: JobTurn<unknown, unknown>, progress: BuildProgress) => Promise<void>
-  /** How often the keeper checks whether there is an index. Default 2 s, within which a wiped one is noticed. */
+  /**
+   * How often the keeper checks whether there is an index. Default 2 s, so a deleted index is noticed within that time.
+   */
   readonly lookEveryMs?: number
-  /** How long an index remains after it was replaced, for searches that have begun. Default 2 s. */
+  /** How long an index remains after it was replaced, for searches that are still running. Default 2 s. */
   readonly formerKeptMs?: number
   /** Returns the id of a request. */
   readonly requestId: (value: unknown) => string

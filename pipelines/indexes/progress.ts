@@ -11,7 +11,8 @@ export interface Build {
 
 export interface BuildProgress extends Build {
   readonly state: 'filling' | 'complete'
-  /** Offsets of the topic that are indexed, and all offsets. Compaction leaves gaps, so they do not count records. */
+  /** Number of indexed offsets of the topic. Compaction leaves gaps, so there are fewer records than offsets. */
   readonly done: number
+  /** Number of all offsets of the topic. */
   readonly total: number
 }

@@ -69,7 +69,9 @@ function update(link: Link, command: LinkCommand, now: number): LinkDecision {
   return { answer: { outcome: 'updated', link: fieldsOf(updated) }, state: updated }
 }
 
-/** Only administrators block and unblock. An administrator who switches off an own link acts as its owner. */
+/**
+ * Only administrators block and unblock. An administrator who switches off one of their own links acts as its owner.
+ */
 function isBlocked(link: Link, command: LinkCommand): boolean {
   if (!command.is_admin || command.is_active === null) return link.is_blocked
   return !command.is_active && (link.is_blocked || !isOwner(link, command))

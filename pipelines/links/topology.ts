@@ -10,8 +10,8 @@ import { decideLink } from './decide.ts'
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of links that one tick expires. They take a few milliseconds, during which commands wait; the next
- * tick continues. This is nine times a partition's share of the target's peak (3,500 new links a second over 64
+ * Maximum number of links that one tick expires. This takes a few milliseconds, during which commands wait; the next
+ * tick continues. The number is nine times a partition's share of the target's peak (3,500 new links a second over 64
  * partitions), so that expiry keeps up even if every link expires.
  */
 const EXPIRED_PER_TICK = 500

@@ -4,7 +4,7 @@ import type { Refill } from '../../state/views/matches/refill.ts'
 import type { SinkBatch, SinkTarget, WriteResult } from '../engine/index.ts'
 
 export interface RefillTargetDeps {
-  /** @param partition that of the request, which is keyed like the view of users */
+  /** @param partition the request's partition, which is also the user's partition in the view */
   refill(partition: number, userId: string): Promise<Refill>
   readonly runtime: Pick<Runtime, 'now' | 'log'>
 }
@@ -16,7 +16,7 @@ const WORTHLESS_AFTER_MS = 30_000
 
 /**
  * Builds the stacks that `stack-refill-requests` ask for. A request that fails is only logged, and old ones are
- * skipped, because a feed without a valid stack searches itself.
+ * skipped, because a feed without a valid stack runs the search itself.
  */
 export function refillTarget({ refill, runtime }: RefillTargetDeps): SinkTarget {
   async function tryRefill(partition: number, userId: string): Promise<void> {

@@ -16,7 +16,7 @@ export function blobReferences(store: KeyedStore<string, BlobReferences>, topic:
   return {
     follow(before: Snippet | undefined, after: Snippet, ctx: Context): void {
       const by = Number(wantsBlob(after)) - Number(before !== undefined && wantsBlob(before))
-      // A snippet that is gone has forgotten the address of its content.
+      // A deleted snippet no longer contains the address of its content.
       if (by !== 0) add(before?.content_hash ?? after.content_hash, by, ctx)
     },
   }

@@ -7,7 +7,9 @@ import { rewriteRedisLogs } from '../../state/views/rewrite-log.ts'
 import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
-/** Rewrites of Redis' files after the last erasure. Records that serve repeated reads expire in the meantime. */
+/**
+ * Number of rewrites of Redis' files after the last erasure. Records that serve repeated reads expire in the meantime.
+ */
 const REWRITES_AFTER_ERASURE = 6
 
 /**

@@ -9,12 +9,12 @@ import { periodicJob, type Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
 const NAME = 'snippet-blobs-sweep'
-/** Number of runs between two looks at all blobs, which find what failed creations and killed writers left behind. */
+/** Number of runs between two scans of all blobs, which find what failed creations and killed writers left behind. */
 const RUNS_PER_WALK = 20
 
 /**
  * Removes blobs that no snippet refers to and that have not been touched for almost an hour. Each run removes those of
- * deleted snippets; every twentieth looks at all blobs. Runs in the first worker slot of each machine. Several sweeps
+ * deleted snippets; every twentieth run scans all blobs. Runs in the first worker slot of each machine. Several sweeps
  * at once do no harm.
  */
 export function blobSweep({ config, transport, runtime }: SinkContext): Runner {

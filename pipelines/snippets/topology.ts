@@ -33,7 +33,7 @@ const CHECKED_PER_TICK = 2_000
 const ONLY_ONCE = 0
 /** Interval of the records that make the broker close segments, which is a share of the time that they may be open. */
 const ROLL_EVERY_MS = 300_000
-/** How long after the last erasure they are sent. By then everything is compacted. */
+/** How long these records are sent after the last erasure. By then everything is compacted. */
 const ROLL_FOR_MS = 3_600_000
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */
@@ -46,7 +46,7 @@ export const snippets = topology(
     const cleanups = timerStore('cleanups', { key: utf8 })
     const references = blobReferences(blobs, snippetBlobs)
 
-    /** Undefined after a start, when nobody knows how long ago the last snippet was erased. */
+    /** Undefined after a start, when it is unknown how long ago the last snippet was erased. */
     let erasedAt: number | undefined
     const old = sweep(records, { keysPerRun: CHECKED_PER_TICK, isExpired: isOldRemainder })
     let remainders: Snippet[] = []

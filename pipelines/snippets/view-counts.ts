@@ -3,8 +3,8 @@ import type { SnippetRead } from '../../schemas/snippets/types.ts'
 import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } from '../engine/index.ts'
 
 /**
- * Reads within this interval are counted together, so that a popular snippet costs one record per commit. Views are
- * accurate to within a minute, which is much longer: docs/services/snippets.md#views
+ * Reads within this interval are counted together, so that a popular snippet costs one record per commit. Views need to
+ * be accurate only to within a minute, which is much longer: docs/services/snippets.md#views
  */
 const COMMIT_INTERVAL_MS = 5_000
 

@@ -23,7 +23,7 @@ export function productIdOf(commandId: string, attempt: number): number {
 
 /**
  * @param number of the variant within its product, 1 to 255
- * @throws RangeError for a number or product that cannot be
+ * @throws RangeError for an impossible number or product
  */
 export function variantIdOf(productId: number, number: number): number {
   if (!isProductId(productId)) throw new RangeError(`${productId} is no product_id`)

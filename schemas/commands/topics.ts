@@ -66,7 +66,10 @@ export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOp
   return { name, key: utf8, value: avroValue<Command<C>>(schema), ...options }
 }
 
-/** Declares the compacted topic `name` of decisions. `value` is the format of the view of whatever is decided about. */
+/**
+ * Declares the compacted topic `name` of decisions. `value` is the format of the views of the things that the decisions
+ * concern.
+ */
 export function decisionTopic<V>(name: string, { value, ...options }: FlowTopicOptions<V>): Topic<string, Decision<V>> {
   const view = recordOf(value.schema)
   const schema = {

@@ -73,7 +73,7 @@ export function eventsOf(request: CountedRequest): EntityEvent[] {
   return events
 }
 
-/** The API rejects other coordinates. This check protects the profiles if an event contains them all the same. */
+/** The API rejects other coordinates. This check protects the profiles if an event contains such coordinates anyway. */
 function isOnEarth(degrees: number | null, most: number): degrees is number {
   return degrees !== null && Math.abs(degrees) <= most
 }

@@ -15,7 +15,7 @@ export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, Profile
   decisions: matchProfiles,
 }
 
-/** The answer to a command about a pair. `not_found`: there is no such match of the two. */
+/** The answer to a command about a pair. `not_found`: the two users have no such match. */
 export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**

@@ -43,7 +43,7 @@ export function swipeIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`swipe:${userId}:${idempotencyKey}`)
 }
 
-/** Like `swipeIdOf` for rewinds. A swipe with the same key has another id. */
+/** Like `swipeIdOf`, but for rewinds. A swipe with the same key has a different id. */
 export function rewindIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`rewind:${userId}:${idempotencyKey}`)
 }

@@ -3,6 +3,6 @@ const LIFETIME_DAYS = 30
 
 /**
  * What a user's seen-set remembers, for its writer and for the readers of its pages: docs/services/matches.md#seen. An
- * entry may live a tenth longer.
+ * entry may be kept a tenth longer.
  */
 export const SEEN_SHAPE = { capacity: 50_000, errorRate: 0.01, lifetimeMs: LIFETIME_DAYS * DAY_MS }

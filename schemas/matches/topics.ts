@@ -23,7 +23,7 @@ import type {
   SwipeEvent,
 } from './types.ts'
 
-/** Replays after a bad week. Deleted users' bare ids stay in event topics for this long. */
+/** Events are kept long enough to replay a bad week. Deleted users' bare ids stay in event topics for this long. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
@@ -95,7 +95,7 @@ export const matchSeen: Topic<string, MatchSeen> = {
   config: compacted,
 }
 
-/** What each user has to do with others; key: <user_id>:<other_id>, partitioned by user_id. */
+/** The relations of each user to others; key: <user_id>:<other_id>, partitioned by user_id. */
 export const matchRelations: Topic<string, MatchRelation> = {
   name: 'match-relations',
   key: utf8,

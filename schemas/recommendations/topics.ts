@@ -20,7 +20,7 @@ import type {
   UserPreferences,
 } from './types.ts'
 
-/** Replays after a bad week; ClickHouse keeps interactions for 90 days. */
+/** Events are kept long enough to replay a bad week. ClickHouse keeps interactions for 90 days. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
@@ -114,7 +114,7 @@ export const trendingItems: Topic<string, TrendingItems> = {
   config: compacted,
 }
 
-/** Lists of editors, and rules that raise scores; key: the name. Every API process has all of them in memory. */
+/** Editors' lists, and rules that raise scores; key: the name. Every API process has all of them in memory. */
 export const editorialLists: Topic<string, EditorialList> = {
   name: 'editorial-lists',
   key: utf8,

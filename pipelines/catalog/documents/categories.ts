@@ -29,10 +29,12 @@ interface RankKey extends PlaceKey {
 const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
-/** As many as a page of a product shows, and that product itself. */
+/** Maximum number of best sellers of a category: as many as a product page shows, and the page's own product. */
 const MOST_LEADERS = 12
 
-/** The sales of each category's products → its best sellers, and the badge in the document of the first one. */
+/**
+ * Ranks the products of each category by their sales. Publishes the best sellers, and gives the first one its badge.
+ */
 export function declareCategories(
   t: TopologyBuilder,
   byCategory: Topic<number, CategorySale>,

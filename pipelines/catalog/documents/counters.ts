@@ -27,7 +27,7 @@ function withAvailable(stock: DocumentCounters['stock'], variantId: number, chan
 
 /**
  * Adds a review.
- * @param before the stars that the same user gave before
+ * @param before the stars of the same user's previous review; undefined if there is none
  */
 export function withStars(counters: DocumentCounters, before: number | undefined, stars: number): DocumentCounters {
   const counts = counters.stars.length === 0 ? Array.from({ length: STAR_KINDS }, () => 0) : [...counters.stars]

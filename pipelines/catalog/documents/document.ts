@@ -22,7 +22,7 @@ export function activeVariants({ variants }: CatalogProduct): CatalogVariant[] {
 
 /**
  * Returns the part of a document that depends on the product alone. A product that nobody can buy, because it is not
- * active or has no active variant, gives a record without text.
+ * active or has no active variant, gets a document without text.
  */
 export function productPart(product: CatalogProduct): CatalogDocument {
   const { product_id, revision, seller_id, category_id, created_at } = product
@@ -80,7 +80,10 @@ function attributesOf(variants: readonly CatalogVariant[]): string[] {
   return [...new Set(found)].sort()
 }
 
-/** Returns the document with everything that is known beside the product. */
+/**
+ * Returns the document with the data that does not come from the product: stars, stock, sales, seller rating and
+ * badges.
+ */
 export function completed(document: CatalogDocument, counters: DocumentCounters): CatalogDocument {
   if (!document.is_public) return document
   const { stars, sales_log, seller_rating } = counters
@@ -102,7 +105,7 @@ function availableUnits({ active, stock }: DocumentCounters): number {
   return units
 }
 
-/** Returns whether readers could see a difference, apart from sales, which only move the order of lists. */
+/** Returns whether readers can see a difference. Ignores sales, which only affect the order of lists. */
 export function isVisibleChange(before: CatalogDocument, after: CatalogDocument): boolean {
   const fields = Object.keys(after) as (keyof CatalogDocument)[]
   return fields.some((field) => field !== 'revision' && field !== 'sales_log' && !isEqual(before[field], after[field]))

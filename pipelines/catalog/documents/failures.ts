@@ -1,4 +1,4 @@
-/** A record that a processor cannot take must not stop those of all other products and sellers. */
+/** A record on which a processor fails must not stop the records of all other products and sellers. */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
 /** The topology itself writes these records, so a bad one is a bug. */

@@ -49,20 +49,20 @@ export interface ProductStageTopics {
   readonly byCategory: Topic<number, CategorySale>
 }
 
-/** Everything about each product → its document, and its sales for its category. */
+/** Builds the document of each product from everything that concerns it, and sends its sales to its category. */
 export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: ProductStageTopics): void {
-  /** Complete documents. Sales are those of the last written form. */
+  /** Complete documents. Their sales are those that were last emitted. */
   const documents = keyedStore('documents', { key: utf8, value: avro('catalog/CatalogDocument') })
   const counters = keyedStore('counters', { key: utf8, value: avro('catalog/DocumentCounters') })
   const stock = keyedStore('stock', { key: stockKey, value: avro('catalog/DocumentStock') })
   const stars = keyedStore('stars', { key: reviewKey, value: avroValue<number>('int') })
-  /** When sales that are not written yet are due, by product. */
+  /** Times at which new sales must be written into the document, by product. */
   const sales = timerStore('sales', { key: utf8 })
   /** How many products of this partition have an image, by its content hash. */
   const images = keyedStore('images', { key: utf8, value: avro('catalog/ImageReferences') })
   const stores = [documents, counters, stock, stars, sales, images]
 
-  /** Products that this commit concerns, with their documents before it. */
+  /** Products whose documents may change with the next commit, and their documents before that. */
   let touched = new Map<string, CatalogDocument | undefined>()
 
   function prefetch(key: string): void {
@@ -102,7 +102,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
 
   function refer(hash: string, by: 1 | -1, ctx: Context): void {
     const products = (images.get(hash)?.products ?? 0) + by
-    // Products of this partition refer to it here, whichever partition the hash itself would have.
+    // The record stays in this partition regardless of its key, because each partition reports its own references.
     const options = { partition: ctx.partition }
     if (products > 0) {
       images.put(hash, { products })
@@ -155,7 +155,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     touched = new Map()
     for (const [key, before] of due) {
       const part = documents.get(key)
-      // Stock and stars may come before their product.
+      // Stock and stars may arrive before their product.
       if (part !== undefined) showDocument(key, before, completed(part, countersOf(key)), ctx)
     }
   }

@@ -27,17 +27,23 @@ interface SellerProductKey {
 
 const sellerProductKey = compositeKey<SellerProductKey>({ seller: idPart, product: u64Part })
 
-/** Documents show a seller's rating only approximately: 0.05 of the factor is half a percent of the relevance. */
+/**
+ * Documents contain a seller's rating only approximately, because 0.05 of its factor is half a percent of the
+ * relevance.
+ */
 const FACTOR_STEP = 0.05
-/** Products per second and partition that get a new rating. A seller with a million products must not delay others. */
+/**
+ * Maximum number of products per second and partition that get a new rating. A seller with a million products must not
+ * delay others.
+ */
 const PRODUCTS_PER_TICK = 1_000
 const SPREAD_EVERY_MS = 1_000
 
-/** Each seller's products and rating → the rating in the documents of those products. */
+/** Passes the rating of each seller on to the documents of the seller's products. */
 export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, DocumentNote>): void {
   const ratings = keyedStore('sellers', { key: utf8, value: avro('catalog/SellerRating') })
   const products = keyedStore('seller-products', { key: sellerProductKey, value: avroValue<boolean>('boolean') })
-  /** The next product that gets its seller's rating, by seller. */
+  /** The next product that will get its seller's new rating, by seller. */
   const spreading = keyedStore('spreading', { key: utf8, value: avroValue<number>('long') })
   const stores = [ratings, products, spreading]
 

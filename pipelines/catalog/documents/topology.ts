@@ -6,10 +6,13 @@ import { declareSellers } from './sellers.ts'
 
 const BY_CATEGORY = { partitions: 1, productionPartitions: 16 }
 
-/** Several changes of one product share a commit, and so a document. */
+/** Several changes of one product share a commit, so that its document is written only once. */
 const COMMIT_INTERVAL_MS = 100
 
-/** Products, prices, stock, stars and sellers → the documents that search shows, and the best sellers of categories. */
+/**
+ * Builds the documents that search shows, and the best sellers of categories, from products, prices, stock, stars and
+ * sellers.
+ */
 export const catalogTopology = topology(
   'catalog',
   function declareCatalog(t) {

@@ -8,16 +8,17 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 
 const NAME = 'catalog-images-smaller'
 /**
- * Images between two commits of the position. After a restart, each image that is already done costs one look into the
- * store.
+ * Limits of a batch. They bound the number of images between two commits of the position, because after a restart each
+ * image that is already done costs a look-up in the store.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
-/** Nobody waits for these files: the API makes one that is asked for earlier. */
+/** Nobody waits for these files. If a file is requested earlier, the API makes it. */
 const COLLECT_MS = 500
 
 /**
  * Makes the WebP files of every image that a product gains, one after the other, so that the first reader need not wait
- * for them. The position is that of the group: repeating an image finds its files in the store.
+ * for them. The committed offset of the group is the position. An image that is read again already has its files in the
+ * store.
  */
 export const smallerImages: SinkDeclaration = {
   name: NAME,
@@ -49,7 +50,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
       await makeMissing(hash)
     } catch (error) {
       if (error instanceof BlobsUnavailableError) throw new TargetUnavailableError(error.message, { cause: error })
-      // A damaged file must not keep the others waiting. A request for it reports the same.
+      // A damaged original must not keep the other images waiting. A request for the image reports the same error.
       log.warn({ sink: NAME, content_hash: hash, reason: (error as Error).message }, 'image_not_resized')
     }
   }
@@ -58,7 +59,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
     name: 'smaller images',
     limits: LIMITS,
     collectMs: COLLECT_MS,
-    // A topic that was recreated ends before the position in its predecessor.
+    // If the log ends before the position, the topic was recreated, and the position belongs to the old one.
     open: async (_partition, { committed, end }) => (committed !== undefined && committed.offset <= end ? committed.offset : undefined),
     prepare({ records }) {
       const hashes = (records as readonly { readonly key: unknown; readonly value: unknown }[]).flatMap(({ key, value }) =>

@@ -11,8 +11,8 @@ const NAME = 'catalog-images-sweep'
 const HOUR_MS = 3_600_000
 const EVERY_MS = HOUR_MS
 /**
- * An image that no product has is removed once nobody has stored it for this long. This is far longer than the topology
- * that counts the references may lag, because nobody has a copy of an image that is removed too early.
+ * An image that no product has is removed once nobody has stored it for this long. This is far longer than the possible
+ * lag of the topology that counts the references, because an image that is removed too early is lost.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 
@@ -60,7 +60,7 @@ export async function sweepImages({ originals, smaller }: ImageStore, options: S
   const { shelf } = originals
   async function removeUntouched(hash: string, before: number): Promise<boolean> {
     const isRemoved = await shelf.removeUntouched(hash, before)
-    // The forms are younger than their original, so their own age says nothing.
+    // The smaller forms were made after their original, so their own age does not matter.
     if (isRemoved) await smaller.remove(hash, IMAGE_FORMS)
     return isRemoved
   }

@@ -10,11 +10,11 @@ export interface InventoryDecision {
 }
 
 /**
- * A call without a reservation_id may end this many reservations. It bounds the work of one decision; a row may have
- * 150,000 of them.
+ * Maximum number of reservations that a command without a reservation_id may end. It bounds the work of one decision,
+ * because a row may have 150,000 reservations.
  */
 const MOST_RESERVATIONS_PER_COMMAND = 1_000
-/** A row per warehouse is read where any warehouse would do. */
+/** Maximum number of warehouses of a variant. A line that names no warehouse reads the rows of all of them. */
 const MOST_WAREHOUSES = 1_000
 
 /** Decides every command about the stock of a product. Reads nothing but its arguments. */
@@ -33,7 +33,7 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
   const before = ledger.row(line)
   const { variant_id, offer } = wanted
   const mayReserve = offer === 'FOR_SALE'
-  // Stock and its bookkeeping outlive the product, but nothing begins to exist without one.
+  // Stock can still be moved after its product is gone, but no row or reservation is created without a product.
   if ((action === 'RESERVE' && !mayReserve) || (offer === 'UNKNOWN' && before.version === 0)) return { outcome: 'not_for_sale', variant_id }
   if (command.version !== null && command.version !== before.version) return { outcome: 'version_conflict', row: before }
   switch (action) {
@@ -86,7 +86,7 @@ function reserve(line: StockLine, heldMs: number, { productId, now, commandId }:
   return { outcome: 'done', row: ledger.row(line), reservations: [{ reservation_id, quantity: line.quantity, ends_at }] }
 }
 
-/** Every repetition of a command makes the same reservation. The prefix distinguishes it from a cart. */
+/** Returns the same id for every repetition of a command. The prefix distinguishes the reservation from a cart. */
 function reservationIdOf(commandId: string): string {
   return `r-${commandId}`
 }
@@ -116,7 +116,7 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Deleted rows stay in the database for a while, so no later call should have to pass those that this one has passed.
+  // Deleted rows stay in the database for a while, so later commands should not have to scan the same rows again.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }
@@ -128,7 +128,7 @@ function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: 
 
 /**
  * Finds which reservations make up the quantity of a line, and with how many units each. If they do not suffice,
- * returns a refusal and only the first ones.
+ * returns a refusal and the reservations that were found until then.
  */
 function oldestUnits(
   { quantity }: StockLine,

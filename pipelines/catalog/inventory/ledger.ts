@@ -7,7 +7,7 @@ export interface Cause {
   readonly productId: number
   /** Epoch ms. */
   readonly at: number
-  /** Null: the end of a cart, or the time. */
+  /** Null when a cart has ended or the time of a reservation is over. */
   readonly commandId: string | null
 }
 
@@ -19,7 +19,7 @@ export interface ReservationChange {
 
 /** What a decision changes. */
 export interface StockChanges {
-  /** The changed rows after the decision, those included of which only `first_end` has changed. */
+  /** The changed rows after the decision, including rows of which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
   readonly reservations: readonly ReservationChange[]
   /** In their order. */
@@ -43,7 +43,7 @@ export interface StockLedger {
   reserve(reservation: StockReservation): void
   /** Ends a whole reservation. */
   end(reservation: StockReservation, how: Ending): void
-  /** Says that no open reservation of a row, except parts of carts, ends before a time. */
+  /** Records that no open reservation of a row, apart from parts of carts, ends before a time. */
   passOver(key: StockKey, before: number): void
   /** Ends some units of a reservation that has one line. */
   endUnits(reservation: StockReservation, quantity: number, how: Ending): void
@@ -52,7 +52,7 @@ export interface StockLedger {
   readonly changes: StockChanges
 }
 
-/** A row's units fit an Avro int, even when every reservation is released. */
+/** Maximum number of a row's units. It fits into an Avro int, even when every reservation is released. */
 export const MOST_UNITS = 2 ** 31 - 1
 /** Later than the end of any reservation, epoch ms. */
 export const NOTHING_OPEN = 8_640_000_000_000_000

@@ -6,9 +6,9 @@ import type { ReservationChange, StockChanges } from './ledger.ts'
 import { openKeyOf, type StockStores } from './stores.ts'
 
 /**
- * Returns the rows that a decision changes, and its records: its movements and, for the view, the rows of stock that
- * they move.
- * @param partition that of the product, where the view's rows go regardless of their keys
+ * Returns the rows that a decision changes, and the records that it emits. These are its movements and, for the view,
+ * the rows of stock that have moved.
+ * @param partition the product's partition, to which the view's rows go regardless of their keys
  */
 export function rowChanges(stores: StockStores, { rows, reservations, movements }: StockChanges, partition: number): RowChanges {
   const moved = new Set(movements.map(rowName))

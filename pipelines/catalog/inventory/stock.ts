@@ -8,7 +8,7 @@ export interface StockReader {
   rowsOf(variantId: number): Iterable<StockRow>
   reservation(reservationId: string): StockReservation | undefined
   /**
-   * The open reservations of a row that are no parts and end at `from` or later, in order of their end.
+   * The open reservations of a row that are not parts of carts and end at `from` or later, in order of their end.
    * @param from epoch ms
    */
   openFrom(key: StockKey, from: number): Iterable<OpenReservation>

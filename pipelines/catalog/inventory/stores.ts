@@ -16,7 +16,7 @@ export interface StockStores {
   /** By `rowName`. */
   readonly stock: KeyedStore<string, StockRow>
   readonly reservations: KeyedStore<ReservationKey, StockReservation>
-  /** The reservations that are no parts, by row and end. */
+  /** The open reservations that are not parts of carts, by row and end. */
   readonly open: KeyedStore<OpenKey, OpenQuantity>
   /** When reservations expire. */
   readonly ends: TimerStore<ReservationKey>
@@ -45,7 +45,7 @@ export function stockReader({ stock, reservations, open }: StockStores, rows: Ro
   }
 }
 
-/** Returns the key of a reservation that is not a part, so it has one line. */
+/** Returns the key of a reservation that is not part of a cart and therefore has only one line. */
 export function openKeyOf({ reservation_id, ends_at, lines: [{ variant_id, warehouse_id }] }: StockReservation): OpenKey {
   return { variant_id, warehouse_id, ends_at, reservation_id }
 }

@@ -23,14 +23,14 @@ import { stockReader, stockStores } from './stores.ts'
 /** Interval between checks for expired reservations. With EXPIRES_AFTER_MS, stock returns within two seconds. */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Reservations that one tick ends. They take some tens of milliseconds, during which commands wait; the next tick
- * continues. That is twice as many per second as a partition takes in.
+ * Maximum number of reservations that one tick ends. Ending them takes some tens of milliseconds, during which commands
+ * wait; the next tick continues. A partition receives half as many reservations per second.
  */
 const EXPIRED_PER_TICK = 1_000
-/** One record of the log must not stop all stock. */
+/** A single bad record must not stop all changes of stock. */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
-/** The only place where stock moves: requests, the ends of carts, and reservations whose time is over. */
+/** The only topology that moves stock: on requests, when carts end, and when the time of a reservation is over. */
 export const inventory = topology(
   'inventory',
   function declareInventory(t) {

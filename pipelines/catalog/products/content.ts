@@ -20,14 +20,14 @@ export interface Applied {
   readonly isForced: boolean
 }
 
-/** Returns whether content was applied; otherwise it is the answer that refuses it. */
+/** Returns whether content was applied. If not, the value is the answer that refuses it. */
 export function isApplied(applied: Applied | ProductAnswer): applied is Applied {
   return 'state' in applied
 }
 
 /**
  * Applies what a seller says about a product. Variants are found by sku; those that are not named become inactive.
- * @param state of a new product it has no variants
+ * @param state the product before the change; a new product has no variants
  */
 export function applyContent(state: CatalogProductState, content: CatalogProductContent, mayForce: boolean): Applied | ProductAnswer {
   const { title, description, category_id, brand, variants: offers } = content
@@ -58,8 +58,8 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
 }
 
 /**
- * While a period runs, a seller who repeats the price that is shown, or the regular one, does not end it. Otherwise a
- * new title would.
+ * Applies an offer to its variant. An offer that repeats the shown or the regular price does not end a running period,
+ * because otherwise a mere change of the title would end it.
  */
 function offering({ variant, pricing }: Priced, { price_cents, compare_price, attributes, weight_grams }: CatalogOffer): Priced {
   const changed: CatalogVariant = { ...variant, attributes, weight_grams, status: 'ACTIVE' }

@@ -10,25 +10,25 @@ export type ProductDecision = Decided<CatalogProductState, ProductAnswer>
 export interface ProductFacts {
   /** The product_id in decimal. */
   readonly key: string
-  /** When the broker took the command, epoch ms. */
+  /** When the broker appended the command, epoch ms. */
   readonly now: number
 }
 
 const NOT_FOUND: ProductDecision = { answer: { outcome: 'not_found' } }
 
-/** The product after a request, with the records about its change. */
+/** Returns the decision for a product that a request has changed, with the records about the change. */
 export function done(before: CatalogProductState | undefined, after: CatalogProductState, cause: Cause): ProductDecision {
   return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause) }
 }
 
-/** The product as the next decision leaves it. */
+/** Returns the product with a change and the next revision. */
 export function revised(state: CatalogProductState, now: number, change: Partial<CatalogProductState['product']>): CatalogProductState {
   const { product } = state
   return { ...state, product: { ...product, revision: product.revision + 1, updated_at: now, ...change } }
 }
 
 /**
- * Lets a decision be made about a product that the caller may change.
+ * Calls `decide` if the caller may change the product; returns a refusal if not.
  * @param decide called with a product that is not deleted
  */
 export function whenAllowed(

@@ -11,7 +11,7 @@ import { type Emission, emission } from '../../engine/index.ts'
 
 /** Why a product changed. */
 export interface Cause {
-  /** The subject of the token that asked for it. */
+  /** The subject of the token with which the change was requested. */
   readonly actor: string
   /** Epoch ms. */
   readonly at: number
@@ -27,7 +27,7 @@ export function outputsOf(before: CatalogProductState | undefined, { product }: 
   const { actor, at, isForced: is_forced, reason } = cause
   const emits: Emission[] = []
   if (earlier === undefined) emits.push(emission(productCreated, key, { product, actor, at }))
-  // Everything that sellers write makes a version; prices and their periods do not.
+  // Changes of content or status make a new version; changes of prices and their periods do not.
   else if (earlier.version !== product.version) emits.push(emission(productUpdated, key, { product, actor, at }))
   const changes = priceChanges(earlier, product)
   if (changes.length > 0) emits.push(emission(priceChanged, key, { product, changes, reason, is_forced, actor, at }))

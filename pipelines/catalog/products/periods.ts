@@ -12,11 +12,11 @@ export function nextPeriodTime({ pricing }: CatalogProductState): number | undef
 
 export interface RunPeriods {
   readonly state: CatalogProductState
-  /** Why prices have changed, once per different cause; empty if none has. */
+  /** Why prices have changed; empty if no price has. */
   readonly causes: readonly Cause[]
 }
 
-/** Ends and begins the periods that are due. Of periods that went by unnoticed, nothing remains. */
+/** Ends and begins the periods that are due. A period that is already over when it is first noticed is only removed. */
 export function runPeriods(state: CatalogProductState, now: number): RunPeriods {
   const causes: Cause[] = []
   const variants = [...state.product.variants]
@@ -53,7 +53,7 @@ export function takePeriods(
   const { state, causes } = runPeriods(before, now)
   const revision = before.product.revision + 1
   const after = { ...state, product: { ...state.product, revision, updated_at: now } }
-  // One record has the changes of all variants; the newest cause stands for them.
+  // One record contains the changes of all variants, and only the last cause.
   const cause = causes.at(-1) ?? { actor: '', at: now, isForced: false, reason: 'PERIOD_ENDED' as const }
   return { state: after, emits: outputsOf(before, after, cause) }
 }

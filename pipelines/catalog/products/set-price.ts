@@ -12,7 +12,7 @@ import { done, type ProductDecision, type ProductFacts, revised } from './decisi
 import { runPeriods } from './periods.ts'
 import { accepting, outOfRange, passesGuard } from './price-guard.ts'
 
-/** A variant with what its prices depend on. */
+/** A variant and the data that its prices depend on. */
 export interface Priced {
   readonly variant: CatalogVariant
   readonly pricing: CatalogPricing
@@ -54,7 +54,7 @@ export function setPrice(state: CatalogProductState, command: CatalogProductComm
   return done(state, begun.state, begun.causes.length > 0 ? { ...cause, reason: 'PERIOD_BEGAN' } : cause)
 }
 
-/** Takes a period out of the plan. If it runs, the regular price returns at once. */
+/** Cancels a period. If the period is running, the regular price returns at once. */
 export function cancelPeriod(state: CatalogProductState, command: CatalogProductCommand, { now }: ProductFacts): ProductDecision {
   const { variant_id, starts_at } = command.price!
   const index = indexOf(state, variant_id)
@@ -69,7 +69,7 @@ export function cancelPeriod(state: CatalogProductState, command: CatalogProduct
   return done(state, replacing(revised(state, now, {}), index, { variant, pricing }), cause)
 }
 
-/** The new price of a variant, which ends a period that runs. */
+/** Returns the variant with a new price, which ends a running period. */
 export function atOnce({ variant, pricing }: Priced, price_cents: number, compare_price: number | null): Priced {
   const periods = pricing.regular === null ? pricing.periods : pricing.periods.slice(1)
   return {

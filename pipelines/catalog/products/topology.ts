@@ -8,10 +8,13 @@ import { nextPeriodTime, takePeriods } from './periods.ts'
 
 /** Search has to show a new price within 5 s. */
 const RUN_PERIODS_EVERY_MS = 500
-/** Products whose periods one tick runs, because a tick delays commands. The next tick continues. */
+/**
+ * Maximum number of products whose periods one tick begins or ends, because a tick delays commands. The next tick
+ * continues.
+ */
 const PRODUCTS_PER_TICK = 200
 
-/** The only writer of products: of the sellers' content, of prices and their periods, and of states. */
+/** The only topology that changes products: their content, their prices and price periods, and their status. */
 export const products = topology(
   'products',
   function declareProducts(t) {

@@ -15,7 +15,10 @@ interface CartDecision {
   readonly state?: Cart
 }
 
-/** Decides every command about a cart. A cart ends once; its time counts even before its expiry is noticed. */
+/**
+ * Decides every command about a cart. A cart ends only once. When its time is over it counts as ended, even if its
+ * expiry has not been noticed yet.
+ */
 export function decideCart(cart: Cart | undefined, command: CartCommand, { key, now }: CartFacts): CartDecision {
   if (command.action === 'OPEN') return open(cart, command, key, now)
   if (cart === undefined) return { answer: { outcome: 'not_found' } }

@@ -6,19 +6,19 @@ import { avro, type Context, DECIDING, decideCommands, emission, keyedStore, row
 import { decideCart, expired, outcomesOf } from './decide.ts'
 
 const EXPIRE_EVERY_MS = 1_000
-/** Carts that one tick ends. A cart may have a hundred lines; the next tick continues. */
+/** Maximum number of carts that one tick ends, because a cart may have a hundred lines. The next tick continues. */
 const ENDED_PER_TICK = 500
-/** How long an ended cart can be read. Its caller may ask as long as it may repeat its request. */
+/** How long an ended cart can be read. This is as long as its caller may repeat a request. */
 const KEPT_AFTER_END_MS = 24 * 3_600_000
 
-/** Decides how carts end, and says so to the stock of their products. */
+/** Decides how carts change and end, and emits the outcomes for the stock of their products. */
 export const reservations = topology(
   'reservations',
   function declareReservations(t) {
     const carts = keyedStore('carts', { key: utf8, value: avro('catalog/Cart') })
     const timers = timerStore('timers', { key: utf8 })
 
-    /** The timer of an open cart is its end; that of an ended cart is when it is forgotten. */
+    /** The timer of an open cart is due at its end, and that of an ended cart when the cart is to be forgotten. */
     function changesOf(before: Cart | undefined, after: Cart, at: number) {
       const { reservation_id, ended_at, ends_at } = after
       const due = ended_at === null ? ends_at + EXPIRES_AFTER_MS : ended_at + KEPT_AFTER_END_MS

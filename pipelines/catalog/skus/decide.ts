@@ -17,11 +17,12 @@ interface SkuFacts {
   readonly rows: Pick<Rows, 'get'>
 }
 
-/** Decides requests about skus, each all or nothing. */
+/** Decides requests about skus. Each request applies to all of its skus or to none. */
 export function skuDecider({ owners, ends }: SkuStores) {
   function claim({ product_id, claim_id, skus }: SkuCommand, { now, rows }: SkuFacts): SkuDecision {
     const taken = skus.find((sku) => (rows.get(owners, sku)?.product_id ?? product_id) !== product_id)
-    // A claim whose time is over still counts until its end is decided, since the record of its use may be on its way.
+    // A claim whose time is over still counts until its end is decided, because a record that the sku is used may be on
+    // its way.
     if (taken !== undefined) return { answer: { outcome: 'taken', sku: taken } }
     const ends_at = now + CLAIM_MS
     const puts = skus.flatMap((sku): RowChange[] => {
@@ -33,7 +34,7 @@ export function skuDecider({ owners, ends }: SkuStores) {
     return { answer: { outcome: 'claimed', claimed_at: now }, puts }
   }
 
-  /** Gives back what the request has claimed, unless the product uses it or another request relies on it. */
+  /** Releases the skus that the request has claimed, unless the product uses them or another request relies on them. */
   function release({ product_id, claim_id, skus }: SkuCommand, { rows }: SkuFacts): SkuDecision {
     const own = skus.filter((sku) => {
       const owner = rows.get(owners, sku)
@@ -51,7 +52,10 @@ export function skuDecider({ owners, ends }: SkuStores) {
       return command.action === 'claim' ? claim(command, facts) : release(command, facts)
     },
 
-    /** A product has begun or ceased to use the sku. Undefined: it belongs to another product, which is a bug. */
+    /**
+     * Records that a product has begun or ceased to use the sku.
+     * @returns undefined if the sku belongs to another product, which is a bug
+     */
     use(sku: string, owner: SkuOwner | undefined, { product_id, is_used }: SkuUse): RowChanges | undefined {
       if (owner !== undefined && owner.product_id !== product_id) return is_used ? undefined : {}
       if (!is_used) return { puts: owner === undefined ? [] : freed(sku) }

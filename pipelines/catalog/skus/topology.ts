@@ -16,12 +16,12 @@ import {
 import { skuDecider } from './decide.ts'
 
 const END_EVERY_MS = 1_000
-/** Claims that one tick ends, because a tick delays commands. The next tick continues. */
+/** Maximum number of claims that one tick ends, because a tick delays commands. The next tick continues. */
 const ENDED_PER_TICK = 1_000
 
 /**
- * The only owner of skus: which product has each of them. Products claim skus before they are decided; what they then
- * use comes back as records.
+ * The only topology that assigns skus to products. A request claims its skus before the product is decided. Records
+ * then report which skus the product uses.
  */
 export const skus = topology(
   'skus',
@@ -50,7 +50,7 @@ export const skus = topology(
       for (const { key } of ends.due(now, ENDED_PER_TICK)) deciding.apply(key, decider.end(key), ctx)
     }
 
-    // Caught up: a use that was recorded before the end of a claim counts, however long nothing was running.
+    // With the caught-up clock, a use that was recorded before the end of a claim counts even after a long downtime.
     deciding.stream.tick('end-claims', { everyMs: END_EVERY_MS, clock: 'caught-up', stores, emits }, endClaims)
     t.source(skuUses).process('take-use', { reads: (_use, sku) => owners.prefetch(sku), stores, emits }, takeUse)
   },

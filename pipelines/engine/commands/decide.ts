@@ -24,7 +24,9 @@ export interface Decided<S, A> extends RowChanges {
 export interface CommandFacts {
   /** Key of the state that the command concerns. */
   readonly key: string
-  /** Time of the decision, epoch ms; with `judgedBy: 'append-time'`, the time at which the broker took the command. */
+  /**
+   * Time of the decision, epoch ms; with `judgedBy: 'append-time'`, the time at which the broker appended the command.
+   */
   readonly now: number
   readonly commandId: string
 }
@@ -54,7 +56,7 @@ export interface DecidingOptions<C, S, V, A> {
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
-   * which the broker took the command, so that a command that was sent in time still counts after an outage.
+   * which the broker appended the command, so that a command that was sent in time still counts after an outage.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
   /** Returns the part of a state that clients read; null for nothing. */
@@ -83,7 +85,10 @@ export interface Deciding<C, S> {
   readonly stream: Stream<string, Command<C>>
   /** Changes a state without a command and, like a decision, updates its view and calls `changed`. For ticks. */
   change(key: string, state: S | null, ctx: Context): void
-  /** Makes the changes of a pure function without a command, such as one about a timer or a record of another topic. */
+  /**
+   * Applies the changes of a pure function without a command, for example when a timer is due or for a record of
+   * another topic.
+   */
   apply(key: string, changes: Omit<Decided<S, unknown>, 'answer'>, ctx: Context): void
   /** The stores and topics that `change` uses. */
   readonly stores: readonly EngineStore[]
@@ -99,11 +104,11 @@ const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false, collectMs: 0 }
 
 /**
- * Nobody waits for records that are no commands: longer intervals cost the broker less, and several records of a key
- * share a commit.
+ * Nobody waits for records that are not commands. Longer intervals cost the broker less, and let several records of a
+ * key share a commit.
  */
 const BULK_COMMIT_MS = 100
-/** For topologies that also take many records that are no commands. */
+/** For topologies that also process many records that are not commands. */
 export const DECIDING_BESIDE_BULK: TopologyOptions = { ...DECIDING, commitIntervalMs: BULK_COMMIT_MS, commitSoonMs: SHARED_COMMIT_MS }
 
 /**
@@ -166,7 +171,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
 
   function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
     const { command_id, request_hash, deadline, body } = command
-    // Also for commands that are not decided, so that the time follows from the log.
+    // Called for commands that are not decided as well, so that the time depends only on the log.
     const now = isJudgedByAppend ? judged.of(ctx) : ctx.now
     const first = decided.get(command_id)
     if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {

@@ -10,7 +10,7 @@ export interface AskOptions {
   readonly requestHash?: string
   /** Epoch ms; default: a minute from now. */
   readonly deadline?: number
-  /** When the broker took the command, epoch ms; default: now. */
+  /** When the broker appended the command, epoch ms; default: now. */
   readonly appendedAt?: number
 }
 

@@ -6,14 +6,14 @@ import type { RecordContext } from '../topology/api.ts'
 import { TopologyError } from '../topology/errors.ts'
 
 /**
- * The time by which a partition judges its commands: the highest timestamp that the broker gave to this command or one
- * before it. It never goes back, although the clock of a new partition leader may. It depends only on the log, so the
+ * The time by which a partition judges its commands: the highest timestamp that the broker gave to this command or an
+ * earlier one. It never goes back, although the clock of a new partition leader may. It depends only on the log, so the
  * outcome of a command does not depend on when a worker read it, and anybody can check it afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */
   of(ctx: RecordContext<string>): number
-  /** Whether a key of the store belongs to this and not to a command. */
+  /** Returns whether a key of the store belongs to the judged time rather than to a command. */
   isOwnKey(key: string): boolean
 }
 

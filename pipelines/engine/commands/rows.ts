@@ -12,8 +12,8 @@ export interface Rows {
   get<K>(store: TimerStore<K>, key: K): number | undefined
   get<K, V>(store: KeyedStore<K, V>, key: K): V | undefined
   /**
-   * Iterates over rows in key order. The work grows with the rows that it passes, deleted ones since the database last
-   * compacted them included, so begin at the first key that can exist.
+   * Iterates over rows in key order. The work grows with the number of rows that the scan passes. These include deleted
+   * rows that the database has not compacted yet, so begin at the first key that can exist.
    */
   scan<K, V>(store: KeyedStore<K, V>, range: KeyRange<K>): IteratorObject<[key: K, value: V]>
   /** Returns at most `limit` timers that are due at `now`, earliest first. */
@@ -41,7 +41,7 @@ export interface Emission {
   readonly options?: EmitOptions
 }
 
-/** The changes that a decision makes in addition to that of the state of its own key. They are applied in order. */
+/** The changes that a decision makes in addition to the change of its own key's state. They are applied in order. */
 export interface RowChanges {
   readonly puts?: readonly RowChange[]
   readonly emits?: readonly Emission[]

@@ -19,7 +19,7 @@ export interface DeadLetterRecord {
   readonly headers: readonly RecordHeader[]
   /** How often the record had been replayed before it became this dead letter. */
   readonly replays: number
-  /** True when the record has been sent back to its source since. */
+  /** True when the record has since been sent back to its source. */
   readonly replayed: boolean
   /** What was cut because the record was too large (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined

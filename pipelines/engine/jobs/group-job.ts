@@ -8,7 +8,10 @@ import type { Runner } from '../worker/runner.ts'
 import { type JobTurn, openTurn } from './turn.ts'
 
 export interface GroupJob<K, V> {
-  /** A stable name, of the consumer group that keeps the position in the requests, and of the transactional id. */
+  /**
+   * A stable name. It is also the name of the consumer group that keeps the position in the requests, and the
+   * transactional id.
+   */
   readonly name: string
   /** The process that owns the only partition of this topic runs the job. */
   readonly requests: Topic<K, V>
@@ -40,8 +43,8 @@ const STOP_GRACE_MS = 15_000
 
 /**
  * Runs a job once in a group: in the process that owns the only partition of its request topic. Each turn of a process
- * initialises the same transactional id, so a predecessor that has not noticed its end can publish nothing. The job
- * itself protects what it changes elsewhere, with `turn.token` and `turn.confirm`.
+ * initialises the same transactional id, so a predecessor that has not noticed that its turn is over can publish
+ * nothing. The job itself must protect what it changes in other systems, with `turn.token` and `turn.confirm`.
  */
 export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat, runtime }: GroupJobDeps): Runner {
   const { name, requests } = job

@@ -28,8 +28,8 @@ export interface JobTurn<K, V> {
   /** A random text that no other turn has. */
   readonly token: string
   /**
-   * Returns the next request, in order; undefined if there is none within the time. The same request is returned until
-   * it is `completed`. A tombstone or an undecodable record counts as completed.
+   * Returns the next request, in order; undefined if none arrives in time. The same request is returned until it is
+   * `completed`. A tombstone or an undecodable record counts as completed.
    */
   nextRequest(waitMs: number): Promise<JobRequest<K, V> | undefined>
   /**
@@ -40,15 +40,15 @@ export interface JobTurn<K, V> {
   /** Publishes several records, all or none. @throws FencedError as `publish` */
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
-   * Reads a small topic among those that the job publishes, and returns the newest value of each key, without deleted
-   * keys. No earlier turn can add anything to it any more.
+   * Reads a small topic that the job publishes, and returns the newest value of each key that is not deleted. No
+   * earlier turn can add anything to the topic any more.
    */
   readAll<PK, PV>(topic: Topic<PK, PV>): Promise<readonly (readonly [PK, PV])[]>
   /** Marks the request and all earlier ones as done. A later turn begins after it. @throws FencedError as `publish` */
   completed(request: JobRequest<K, V>): Promise<void>
   /**
-   * Checks with the coordinator that this process still owns the job. Call it before a change of another system.
-   * @throws FencedError when it does not
+   * Checks with the coordinator that this process still owns the job. Call it before you change another system.
+   * @throws FencedError when this process no longer owns the job
    */
   confirm(): Promise<void>
 }

@@ -37,7 +37,7 @@ export interface StateView {
    */
   readonly behind: number
   /**
-   * Epoch ms of the last fetch if the state was up to date then; otherwise when the state was last written. On a worker
+   * Epoch ms of the last fetch if the state was up to date then; otherwise of the last write to the state. On a worker
    * that has lost its connection this time does not advance.
    */
   readonly asOf: number
@@ -70,7 +70,9 @@ export class QueryError extends Error {
   }
 }
 
-/** The readable part of a store: the one that the topology declares, or another one with the same declaration. */
+/**
+ * The readable part of a store: of the store that the topology declares, or of another one with the same declaration.
+ */
 export interface ReadableStore<K, V> {
   readonly name: string
   readonly lookup: StoreLookup<K, V>

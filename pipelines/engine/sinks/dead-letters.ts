@@ -11,7 +11,7 @@ export interface SinkDeadLetter {
   readonly row: number
   readonly code: string
   readonly message: string
-  /** Where the record was first, if the chunk is of another topic. */
+  /** The original place of the record, if the chunk belongs to another topic. */
   readonly origin?: RecordOrigin
 }
 

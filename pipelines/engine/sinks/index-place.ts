@@ -6,7 +6,7 @@ import type { IndexPlace } from './index-target.ts'
 import { sharedQuestion } from './shared-question.ts'
 import { TargetUnavailableError } from './target.ts'
 
-/** The place of a sink that keeps the searched index up to date, whichever that is. */
+/** The place of a sink that keeps the searched index up to date, whichever concrete index that is at the moment. */
 export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, client: SearchClient): IndexPlace {
   const current = sharedQuestion(family.current)
   const definition = definitionOf(index)

@@ -40,8 +40,9 @@ interface OpenPartition {
 
 /**
  * Copies a topic into an index: one document per key, with the record's offset as its version. A repeated or late write
- * therefore changes nothing. The position follows each acknowledged batch. It is stored only if nobody else has stored
- * one since, so a sink that has lost the partition notices, and a sink never continues in the middle of an empty index.
+ * therefore changes nothing. The position is stored after each acknowledged batch, but only if no other process has
+ * stored one in the meantime. A sink that has lost the partition therefore notices its loss, and no sink continues in
+ * the middle of an empty index.
  */
 export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTarget {
   const open = new Map<string, OpenPartition>()
@@ -82,7 +83,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
 
   async function storePosition({ partition: { topic, partition }, next }: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const stamp = await target.writer.putPosition({ topic, partition, topicId: target.topicId, next }, target.stamp)
-    // After an answer that was lost, the position has moved as well. Reading on from it repeats nothing.
+    // The position has also moved if only an earlier answer was lost. Reading then continues from it and repeats
+    // nothing.
     if (stamp === POSITION_MOVED) return { outcome: 'offset-mismatch' }
     if (stamp === INDEX_GONE) return lost()
     target.stamp = stamp

@@ -19,7 +19,7 @@ export interface LaneBuffer {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  /** @param maxRecords if fewer than the limit of a batch */
+  /** @param maxRecords applies if it is less than the limit of a batch */
   take(now: number, maxRecords?: number): Taken | undefined
   /** Returns true if there is enough for a batch or the first record has waited long enough. */
   isBatchDue(now: number): boolean

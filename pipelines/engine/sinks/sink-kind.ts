@@ -21,7 +21,7 @@ export interface SinkKind {
   readonly topics: readonly AnyTopic[]
   /** True if the membership must be confirmed before a commit, because the target does not refuse former owners. */
   readonly confirmsOwnership: boolean
-  /** How long records collect before the next fetch, if the last one brought few, in ms. */
+  /** How long records collect before the next fetch if the last fetch returned few records, in ms. */
   readonly collectMs: number
   /** Shortest time between two commits. */
   readonly commitEveryMs: number

@@ -148,7 +148,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
-  /** Begins with another lane each time, so that each one gets its turn where they share something scarce. */
+  /** Begins with a different lane each time, so that every lane gets its turn if they share a scarce resource. */
   function stepAll(): void {
     const at = runtime.monotonic()
     const all = [...lanes.values()]

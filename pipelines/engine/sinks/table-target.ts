@@ -12,7 +12,7 @@ export interface TableTargetOptions<K, V> {
 }
 
 const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, lingerMs: 1_000 }
-/** Part of the linger time between two fetches. Rows wait for the insert in any case. */
+/** Share of the linger time that passes between two fetches. Rows wait for the insert in any case. */
 const COLLECTING_SHARE = 0.1
 /** Maximum rows per insert. ClickHouse parses their 20 MB of JSON within a second and needs little memory for it. */
 const MAX_INSERT_ROWS = 50_000
@@ -39,8 +39,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const stored = await store.position(topic, partition)
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
-    // The rows may have expired, or the records had none. An offset that was committed for an earlier table or topic of
-    // this name does not apply to this one.
+    // Without a stored position, the rows may have expired, or the records produced none. The committed offset then
+    // counts, unless it belongs to an earlier table or topic of this name.
     const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')

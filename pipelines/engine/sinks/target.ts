@@ -8,7 +8,7 @@ export interface SinkTarget {
   /** Appears in logs and metrics. */
   readonly name: string
   readonly limits: BatchLimits
-  /** How long records collect before the next fetch, if the last one brought few, in ms. Default 0. */
+  /** How long records collect before the next fetch if the last fetch returned few records, in ms. Default 0. */
   readonly collectMs?: number
   /**
    * Interval at which an idle partition gets an empty write, which shows whether the target has lost data. Undefined

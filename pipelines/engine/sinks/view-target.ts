@@ -26,7 +26,7 @@ interface FactsToCompare {
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
 /** Interval of probes. An emptied Redis is noticed within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
-/** How long changes for which nobody waits collect, so that they share a fetch and a script call. */
+/** How long changes that nobody waits for collect, so that they share a fetch and a script call. */
 const COLLECT_MS = 20
 /** Kafka's default of `delete.retention.ms`. */
 const DELETE_RETENTION_MS = 24 * 3_600_000

@@ -43,7 +43,7 @@ const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
  */
 const MAX_CUT_PART_BYTES = 1_048_576
 
-/** Where a record was first, if a sink has moved it to another topic since. */
+/** The original place of a record that a sink has since moved to another topic. */
 interface EarlierPlace extends TopicPartition {
   readonly offset: number
   readonly timestamp: number

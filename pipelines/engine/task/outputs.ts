@@ -35,8 +35,8 @@ export interface Outputs {
   /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
-   * Copies key and value of a record unchanged. Without `partition`, the key decides or, for a record without a key,
-   * its own partition number.
+   * Copies key and value of a record unchanged. Without `partition`, the key determines the partition. A record without
+   * a key keeps its own partition number.
    * @param ends where key and value are cut; by default they are copied completely
    */
   copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[], ends?: Ends): void

@@ -43,7 +43,7 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
 /** An output that cannot be encoded, or that its topic does not accept. */
 export class OutputError extends ProcessorError {}
 
-/** A result that no policy covers, because the processor is wrong and not the record. */
+/** A result that no policy covers, because the processor is at fault and not the record. */
 export class RefusedOutcome extends ProcessorError {}
 
 /**

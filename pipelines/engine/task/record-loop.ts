@@ -18,8 +18,8 @@ import type { TaskIdling } from './task-idling.ts'
  */
 const SLICE_RECORDS = 4_096
 /**
- * The same for records that hold many things each. Decoding a slice and reading its state is one piece of work, during
- * which no heartbeat is sent. 512 records of a kilobyte still make a multi-get worthwhile.
+ * The same limit in bytes, for large records that contain many items each. Decoding a slice and reading its state is
+ * one piece of work, during which no heartbeat is sent. 512 records of a kilobyte still make a multi-get worthwhile.
  */
 const SLICE_BYTES = 512 * 1_024
 /** Number of records between two clock readings. A large one counts as several. */

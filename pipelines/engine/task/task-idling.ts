@@ -18,8 +18,8 @@ export interface TaskIdling {
 const never: TaskIdling = { until: () => -Infinity }
 
 /**
- * @param maxIdleMs -1: never waits. 0: waits for records that are known to be in the broker. More: then also waits this
- *   long for records that may still come.
+ * @param maxIdleMs -1: never waits. 0: waits for records that are known to be in the broker. A positive number: also
+ *   waits this long for records that may still come.
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never

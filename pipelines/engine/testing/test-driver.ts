@@ -53,7 +53,7 @@ export interface TestRecord<K, V> {
 export interface PipeOptions {
   /** Epoch ms. Default: the driver's clock. */
   readonly timestamp?: number
-  /** The broker's clock when it takes the record, for topics with LogAppendTime. Default: the driver's clock. */
+  /** The broker's clock when it appends the record, for topics with LogAppendTime. Default: the driver's clock. */
   readonly appendedAt?: number
   /** Default: murmur2 of the key, as in producers. */
   readonly partition?: number

@@ -89,7 +89,9 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return closed === undefined || time > closed
   }
 
-  /** Returns the newest time for which enough partitions have sent a marker, and a later one `afterMs` ago. */
+  /**
+   * Returns the newest time for which enough partitions have sent a marker, and which they have passed by `afterMs`.
+   */
   function dueWithout({ share, afterMs }: CloseWithout): number | undefined {
     const newest = Math.min(...stages.map((stage) => reachedByMost(stage, share))) - afterMs
     let found: number | undefined

@@ -29,8 +29,8 @@ export interface TimeMark {
  * the target first, and the next target then belongs to the latest time that is due. Times that passed while the worker
  * was stopped are therefore skipped.
  *
- * When the clock is set back, times start again from the new reading, because the earlier markers for times in its
- * future no longer hold. Later stages do not close a time twice.
+ * When the clock is set back, times start again from the new reading, because earlier markers for times after that
+ * reading are no longer valid. Later stages do not close a time twice.
  * @param waitedOutMs if the clock is set back by at most this much, no time is marked until it has caught up, so that
  * no time occurs twice
  */

@@ -10,11 +10,11 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  * - `commitSoonMs`: the same for records whose processor has called `commitSoon`. Default: no shorter.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
  *   commit, so that aggregation before each commit remains effective.
- * - `collectMs`: how long records collect before the next fetch, if the last one brought few; see `FetcherOptions`.
+ * - `collectMs`: how long records collect before the next fetch if the last fetch returned few; see `FetcherOptions`.
  *   Default 0 with `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
  * - `maxIdleMs`: how long a task with several sources waits for a source without queued records, while another one has
- *   some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in the
- *   order of time. A positive number then also waits this long for records that may still come. -1 never waits.
+ *   some. 0 (default) waits only for records that are known to be in the broker, so that a backlog is processed in
+ *   chronological order. A positive number then also waits this long for records that may still come. -1 never waits.
  * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
  *   Default 0.
  */

@@ -6,7 +6,7 @@ type BlocklistDecision = Decided<FraudBlocklistEntry, BlocklistAnswer>
 
 const HOUR_MS = 3_600_000
 
-/** Decides every command about the entry of one entity. An entry that has expired is like none. */
+/** Decides every command about the entry of one entity. An expired entry counts as none. */
 export function decideBlocklist(
   stored: FraudBlocklistEntry | undefined,
   command: FraudBlocklistCommand,

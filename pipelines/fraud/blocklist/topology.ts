@@ -8,9 +8,12 @@ import { decideBlocklist, hasExpired } from './decide.ts'
 
 /** How often expired entries are removed. It may lag, because readers compare times themselves. */
 const EXPIRE_EVERY_MS = 1_000
-/** Entries that one tick removes. They take a few milliseconds, during which commands wait; the next tick continues. */
+/**
+ * Maximum number of entries that one tick removes. Removing them takes a few milliseconds, during which commands wait;
+ * the next tick continues.
+ */
 const EXPIRED_PER_TICK = 500
-/** Who the audit names for removing expired entries. */
+/** The actor that the audit names when expired entries are removed. */
 const SYSTEM = 'system'
 
 /** The only topology that changes the blocklist. An entry, its record and its audit are written in one transaction. */

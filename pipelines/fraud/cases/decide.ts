@@ -3,7 +3,7 @@ import { isFinal, mayFollow, statusAfter } from '../../../schemas/fraud/cases/tr
 import type { FraudCase, FraudCaseCommand, FraudCaseEntry, FraudReview, FraudVerdict } from '../../../schemas/fraud/types.ts'
 import type { Decided } from '../../engine/index.ts'
 
-/** A case remembers its newest changes. All of them together fit into a record. */
+/** Limits of the newest changes that a case keeps. All of them together fit into a record. */
 const MAX_HISTORY = 50
 const MAX_HISTORY_CHARACTERS = 200_000
 
@@ -50,7 +50,7 @@ export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts):
   }
 }
 
-/** Decides a request of an analyst. Without a case it makes one, if the request says from which transaction. */
+/** Decides a request of an analyst. If there is no case yet, makes one from the transaction in the request. */
 export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
   const before = known ?? restoredCase(command) ?? (command.transaction === null ? undefined : openedCase(command.transaction, facts))
   if (before === undefined) return { answer: { outcome: 'not_found' } }
@@ -73,7 +73,7 @@ function verdictOf({ status }: FraudCaseCommand): FraudVerdict | undefined {
   return status !== null && isFinal(status) ? status : undefined
 }
 
-/** A closed case leaves the state after a while. The request then brings it along. */
+/** A closed case is removed from the state after a while. The request then contains the archived case. */
 function restoredCase({ archived }: FraudCaseCommand): FraudCase | undefined {
   return archived === null ? undefined : { ...(JSON.parse(archived) as FraudCase), is_archived: false }
 }
@@ -141,7 +141,7 @@ function refused(outcome: 'no_transition' | 'needs_note' | 'other_version', befo
   return { answer: { outcome, found: answered(before) } }
 }
 
-/** The answer is kept for repetitions, so it does without the history. */
+/** The answer is kept for repeated requests, so it omits the history. */
 function answered({ history: _history, ...rest }: FraudCase): AnsweredCase {
   return rest
 }

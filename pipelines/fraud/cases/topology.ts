@@ -14,11 +14,11 @@ const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
-/** One record of the log must not stop all cases. */
+/** A single bad record must not stop all cases. */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'
 
-/** Transactions to review, and requests of analysts → one case per transaction, and feedback. */
+/** Makes one case per transaction from transactions to review and requests of analysts, and emits their feedback. */
 export const fraudCasesTopology = topology(
   'fraud-cases',
   function declareCases(t) {
@@ -53,7 +53,7 @@ export const fraudCasesTopology = topology(
     })
     const { stores, emits } = deciding
 
-    /** Emits once to the table that a closed case is archived, and then forgets the case. */
+    /** Emits a last record, which marks the case as archived in the table, and then forgets the case. */
     function archive(now: number, ctx: Context): void {
       for (const { key } of closing.takeDue(now, ARCHIVED_PER_TICK)) {
         const found = cases.get(key)

@@ -3,8 +3,8 @@ import { isCurrency } from '../../../schemas/fraud/money.ts'
 import { DAY_MS } from '../../../schemas/fraud/profile/shape.ts'
 
 /**
- * Returns why a transaction cannot be counted; undefined if it can. The API accepts no such transaction, but one of
- * another producer must not spoil profiles: a time in the far future would make all others too old.
+ * Returns why a transaction cannot be counted; undefined if it can. The API rejects such transactions, but those of
+ * other producers must not spoil profiles either: a time in the far future would make all other transactions too old.
  */
 export function whyNotCountable({ amount, currency, timestamp }: CountedRequest, now: number): string | undefined {
   if (!(amount >= 0 && amount < Infinity)) return 'the amount is negative or not a number'

@@ -5,8 +5,9 @@ import type { Topic } from '../../../schemas/topic.ts'
 import type { Context } from '../../engine/index.ts'
 
 /**
- * Collects what happens to entities until the commit. An entity that takes part in thousands of transactions is folded
- * once, and the entities of a partition share records, because a record for each of them costs more than its fold.
+ * Collects the changes of entities until the commit. The profile of an entity with thousands of transactions is then
+ * updated only once. The entities of a partition share records, because a record for each entity would cost more than
+ * the update of its profile.
  */
 export interface EntityChanges {
   addEvent(kind: EntityKind, id: string, event: FraudEvent, ctx: Context): void

@@ -14,24 +14,24 @@ import { entityChanges } from './changes.ts'
 import { countedAt } from './counted.ts'
 import { type CountedTransaction, countedTransactions } from './transaction.ts'
 
-/** A record that a processor cannot take must not stop those of all other entities. */
+/** A record on which a processor fails must not stop the records of all other entities. */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** The topology itself writes these, so a bad record is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BY_ENTITY = { partitions: 1, productionPartitions: 128 }
 
-/** Time for which a repeated transaction is recognised. The API gives its first answer for as long. */
+/** Time for which a repeated transaction is recognised. The API returns its first answer for the same time. */
 const COUNTED_MS = DAY_MS
 const SWEEP_EVERY_MS = 1_000
 const COUNTED_PER_TICK = 1_000
 const WALK_EVERY_MS = 6 * 3_600_000
 
-/** Profiles of these kinds are forgotten when they were idle for this long and no fraud is known of them. */
+/** Profiles of these kinds are forgotten when they have been idle for this long and contain no known fraud. */
 const IDLE_MS: Readonly<Partial<Record<EntityKind, number>>> = { device: 90 * DAY_MS, ip: 90 * DAY_MS, card: 90 * DAY_MS }
 const PROFILES_PER_TICK = 200
 
-/** Maximum number of transactions that a record of a profile says it includes, 900 KB. */
+/** Maximum number of transactions that a record of a profile lists as included; they take 900 KB. */
 const MOST_INCLUDED = 50_000
 
 /**
@@ -41,7 +41,9 @@ const MOST_INCLUDED = 50_000
  */
 const COMMIT_INTERVAL_MS = 250
 
-/** An entity that has changed since the last commit. Its profile changes until the store encodes it, and no longer. */
+/**
+ * An entity that has changed since the last commit. Its profile object is changed in place until the store encodes it.
+ */
 interface Changing {
   readonly kind: EntityKind
   readonly profile: FraudProfile
@@ -54,7 +56,7 @@ function include(kind: EntityKind, included: FraudEvent[], events: readonly Frau
   if (kind !== 'merchant') for (const event of events) included.push(event)
 }
 
-/** Scored transactions and verdicts → the profiles of users, devices, IPs, cards and merchants. */
+/** Builds the profiles of users, devices, IPs, cards and merchants from scored transactions and verdicts. */
 export const fraudProfilesTopology = topology(
   'fraud-profiles',
   function declareProfiles(t) {
@@ -150,8 +152,9 @@ export const fraudProfilesTopology = topology(
       }
 
       /**
-       * The changelog of the profiles is also what the view follows, so each commit writes a profile once. Of very many
-       * transactions, all but the last are named in records of their own before it.
+       * Lists the included transactions in each changed profile. The view follows the changelog of the profiles, so a
+       * commit normally writes a profile once. If there are very many transactions, separate records before it list all
+       * but the last ones.
        */
       function show(ctx: Context): void {
         const due = changing

@@ -25,7 +25,7 @@ const FIELDS = [
   'scored_at',
 ]
 
-/** `txn.scored` without the features and all else that no profile needs. */
+/** `txn.scored` without the features and everything else that no profile needs. */
 export const countedTransactions: Topic<string, CountedTransaction> = {
   ...txnScored,
   value: projection<CountedTransaction>(txnScored.value, FIELDS),

@@ -40,7 +40,7 @@ function rulesChange(
   return { subject: RULES_KEY, version, before: of(before, was), after: of(after, is) }
 }
 
-/** Returns the rules that the other set lacks, or has with other contents. */
+/** Returns the rules that the other set lacks, or has with different contents. */
 function differing(rules: readonly FraudRule[], others: readonly FraudRule[]): FraudRule[] {
   const known = new Map(others.map((rule) => [rule.rule_id, JSON.stringify(rule)]))
   return rules.filter((rule) => known.get(rule.rule_id) !== JSON.stringify(rule))
@@ -50,7 +50,7 @@ function shown(setting: FraudSetting | undefined): unknown {
   return setting?.list ?? setting?.snooze ?? undefined
 }
 
-/** Tells a promotion before the end of the trial, which was forced, from other promotions. */
+/** Distinguishes a promotion that was forced before the end of the trial from other promotions. */
 function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['models']>, now: number): string {
   return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }

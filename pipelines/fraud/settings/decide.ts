@@ -13,12 +13,12 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 import { decideModels } from './models.ts'
 import { decideRules } from './rules.ts'
 
-/** What a decision sees of the other settings. */
+/** The other settings that a decision depends on. */
 export interface OtherSettings {
   readonly counts: FraudSettingsCounts
   /** The current rules. */
   readonly rules: FraudRuleSet
-  /** Returns a version of the rule set that is kept. */
+  /** Returns a stored version of the rule set; undefined if the version is no longer kept. */
   version(version: number): FraudRuleSet | undefined
 }
 
@@ -26,7 +26,7 @@ type SettingsDecision = Decided<FraudSetting, FraudSettingsAnswer>
 
 export const NO_SETTING: FraudSetting = { rules: null, list: null, snooze: null, models: null, counts: null }
 
-/** Decides a command about one setting. Everything that changes it has the next revision. */
+/** Decides a command about one setting. Each change gets the next revision. */
 export function decideSetting(
   stored: FraudSetting | undefined,
   command: FraudSettingsCommand,

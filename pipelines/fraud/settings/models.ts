@@ -8,14 +8,14 @@ export type ModelsDecision = { readonly next: FraudModels } | { readonly refused
 
 /**
  * Decides a command about the models. Models and their policy change together.
- * @param stored undefined until the first change; the shipped models count then
+ * @param stored undefined until the first change; until then the shipped models are in force
  */
 export function decideModels(stored: FraudModels | undefined, command: FraudSettingsCommand, now: number): ModelsDecision {
   const current = stored ?? initialModels()
   const { champion, challenger } = current
   const { actor: set_by } = command
 
-  /** Makes models the champion, under a policy with a version of its own. */
+  /** Makes models the champion, with a policy that gets a new version. */
   function champions(
     versions: FraudModels['champion']['versions'],
     policy: FraudPolicy,

@@ -7,7 +7,9 @@ import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, 
 import { type Author, auditOf } from './audit.ts'
 import { decideSetting, NO_SETTING } from './decide.ts'
 
-/** Interval of the removal of snoozes that are over. Until then they have no effect, because readers compare times. */
+/**
+ * Interval at which expired snoozes are removed. They have no effect in the meantime, because readers compare times.
+ */
 const END_EVERY_MS = 1_000
 /** Maximum number of snoozes that one tick removes, because a tick delays commands. The next tick continues. */
 const ENDED_PER_TICK = 200
@@ -23,7 +25,7 @@ export const fraudSettingsTopology = topology(
   function declareFraudSettings(t) {
     const settings = keyedStore('settings', { key: utf8, value: avro('fraud/FraudSetting') })
     const ends = timerStore('snooze-ends', { key: utf8 })
-    /** Who makes the change that is being applied. */
+    /** The author of the change that is being applied. */
     let author = BY_TIME
 
     const deciding = decideCommands(t, {
@@ -60,7 +62,7 @@ export const fraudSettingsTopology = topology(
       ctx.emit(fraudAudit, audit.subject, audit, { timestamp })
       const counts = { ...NO_SETTING, counts: countsAfter(before, after) }
       settings.put(COUNTS_KEY, counts)
-      // The counts come last, so that an API that has read their revision has read the change.
+      // The counts come last, so that an API that has read their revision has also read the change.
       ctx.emit(fraudRulesets, COUNTS_KEY, counts, { timestamp })
     }
 
@@ -72,7 +74,7 @@ export const fraudSettingsTopology = topology(
 
     /** Keeps the rules of a version for roll-backs, and forgets the version that is no longer in the history. */
     function keepVersion(before: FraudRuleSet | undefined, after: FraudRuleSet, ctx: Context): void {
-      // The seeded rules are kept as well, because a later release may have others.
+      // The seeded rules are kept as well, because a later release may have different ones.
       if (before === undefined) deciding.change(versionKey(initialRuleSet().version), { ...NO_SETTING, rules: initialRuleSet() }, ctx)
       deciding.change(versionKey(after.version), { ...NO_SETTING, rules: { ...after, history: [] } }, ctx)
       const forgotten = versionKey(after.history.at(-1)!.version - 1)

@@ -19,7 +19,7 @@ const AS_OF_EVERY_MS = 10_000
  */
 const FORGET_AFTER_MS = 3_600_000
 const FORGET_EVERY_MS = 10_000
-/** Number of links that one tick deletes. They take a few milliseconds, during which clicks wait. */
+/** Maximum number of links that one tick deletes. This takes a few milliseconds, during which clicks wait. */
 const FORGOTTEN_PER_TICK = 500
 
 /**

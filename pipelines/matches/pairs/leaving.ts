@@ -1,4 +1,7 @@
-/** How far the pairs of a deleted user are cleared. It is the key of a timer, so that a step goes on after a crash. */
+/**
+ * How far the pairs of a deleted user have been cleared. It is stored as the key of a timer, so that clearing continues
+ * after a crash.
+ */
 export interface Leaving {
   readonly userId: string
   readonly among: 'pairs' | 'partners'

@@ -32,9 +32,9 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Returns whether a swipe changes the row. The newest one of each side counts. A pass or rewind changes nothing unless
- * it takes back a like: match-users sends a side's swipes in the order of their times, so no like can follow that is
- * older.
+ * Returns whether a swipe changes the row. Only the newest swipe of each side counts. A pass or rewind changes the row
+ * only if it takes back a like. Other passes and rewinds need not be stored: match-users sends the swipes of a side in
+ * chronological order, so no older like can follow them.
  */
 export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
   const own = row[sideOf(swiper_id, target_id)]
@@ -81,8 +81,9 @@ export function withoutBlock(row: PairRow, side: SideName, now: number): PairRow
 }
 
 /**
- * Removes what a deleted user and others at them did up to the deletion, blocks by the other user excepted. What a new
- * profile with the same id has done since stays, so the removal may come late and again.
+ * Removes what a deleted user did up to the deletion, and what the other user did to them, except for blocks by the
+ * other user. What a new profile with the same id has done since then stays, so the removal may run late and more than
+ * once.
  * @returns the same row if it has nothing to remove
  */
 export function withoutUser(row: PairRow, side: SideName, deletedAt: number): PairRow {
@@ -103,7 +104,7 @@ export function withoutUser(row: PairRow, side: SideName, deletedAt: number): Pa
 
 const NO_MATCH = { match_id: null, matched_at: null, ended_at: null }
 
-/** Returns whether a row says nothing that the time of the user's deletion does not say. */
+/** Returns whether a row contains nothing beyond what the time of the user's deletion already implies. */
 export function isBlank({ a, b, match_id, counts_from }: PairRow, deletedAt: number): boolean {
   return a.swiped_at === 0 && b.swiped_at === 0 && !a.blocks && !b.blocks && match_id === null && counts_from <= deletedAt
 }

@@ -1,7 +1,7 @@
 import type { MatchRelation, PairRow } from '../../../schemas/matches/types.ts'
 import { blockedAt, isMatched, likes, otherSide, sideOf } from './pair-state.ts'
 
-/** The user whose relation it is, and the other one. */
+/** The user whose relation it is, and the other user of the pair. */
 export interface Related {
   readonly userId: string
   readonly otherId: string
@@ -10,7 +10,7 @@ export interface Related {
 /**
  * Returns what a pair means to one of its users; null if it means nothing. It never reveals to a user that the other
  * one passed.
- * @param conversationId that of the pair if it has a match
+ * @param conversationId id of the pair's conversation if the pair has a match
  */
 export function relationOf(row: PairRow, people: Related, conversationId: string | null, now: number): MatchRelation | null {
   const { userId, otherId } = people
@@ -33,7 +33,7 @@ export function relationOf(row: PairRow, people: Related, conversationId: string
   }
 }
 
-/** Returns the relation of a user to somebody with whom they have nothing to do. */
+/** Returns the relation between two users who have nothing to do with each other. */
 export function nothingOf({ userId, otherId }: Related, now: number): MatchRelation {
   return {
     user_id: userId,
@@ -53,7 +53,7 @@ export function nothingOf({ userId, otherId }: Related, now: number): MatchRelat
   }
 }
 
-/** Returns whether two relations of a user say the same, apart from the time of the change. */
+/** Returns whether two relations of a user are equal, apart from the time of the change. */
 export function isSameRelation(one: MatchRelation | null, other: MatchRelation | null): boolean {
   if (one === null || other === null) return one === other
   return (Object.keys(one) as (keyof MatchRelation)[]).every((field) => field === 'changed_at' || one[field] === other[field])

@@ -22,7 +22,7 @@ import { type Leaving, leavingKey, parseLeavingKey } from './leaving.ts'
 import { canTakeEffect, EMPTY_PAIR, isBlank, isMatched, sideOf, withoutUser, withSwipe } from './pair-state.ts'
 import { isSameRelation, nothingOf, type Related, relationOf } from './relation.ts'
 
-/** A deleted user may have many pairs. They go in steps, so that swipes do not wait for them. */
+/** A deleted user may have many pairs. They are cleared in steps, so that swipes need not wait for all of them. */
 const LEAVE_EVERY_MS = 1_000
 const PAIRS_PER_TICK = 500
 /** More than one, because a step begins with the last pair of the previous step. */
@@ -33,14 +33,14 @@ const PAIRS_PER_SCAN = 5
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 
 /**
- * The only place that makes matches. One partition sees everything about a pair, so both likes, a rewind and a block
- * have one order.
+ * The only topology that makes matches. One partition receives everything about a pair, so the likes, rewinds and
+ * blocks of both users have a single order.
  */
 export const matchPairs = topology(
   'match-pairs',
   function declarePairs(t) {
     const pairs = keyedStore('pairs', { key: utf8, value: avro('matches/PairRow') })
-    /** Pairs by the user with the greater id. Those of the other one are found by their keys. */
+    /** Pairs by the user with the greater id. The pairs of the user with the lower id are found by their own keys. */
     const partners = keyedStore('partners', { key: utf8, value: rawValue(utf8) })
     const deleted = keyedStore('deleted', { key: utf8, value: avro('matches/PairUser') })
     const leaving = timerStore('leaving', { key: utf8 })
@@ -77,15 +77,16 @@ export const matchPairs = topology(
         const key = relationKey(userId, people.otherId)
         const to = { partitionBy: userId, timestamp: ctx.now }
         const lifted = former && liftedBy(former, relation, people, before.ended_at ?? 0)
-        // A tombstone cannot say what it lifts, so it comes after a record that says it.
+        // A tombstone cannot contain what it lifts, so a record with this information precedes it.
         if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
         if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
       }
     }
 
     /**
-     * Returns which notes of the API about two users a deletion has lifted. Nobody else lifts them, because they are in
-     * the partition of the other user. Later notes are about new profiles and stay.
+     * Returns up to which time a deletion lifts the API's notes about a block or an ended match of two users. Nothing
+     * else lifts these notes, because they are in the partition of the other user. Later notes are about new profiles
+     * and stay.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, endedAt: number) {
       const isUnblocked = former.is_blocked && !relation?.is_blocked
@@ -181,7 +182,7 @@ export const matchPairs = topology(
       }
     }
 
-    /** @returns the number of pairs found, and where the next step goes on; undefined after the last one */
+    /** @returns the number of pairs found, and where the next step continues; undefined after the last step */
     function clearSome(step: Leaving, now: number, ctx: Context): { readonly found: number; readonly next: Leaving | undefined } {
       const { userId, among, after } = step
       const deletedAt = deleted.get(userId)?.deleted_at ?? now
@@ -195,7 +196,7 @@ export const matchPairs = topology(
       return { found: found.length, next: isFull ? { userId, among, after: last[0] } : rest }
     }
 
-    /** The entry stays with the row, so that a further deletion finds the pair again. */
+    /** The entry in `partners` stays as long as the row, so that a later deletion finds the pair again. */
     function clear(userId: string, otherId: string, deletedAt: number, ctx: Context): void {
       const { a, b } = pairOf(userId, otherId)
       const key = pairKey(a, b)

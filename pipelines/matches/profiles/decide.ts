@@ -4,7 +4,7 @@ import type { CommandFacts, Decided } from '../../engine/index.ts'
 
 type ProfileDecision = Decided<MatchProfile, ProfileAnswer>
 
-/** What a new profile has where its request is silent: docs/services/matches.md#profiles */
+/** Values for the fields of a new profile that its request omits: docs/services/matches.md#profiles */
 const PROFILE_DEFAULTS = {
   gender: null,
   seeking_gender: [],

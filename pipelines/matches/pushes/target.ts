@@ -9,7 +9,7 @@ export type SendPush = (push: MatchNotification) => Promise<DeliveryOutcome>
 
 export interface PushTargetOptions {
   readonly send: SendPush
-  /** Looks whether the two users may still hear of each other. Rejects while Redis does not answer. */
+  /** Checks whether the two users may still be notified of each other. Rejects while Redis does not answer. */
   readonly check: (match: MatchToTell) => Promise<MatchVerdict>
   /** Returns the partition of the view that holds a user. */
   readonly partitionOf: (userId: string) => number
@@ -17,16 +17,18 @@ export interface PushTargetOptions {
   readonly now: () => number
 }
 
-/** Pushes that run at the same time in one process. Most of their time they wait for the receiver. */
+/**
+ * Maximum number of pushes that run at the same time in one process. Most of the time they only wait for the receiver.
+ */
 export const PUSH_CONCURRENCY = 64
 
 /**
- * A Redis that has lost its last second lacks a new profile until the sink of the view notices. Soon after a match, a
- * missing profile therefore does not mean that it was deleted.
+ * A Redis server that has lost its last second of writes may lack a new profile until the sink of the view notices.
+ * Soon after a match, a missing profile therefore does not mean that it was deleted.
  */
 const PROFILES_LATE_MS = 60_000
 
-/** Delivers pushes, after a last look for blocks and ended matches. */
+/** Delivers pushes, after a last check for blocks and ended matches. */
 export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions): DeliveryTarget {
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
 

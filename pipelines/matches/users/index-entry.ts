@@ -10,8 +10,8 @@ const ACTIVITY_STEP_MS = 6 * 3_600_000
 /**
  * Returns the user's member of the candidate index after a change; null if nobody may find the user. It stays the same
  * unless something changes that filters or the ranking use.
- * @param before the user before the change, if known. Most changes leave the entry as it is, and noticing that costs a
- *   tenth of writing it.
+ * @param before the user before the change, if known. Most changes leave the entry as it is, and detecting that costs a
+ *   tenth of formatting the entry again.
  */
 export function indexEntry(userId: string, user: MatchUser, now: number, before?: MatchUser): string | null {
   const { has_profile, is_active, lat, lon, last_active_at, index_key } = user
@@ -33,7 +33,7 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
     lastActiveAt: activityStep(last_active_at),
     completeness: user.completeness,
   }
-  // A described entry gets here only because of its score.
+  // If `isDescribed` is true here, only the score has changed.
   if (!isDescribed && known !== undefined && formatMember({ ...described, version: known.version }) === index_key) return index_key
   return formatMember({ ...described, version: now })
 }
@@ -48,7 +48,7 @@ function isSameApartFromScore(before: MatchUser, after: MatchUser): boolean {
   return DESCRIBED.every(isSame) && activityStep(before.last_active_at) === activityStep(after.last_active_at)
 }
 
-/** The fields of a user that the entry contains as they are, and the entry. */
+/** The fields of a user that the entry contains unchanged, and the entry itself. */
 const DESCRIBED = [
   'index_key',
   'has_profile',

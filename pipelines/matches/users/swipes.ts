@@ -1,14 +1,14 @@
 import { isPositive, type SwipeDirection } from '../../../schemas/matches/directions.ts'
 import type { SwipeEvent, SwipeRow } from '../../../schemas/matches/types.ts'
 
-/** What follows from a swipe of a pair, given the newest one known. */
+/** The effects of a swipe, given the newest known swipe of the same pair. */
 export interface SwipeEffect {
   readonly row: SwipeRow
-  /** False for a rewind that takes nothing back. It only outdates older swipes. */
+  /** False for a rewind that takes nothing back. Such a rewind only makes older swipes obsolete. */
   readonly counts: boolean
-  /** The pair's partition must know: a like, or whatever takes a like back. */
+  /** True if the pair's partition must get the swipe, because it is a like or takes a like back. */
   readonly concernsPair: boolean
-  /** The direction by which the target's score changes; undefined if it stays. */
+  /** The direction by which the target's score changes; undefined if the score stays the same. */
   readonly scores: SwipeDirection | undefined
 }
 
@@ -19,9 +19,10 @@ export interface SwipeEffect {
 const MAX_EARLIER_IDS = 20
 
 /**
- * Applies a swipe or a rewind; undefined if it changes nothing: it was counted before, or a newer one was. The newest
- * time counts, in any order of arrival, because a swipe may wait in a spool while later ones pass. A repeated request
- * has the id of the first one and a later time, so that the time does not show that it was counted.
+ * Applies a swipe or a rewind. Returns undefined if it changes nothing, because it or a newer one was counted before.
+ * The newest time counts, regardless of the order of arrival, because a swipe may wait in a spool while later ones
+ * overtake it. A repeated request has the id of the first one but a later time, so only the id shows that it was
+ * counted.
  */
 export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, ts }: SwipeEvent): SwipeEffect | undefined {
   if (known !== undefined && (ts < known.ts || (ts === known.ts && swipe_id <= known.swipe_id))) return undefined
@@ -29,9 +30,9 @@ export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, t
   const earlier_ids = known === undefined ? [] : [...known.earlier_ids, known.swipe_id].slice(-MAX_EARLIER_IDS)
   const wasLike = known !== undefined && isPositive(known.direction)
   if (direction === 'REWIND') {
-    // The score stays, and so does the memory of what scored: a repeated swipe must not score again.
+    // The score stays, and so does `scored_direction`, because a repeated swipe must not change the score again.
     const row = { swipe_id, direction, ts, scored_direction: known?.scored_direction ?? null, earlier_ids }
-    // The rewound swipe may still wait in the spool of another API.
+    // The rewound swipe may still wait in the spool of another API process.
     const counts = known !== undefined && known.direction !== 'REWIND'
     return { row, counts, concernsPair: wasLike, scores: undefined }
   }

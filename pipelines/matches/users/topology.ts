@@ -38,14 +38,14 @@ import { indexEntry } from './index-entry.ts'
 import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withProfile } from './user-state.ts'
 
-/** A swipe or place that a processor cannot take must not stop those of all other users. */
+/** A swipe or place on which a processor fails must not stop the records of all other users. */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** The topology itself writes these, so a bad record is a bug. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 
-/** Rewound targets whose bits stay in the seen-set. */
+/** Maximum number of rewound targets per user. Their bits stay in the seen-set. */
 const MAX_EXCEPTIONS = 50
 const EXCEPTION_MS = 30 * 24 * 3_600_000
 
@@ -54,7 +54,7 @@ const SWEEP_EVERY_MS = 1_000
 const SWEPT_PER_TICK = 1_000
 const WALK_EVERY_MS = 24 * 3_600_000
 
-/** Users who leave the index per tick; a tick delays swipes. */
+/** Maximum number of users who leave the index per tick, because a tick delays swipes. */
 const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
@@ -64,7 +64,9 @@ const LEAVE_EVERY_MS = 10_000
  */
 const COMMIT_INTERVAL_MS = 200
 
-/** Profiles, places, swipes and scores of each user → the candidate index, seen-sets and likes of pairs. */
+/**
+ * Builds the candidate index, the seen-sets and the likes of pairs from each user's profile, places, swipes and scores.
+ */
 export const matchUsers = topology(
   'match-users',
   function declareUsers(t) {
@@ -96,7 +98,7 @@ export const matchUsers = topology(
       return users.get(userId) ?? NEW_USER
     }
 
-    /** Stores a user and brings the index in line. */
+    /** Stores a user and updates the user's entry in the index. */
     function keep(userId: string, user: MatchUser, ctx: Context): void {
       const index_key = indexEntry(userId, user, ctx.now, users.get(userId))
       if (index_key !== user.index_key) {
@@ -137,16 +139,17 @@ export const matchUsers = topology(
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
       if (isVoid(swiper, ts)) {
-        // The API may have noted it beside the view of a new profile.
+        // The API may have noted this swipe in addition to the view of a new profile, and waits for the view to include
+        // it.
         show(swiper_id, event)
         return drop('before_deletion')
       }
       const key = relationKey(swiper_id, target_id)
       const known = swipes.get(key)
-      // Rows of a deleted profile are removed in steps.
+      // Rows of a deleted profile are removed in steps, so an old row may still be there.
       const effect = applySwipe(known !== undefined && isVoid(swiper, known.ts) ? undefined : known, event)
       if (effect === undefined) {
-        // The API may still wait for the view to include it.
+        // The API may still wait for the view to include this swipe.
         show(swiper_id, event)
         return drop('swipe_without_effect')
       }
@@ -173,7 +176,8 @@ export const matchUsers = topology(
     }
 
     /**
-     * Checks a user whose timer is due. The timer may be old, because it is set only when the user enters the index.
+     * Checks a user whose timer is due. The timer may be outdated, because it is set only when the user enters the
+     * index.
      */
     function leave(now: number, ctx: Context): void {
       for (const { key } of idle.takeDue(now, LEAVING_PER_TICK)) {

@@ -22,12 +22,12 @@ export const NEW_USER: MatchUser = {
   last_swipe: null,
 }
 
-/** The parts of a profile that the user need not give, each of which makes it more complete. */
+/** Number of optional parts of a profile. Each of them makes the profile more complete. */
 const OPTIONAL_PARTS = 4
 
 export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
   const { deleted_at, birth_date, gender, seeking_gender, min_age_pref, max_age_pref, is_active, bio, photo_urls } = profile
-  // The index entry stays known, so that it can be removed.
+  // The index entry is kept, so that it can be removed from the index.
   if (deleted_at !== null) return { ...NEW_USER, deleted_at, index_key: user.index_key }
   const parts = [gender !== null, bio !== null && bio !== '', photo_urls.length > 0, photo_urls.length > 2]
   const completeness = parts.filter(Boolean).length / OPTIONAL_PARTS
@@ -35,8 +35,8 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
 }
 
 /**
- * Events from before the user's deletion no longer count. Nor do those of a deleted user without a new profile, which
- * an API may accept while it cannot look: they would store again what was removed.
+ * Events from before the user's deletion no longer count. Events of a deleted user without a new profile do not count
+ * either. An API may accept them while it cannot check the profile, and they would store removed data again.
  */
 export function isVoid({ deleted_at, has_profile }: MatchUser, ts: number): boolean {
   return deleted_at !== null && (!has_profile || ts <= deleted_at)

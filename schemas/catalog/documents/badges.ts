@@ -18,7 +18,7 @@ export function storedBadges({ was_cents, in_stock, rating_sum, rating_count }: 
 
 /**
  * Adds the badge that depends on the time.
- * @param createdAt of the product, as `now` in epoch ms
+ * @param createdAt when the product was created; epoch ms, like `now`
  */
 export function badgesAt(stored: readonly string[], createdAt: number, now: number): readonly string[] {
   return now - createdAt < NEW_MS ? ['new', ...stored] : stored

@@ -1,7 +1,7 @@
 /**
  * Sales with forward decay: a unit that is sold at t weighs 2^(t / half-life) forever, and the sum is divided by
- * 2^(time / half-life) only when it is read. So nothing has to be rewritten as time passes. The sum is kept as its
- * binary logarithm, because the weights themselves would overflow a double.
+ * 2^(time / half-life) only when it is read. Nothing has to be rewritten as time passes. The sum is kept as its binary
+ * logarithm, because the weights themselves would overflow a double.
  */
 export const SALES_HALF_LIFE_MS = 7 * 24 * 3_600_000
 

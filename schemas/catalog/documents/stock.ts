@@ -1,6 +1,6 @@
 import type { CatalogStockStatus } from '../types.ts'
 
-/** At most this many units are a low stock. */
+/** Maximum number of units that counts as low stock. */
 const LOW_STOCK_UNITS = 5
 
 /** Returns the status of a variant, or of a product with all its active variants. */

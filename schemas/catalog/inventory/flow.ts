@@ -19,7 +19,7 @@ export interface AnsweredReservation {
  * - `version_conflict`: the row does not have the version that the command names
  * - `reservation_ended`: the reservation, or all reservations of the variant and warehouse, have fewer open units than
  *   requested
- * - `reservation_in_cart`: the reservation is the part of a cart
+ * - `reservation_in_cart`: the reservation is part of a cart
  * - `too_many_reservations`: the command would end more reservations than one decision may
  * - `too_many_warehouses`, `too_much`: a limit of the variant or of the row
  * - `no_row`: the warehouse has never received the variant
@@ -39,7 +39,7 @@ export interface OutOfStock {
   readonly variant_id: number
   /** Null if any warehouse would do. */
   readonly warehouse_id: string | null
-  /** Available units there, or in the warehouse that has most. */
+  /** Available units in this warehouse or, if any would do, in the one that has most. */
   readonly available: number
 }
 

@@ -10,7 +10,7 @@ export type ProductAnswer =
   | { readonly outcome: 'taken' }
   /** A sku of the product needs a claim that is newer than those of the command. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }
-  /** There is no such product, it is deleted, or it is not public and another seller's. */
+  /** The product does not exist, is deleted, or belongs to another seller and is not public. */
   | { readonly outcome: 'not_found' }
   /** A public product of another seller. */
   | { readonly outcome: 'forbidden' }
@@ -30,7 +30,7 @@ export type ProductAnswer =
   /** The product would exceed MOST_PRODUCT_BYTES. */
   | { readonly outcome: 'too_large' }
 
-/** The bounds are those that the price had to keep, inclusive, in cents. */
+/** The bounds between which the price had to be, inclusive, in cents. */
 export interface PriceOutOfRange {
   readonly outcome: 'price_out_of_range'
   readonly variant_id: number

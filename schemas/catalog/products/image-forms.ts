@@ -3,7 +3,9 @@ export const IMAGE_WIDTHS = [150, 300, 600, 1200] as const
 
 export type ImageWidth = (typeof IMAGE_WIDTHS)[number]
 
-/** Names the form of an image in its store. It changes if the files of a width are to be made differently. */
+/**
+ * Returns the name of an image's form in the store. The name must change when files of a width are made differently.
+ */
 export function imageForm(width: ImageWidth): string {
   return `webp-${width}`
 }

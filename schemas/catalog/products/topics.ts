@@ -33,7 +33,7 @@ export const productCreated: Topic<string, ProductEvent> = {
   config: eventsKept,
 }
 
-/** Changes of products that are not only changes of prices; key: product_id in decimal. */
+/** Changes of products, except for those of prices only; key: product_id in decimal. */
 export const productUpdated: Topic<string, ProductEvent> = {
   name: 'product.updated',
   key: utf8,

@@ -15,7 +15,7 @@ export const indexRebuild: Topic<string, IndexRebuild> = {
   config: keptFor(DAYS_KEPT * DAY_MS, HOUR_MS),
 }
 
-/** How far each rebuild is; key: rebuild_id. Every API instance reads all of them. */
+/** The progress of each rebuild; key: rebuild_id. Every API instance reads all of them. */
 export const indexRebuilds: Topic<string, IndexRebuildStatus> = {
   name: 'index-rebuilds',
   key: utf8,

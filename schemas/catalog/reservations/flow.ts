@@ -7,7 +7,7 @@ import { reservationCommands, reservationDecisions } from './topics.ts'
  * - `done`: the cart after it
  * - `not_found`: there is no such cart
  * - `ended`: the cart has ended before, or its time was over
- * - `extended_before`: a cart can be extended once
+ * - `extended_before`: the cart was extended before, which is possible only once
  * - `parts_ended`: the parts were reserved so long ago that they might end before the cart, which was not opened
  */
 export type CartAnswer =

@@ -4,10 +4,13 @@
  */
 export const PART_OUTLIVES_CART_MS = 60_000
 /**
- * The time between a cart's end and the end of its parts that opening it must leave. A checkout that was sent in time
- * is decided within the 30 s that a command is valid, and reaches the stock one commit later. The rest allows for clock
- * differences and for a commit that waits for a broker.
+ * Minimum time between a cart's end and the end of its parts; a cart with less is not opened. A checkout that was sent
+ * in time is decided within the 30 s for which a command is valid, and reaches the stock one commit later. The rest
+ * allows for clock differences and for a commit that waits for a broker.
  */
 export const CART_ENDS_BEFORE_PARTS_MS = 45_000
-/** Expiry follows the end after this time, because the clocks of a worker and of the broker differ. */
+/**
+ * Delay between the end of a cart or reservation and its expiry, because the clocks of a worker and of the broker
+ * differ.
+ */
 export const EXPIRES_AFTER_MS = 1_000

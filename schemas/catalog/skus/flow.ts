@@ -4,9 +4,9 @@ import { skuCommands, skuDecisions } from './topics.ts'
 
 /** The answer to a command about skus. */
 export type SkuAnswer =
-  /** All of them; epoch ms, when the broker took the command. */
+  /** All skus are claimed. `claimed_at` is the time at which the broker appended the command, epoch ms. */
   | { readonly outcome: 'claimed'; readonly claimed_at: number }
-  /** None of them, because another product has this one. */
+  /** No sku is claimed, because another product has this one. */
   | { readonly outcome: 'taken'; readonly sku: string }
   | { readonly outcome: 'released' }
 

@@ -11,7 +11,7 @@ export interface BlockedEntity {
   readonly entity_type: FraudBlocklistType
   /** Canonical; a keyed hash for EMAIL. */
   readonly entity_value: string
-  /** What analysts see of an e-mail address; null for the other types, whose value they see. */
+  /** The masked form of an e-mail address for analysts; null for other types, whose value they may see. */
   readonly masked_value: string | null
 }
 
@@ -19,7 +19,7 @@ export interface BlockedEntity {
 const ENTRY_ID_CHARACTERS = 32
 const ENTRY_ID = /^[0-9a-f]{32}$/
 
-/** @returns undefined if the value cannot be one of the type */
+/** @returns undefined if the value is not valid for the type */
 export function blockedEntity(type: FraudBlocklistType, value: string, hashes: Pick<PersonalHashes, 'email'>): BlockedEntity | undefined {
   if (type === 'EMAIL') {
     const address = canonicalEmail(value)

@@ -1,7 +1,7 @@
 /**
  * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that made the id, and 12 bits that count the
- * ids of a millisecond. They are unique, have the order of creation within a partition, and name the partition of the
- * view that has the case. They exceed 2^53, so they are bigints inside and decimal strings in JSON.
+ * ids of a millisecond. They are unique, are in the order of creation within a partition, and contain the partition of
+ * the view that has the case. They exceed 2^53, so they are bigints inside and decimal strings in JSON.
  */
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const PARTITION_BITS = 10n

@@ -8,8 +8,8 @@ export type AnsweredCase = Omit<FraudCase, 'history'>
 /**
  * The answer to a command about a case.
  * - `done`: the case after it
- * - `not_found`: there is no case, and the command does not say from which transaction to make one
- * - `no_transition`: the status may not follow that of the case
+ * - `not_found`: there is no case, and the command contains no transaction from which to make one
+ * - `no_transition`: the requested status may not follow the case's current one
  * - `needs_note`: a correction of a verdict has no note
  * - `other_version`: the case does not have the version that the command names
  */

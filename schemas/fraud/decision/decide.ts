@@ -9,7 +9,9 @@ export interface DecisionInput {
   readonly isBlocklisted: boolean
   /** The action of the winning rule. */
   readonly action: RuleAction | undefined
-  /** Undefined while the models are away. Then, and if any score is not a probability, the rules decide alone. */
+  /**
+   * Undefined while the models are unavailable. Then, and if any score is not a probability, the rules decide alone.
+   */
   readonly scores: ModelScores | undefined
   /** True if the user's profile could not be read. A user who is known to have no history is new, not unread. */
   readonly isDefaultProfile: boolean
@@ -41,12 +43,15 @@ export function decide(policy: Policy, input: DecisionInput): Verdict {
   return verdict(policy, decision, score, action === 'STEP_UP', reasonOf(action, byModels, ruled, decision))
 }
 
-/** Returns whether scores can be used. If not, the caller should report the models as away. */
+/** Returns whether scores can be used. If not, the caller should report the models as unavailable. */
 export function areProbabilities(scores: ModelScores): boolean {
   return MODELS.every((model) => scores[model] >= 0 && scores[model] <= 1)
 }
 
-/** Returns the weighted sum x 1,000, rounded, and raised to the level that one model reaches alone. */
+/**
+ * Returns the weighted sum of the scores times 1,000, rounded, or the score of a level that one model reaches alone if
+ * that is higher.
+ */
 function scoreOf(policy: Policy, scores: ModelScores): number {
   const sum = MODELS.reduce((total, model) => total + policy.weights[model] * scores[model], 0)
   const least = Math.max(...MODELS.map((model) => aloneScore(policy, model, scores[model])))

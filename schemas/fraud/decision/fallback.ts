@@ -19,8 +19,8 @@ const NEW_ACCOUNT_DAYS = 7
 
 /**
  * Decides on a payment while the scoring service does not answer, in the payment service that called it:
- * docs/services/fraud.md#fallback-of-the-caller. It imports nothing, so that callers can copy it. An amount that is no
- * number gives REVIEW.
+ * docs/services/fraud.md#fallback-of-the-caller. It imports nothing, so that callers can copy it. An amount that is not
+ * a number results in REVIEW.
  *
  * @example
  * callersFallback({ amount: 50, accountAgeDays: 400 }) // { decision: 'APPROVE', monitor: false }

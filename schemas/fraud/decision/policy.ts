@@ -37,11 +37,11 @@ export interface Policy {
   /** Scores from which the models alone ask for a review or a block. */
   readonly thresholds: { readonly review: number; readonly block: number }
   /**
-   * A weighted sum hides a single certain model: payment_fraud alone gives at most 600, account_takeover 250. Therefore
-   * each model can raise the score by itself.
+   * In a weighted sum, a single certain model has too little effect: payment_fraud alone gives at most 600, and
+   * account_takeover 250. Therefore each model can raise the score by itself.
    */
   readonly alone: Readonly<Record<ModelName, AloneThresholds>>
-  /** The least scores after a winning rule with these actions. */
+  /** Minimum scores if the winning rule has one of these actions. */
   readonly floors: { readonly review: number; readonly block: number }
   /** Amounts in USD for transactions whose user profile could not be read. */
   readonly default_profile: {

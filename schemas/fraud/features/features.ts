@@ -15,7 +15,7 @@ import { travelBetween } from './travel.ts'
 export interface Enrichment {
   /** Undefined: the entity is known to have no history. */
   readonly profile: FraudProfile | undefined
-  /** Transactions that were scored and may be missing from the profile. The one in hand may be among them. */
+  /** Transactions that were scored and may be missing from the profile. The current transaction may be among them. */
   readonly inFlight: readonly FraudEvent[]
   /** Transactions of entities that have too many in flight. */
   readonly inFlightSeconds: readonly CountedSecond[]
@@ -78,7 +78,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
 }
 
 /**
- * Adds the transactions in flight to a profile. Folding leaves out those that the profile still holds one by one.
+ * Adds the transactions in flight to a profile. Skips transactions that the profile still contains individually.
  * @param id hash of a transaction that is not added
  */
 export function upToDate(kind: EntityKind, { profile = NEW_PROFILE, inFlight, inFlightSeconds }: Enrichment, id: number): FraudProfile {
@@ -216,7 +216,7 @@ function fraudRate({ count, frauds }: { readonly count: number; readonly frauds:
   return count === 0 ? 0 : Math.min(1, Math.max(0, frauds) / count)
 }
 
-/** A transaction that is older than the entity's first one makes it new. */
+/** For a transaction that is older than the entity's first one, the entity counts as new. */
 function ageInDays({ first_seen, txn_count }: FraudProfile, t: number): number {
   return txn_count === 0 ? 0 : Math.max(0, t - first_seen) / DAY_MS
 }

@@ -11,7 +11,7 @@ const NEAR_KM = 100
 export interface Travel {
   readonly distanceKm: number
   readonly isImpossible: boolean
-  /** 0 for near places, else the distance as a share of what is possible in the time, at most 1. */
+  /** 0 for near places, otherwise the distance as a share of the possible distance in that time, at most 1. */
   readonly severity: number
 }
 
@@ -28,6 +28,6 @@ function distanceBetween(a: FraudPlace, b: FraudPlace): number {
   const dLat = (b.lat - a.lat) * DEGREE
   const dLng = (b.lng - a.lng) * DEGREE
   const h = Math.sin(dLat / 2) ** 2 + Math.cos(a.lat * DEGREE) * Math.cos(b.lat * DEGREE) * Math.sin(dLng / 2) ** 2
-  // Rounding makes h of antipodes slightly greater than 1.
+  // For antipodes, rounding can make h slightly greater than 1.
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(Math.min(1, h)))
 }

@@ -19,7 +19,7 @@ export interface InputField {
   read(input: ModelInput): number
 }
 
-/** Fields whose numbers name a moment or a place. A model would learn them by heart. */
+/** Fields whose numbers name a moment or a place. A model would memorise them. */
 const NOT_FOR_MODELS = new Set([
   'txn.timestamp',
   'txn.amount',

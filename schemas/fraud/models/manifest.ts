@@ -38,7 +38,7 @@ export interface ModelManifest {
 const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
 const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
 const SHA256 = /^[0-9a-f]{64}$/
-/** A model without vectors could not be checked, and more than these only make the start slow. */
+/** A model without vectors could not be checked, and more vectors than this would only slow down the start. */
 const VECTORS = { least: 4, most: 1_000 }
 
 /**

@@ -80,8 +80,8 @@ function add(profile: FraudProfile, shape: ProfileShape, added: readonly FraudEv
 }
 
 /**
- * Adds transactions of which only seconds are known, because an entity has too many in flight. The deviation takes each
- * of them to have the second's mean.
+ * Adds transactions of which only the sums per second are known, because an entity has too many in flight. For the
+ * deviation, each of them counts with the mean of its second.
  */
 export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds: readonly CountedSecond[]): FraudProfile {
   if (seconds.length === 0) return profile

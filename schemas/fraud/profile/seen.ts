@@ -51,7 +51,7 @@ export function countSeen(rows: Buffer, t: number, windowMs: number): number {
   return count
 }
 
-/** Returns whether an entity was seen in (t − windowMs, t], with the same reservation. */
+/** Returns whether an entity was seen in (t − windowMs, t]. It is as inexact for a late transaction as `countSeen`. */
 export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number): boolean {
   const row = rowOf(rows, rows.length, hash)
   return row !== undefined && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs

@@ -10,8 +10,8 @@ export const MONTH_MS = 30 * DAY_MS
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * What is kept beyond each window. Clocks may be five minutes ahead, so ordinary transactions can be five minutes older
- * than the newest one, and their windows reach back further.
+ * How much longer than its window data is kept. Clocks may be five minutes ahead, so ordinary transactions can be five
+ * minutes older than the newest one, and their windows reach back further.
  */
 const SLACK_MS = 10 * MINUTE_MS
 
@@ -25,7 +25,7 @@ export interface SumLevel {
 /** How long, and how many, entities of another kind are remembered. */
 export interface SeenLimit {
   readonly keptMs: number
-  /** With more, the ones that were seen longest ago are forgotten. */
+  /** If there are more, those that were seen longest ago are forgotten. */
   readonly most: number
 }
 

@@ -8,7 +8,7 @@ export interface Span {
   readonly end: number
 }
 
-/** The syntax tree of a condition. Chains of AND and of OR are one node, chains of arithmetic group to the left. */
+/** The syntax tree of a condition. A chain of AND or of OR is one node; chains of arithmetic group to the left. */
 export type Node = Span &
   (
     | { readonly kind: 'number'; readonly value: number }

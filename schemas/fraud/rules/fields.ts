@@ -167,7 +167,7 @@ const profileNames = PROFILE_ALIASES.map(([alias, name]): [string, Field] => [al
 
 const byName: ReadonlyMap<string, Field> = new Map([...ownNames, ...profileNames, ...featureNames])
 
-/** Every name that a condition may use. Aliases come last, so that suggestions prefer the own name of a field. */
+/** Every name that a condition may use. Aliases come last, so that suggestions prefer a field's own name. */
 export const FIELD_NAMES: readonly string[] = [...byName.keys()]
 
 /** Returns the field of a name or alias. */

@@ -1,6 +1,9 @@
 import type { Node } from './ast.ts'
 
-/** How tightly a node binds, from OR to a literal. An operand that binds less than its place needs parentheses. */
+/**
+ * How tightly a node binds, from OR to a literal. An operand that binds less tightly than its place requires needs
+ * parentheses.
+ */
 const OR = 1
 const AND = 2
 const NOT = 3

@@ -5,9 +5,9 @@ import { nearestOf } from './nearest.ts'
 import { syntaxFault, thrownFault } from './syntax-fault.ts'
 import { KEYWORDS, type Keyword, type Token, tokenName, tokensOf } from './tokens.ts'
 
-/** In code points. Keeps 500 rules and one evaluation small. */
+/** Maximum length in code points. It keeps 500 rules, and the evaluation of each, small. */
 export const MAX_CONDITION_CHARACTERS = 4_000
-/** Levels of the syntax tree, and of parentheses. Keeps every walk of the tree off the stack's limit. */
+/** Maximum depth of the syntax tree, and of parentheses. It keeps every walk of the tree far from a stack overflow. */
 export const MAX_CONDITION_DEPTH = 32
 
 export type Parsed = { readonly ok: true; readonly node: Node } | { readonly ok: false; readonly fault: Fault }

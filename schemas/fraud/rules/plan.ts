@@ -8,11 +8,11 @@ import { constantNumber, kindOf } from './values.ts'
 /**
  * Evaluates the conditions of many rules on one transaction. A condition is a chain of AND, of which nearly all parts
  * are bounds on single fields. The bounds of 500 rules take 30 KB side by side. Closures of the same rules are spread
- * over a megabyte, which leaves the caches of the processor between two payments. Any other part has a closure, which
+ * over a megabyte, which the processor's caches would lose between two payments. Any other part has a closure, which
  * all rules with this part share.
  */
 export interface RulePlan {
-  /** Takes a transaction, for the calls of `evaluate` until the next one. */
+  /** Sets the transaction for all calls of `evaluate` until the next `begin`. */
   begin(facts: Facts, lists: Lists): void
   /** Returns the value of the condition at this position. Throws if a closure does. */
   evaluate(position: number): Truth
@@ -25,7 +25,7 @@ interface Bound {
   readonly high: number
 }
 
-/** The number that stands for texts that no condition compares with. */
+/** The number for all texts that no condition compares with. */
 const OTHER_TEXT = -1
 
 /** @param conditions checked conditions */
@@ -40,7 +40,7 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   const lows = Float64Array.from(all, ({ low }) => low)
   const highs = Float64Array.from(all, ({ high }) => high)
   const row = new Float64Array(slots.length)
-  /** Whether the number of a column is known. Those with closures are computed when a condition needs them. */
+  /** Whether the number of a column is known. Columns with closures are computed when a condition needs them. */
   const known = new Uint8Array(slots.length)
   let [facts, lists]: [Facts, Lists] = [[], new Map()]
 
@@ -109,7 +109,7 @@ function columnsOf(): Columns {
     closures,
     texts: new Map(),
     ofField: ({ name }) => column(name, fieldOf(name)!.slot, () => undefined),
-    // Parentheses keep the text of a condition from being the name of a field.
+    // With parentheses, the text of a condition cannot equal the name of a field.
     ofCondition: (node) => column(`(${formatCondition(node)})`, undefined, () => truth(node)),
   }
 }
@@ -126,7 +126,7 @@ function partsOf(node: NodeOf<'and' | 'or'>): Node[] {
   return node.operands.flatMap((operand) => (operand.kind === 'and' ? partsOf(operand) : [operand]))
 }
 
-/** Returns the bound on a field that a condition is; undefined if it is anything else. */
+/** Returns a condition as the bound on a field; undefined if it is anything else. */
 function fieldBound(node: Node, columns: Columns): Bound | undefined {
   switch (node.kind) {
     case 'field':

@@ -17,7 +17,7 @@ export type SnoozeEntity = keyof typeof ENTITY_FIELDS
 export interface Snooze {
   readonly rule_id: string
   readonly entity_type: SnoozeEntity
-  /** As the field holds it; a keyed hash for EMAIL. */
+  /** The id as it is in the field; a keyed hash for EMAIL. */
   readonly entity_value: string
   /** Epoch ms from which the rule applies again. */
   readonly until: number

@@ -3,7 +3,7 @@ import type { Facts, Lists } from './facts.ts'
 import type { RuleMode } from './rule.ts'
 import type { CompiledRule, RuleSet } from './rule-set.ts'
 
-/** What a rule did since the counters began. */
+/** What a rule has done since the counters were started. */
 export interface RuleTally {
   readonly rule_id: string
   readonly mode: RuleMode
@@ -42,11 +42,11 @@ class Counters {
   }
 }
 
-/** Counts what the rules of one set do, because a rule that silently never fires must show. */
+/** Counts what the rules of one set do, because a rule that silently never fires must be noticed. */
 export class RuleTallies {
   readonly #ruleSet: RuleSet
   readonly #counters: readonly Counters[]
-  /** Side by side, because every transaction counts for nearly all rules. */
+  /** In one array, because every transaction increments the counters of nearly all rules. */
   readonly #evaluated: Float64Array
 
   constructor(ruleSet: RuleSet) {

@@ -17,7 +17,7 @@ const SPACE = /[ \t\r\n]*/y
 const NUMBER = /\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const NAME = /[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*/y
 const SYMBOL = /==|!=|<>|<=|>=|[-+*/%=<>(),]/y
-/** The characters of a string that need no attention. */
+/** The characters of a string that need no special handling. */
 const PLAIN_TEXT = /[^'"\\\p{Cc}]*/uy
 const CODE_UNIT = /[0-9a-fA-F]{4}/y
 const NAME_CHARACTER = /[\w.]/

@@ -34,7 +34,7 @@ export function truth(node: Node): TruthOf {
     case 'or':
       return any(node.operands.map(truth))
     default:
-      throw new Error(`The check lets no ${node.kind} be a condition.`)
+      throw new Error(`The check should have rejected a ${node.kind} as a condition.`)
   }
 }
 

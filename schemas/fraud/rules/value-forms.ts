@@ -14,7 +14,9 @@ const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
 const COUNTRY = /^[A-Z]{2}$/
 const CURRENCY = /^[A-Z]{3}$/
 
-/** Returns what is wrong with a literal that is compared with values of a type, or undefined if it can occur. */
+/**
+ * Returns what is wrong with a literal that is compared with values of a type, or undefined if such a value can occur.
+ */
 export function wrongFormOf(value: string, type: FieldType): WrongForm | undefined {
   switch (type) {
     case 'country':

@@ -58,7 +58,7 @@ export function number(node: Node): NumberOf {
       return (facts) => Math.abs(read(facts))
     }
     default:
-      throw new Error(`The check lets no ${node.kind} be a number.`)
+      throw new Error(`The check should have rejected a ${node.kind} as a number.`)
   }
 }
 
@@ -101,6 +101,6 @@ export function string(node: Node): StringOf {
       return (facts) => read(facts)?.toLowerCase()
     }
     default:
-      throw new Error(`The check lets no ${node.kind} be a string.`)
+      throw new Error(`The check should have rejected a ${node.kind} as a string.`)
   }
 }

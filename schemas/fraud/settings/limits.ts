@@ -2,15 +2,15 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const MIB = 1_048_576
 
-/** More rules than this are refused; this many may be active: `MAX_ACTIVE_RULES`. */
+/** More rules than this are refused. The limit for active rules is `MAX_ACTIVE_RULES`. */
 export const MAX_RULES = 1_000
-/** UTF-8 bytes of the JSON of all rules, because they are one record, so that a change is atomic. */
+/** Maximum size of the JSON of all rules in UTF-8 bytes. All rules are one record, so that a change is atomic. */
 export const MAX_RULE_SET_BYTES = MIB
-/** So many versions of the rule set can be restored, the current one included. */
+/** Number of versions of the rule set that can be restored, including the current one. */
 export const KEPT_VERSIONS = 50
 export const MAX_LISTS = 100
 export const MAX_LIST_VALUES = 10_000
-/** UTF-8 bytes of the JSON of a list's values. */
+/** Maximum size of the JSON of a list's values in UTF-8 bytes. */
 export const MAX_LIST_BYTES = MIB
 export const MAX_SNOOZES = 10_000
 export const MAX_SNOOZE_HOURS = 720
@@ -19,12 +19,12 @@ export const TRIAL_MS = 7 * DAY_MS
 /** So many champions can be restored. */
 export const KEPT_CHAMPIONS = 10
 
-/** Returns the ms of a number of hours. */
+/** Converts a number of hours to milliseconds. */
 export function hoursMs(hours: number): number {
   return hours * HOUR_MS
 }
 
-/** Returns the UTF-8 bytes of a value's JSON. */
+/** Returns the size of a value's JSON in UTF-8 bytes. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
 }

@@ -4,6 +4,6 @@ const LIFETIME_DAYS = 90
 
 /**
  * What a user's set of watched items remembers, for its writer and for the readers of its pages:
- * docs/services/recommendations.md#watched-and-hidden. An entry may live a tenth longer.
+ * docs/services/recommendations.md#watched-and-hidden. An entry may be kept a tenth longer.
  */
 export const WATCHED_SHAPE = { capacity: 20_000, errorRate: 0.001, lifetimeMs: LIFETIME_DAYS * DAY_MS }

@@ -1,18 +1,18 @@
 import type { Interaction, InteractionType } from '../types.ts'
 
-/** The fields of an interaction that determine what it says. */
+/** The fields of an interaction that determine its weight. */
 export type Told = Pick<Interaction, 'event_type' | 'dwell_time_sec' | 'rating' | 'watch_pct'>
 
 const PURCHASE_WEIGHT = 4
 const SKIP_WEIGHT = -1
-/** A rating of this many stars says nothing. */
+/** A rating with this many stars is neutral. */
 const NEUTRAL_STARS = 2.5
 const SECONDS_PER_DWELL = 30
 const MAX_DWELL_WEIGHT = 2
 /** A view of less than this share counts as tried, and the item may be recommended again. */
 const WATCHED_SHARE = 0.3
 
-/** How much an interaction says about the interest of a user: docs/services/recommendations.md#weights */
+/** Returns how much an interaction says about a user's interest: docs/services/recommendations.md#weights */
 export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told): number {
   switch (event_type) {
     case 'VIEW':

@@ -1,11 +1,11 @@
-/** What the place of a new item in the space of vectors follows from. */
+/** The content from which the vector of a new item is computed. */
 export interface ItemContent {
   readonly title: string
   readonly categoryPath: string
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Longer values are texts, which say little per word. */
+/** Maximum number of tokens of an item. Further ones come from long texts, whose single words say little. */
 const MAX_TOKENS = 100
 
 /**

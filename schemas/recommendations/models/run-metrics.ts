@@ -1,4 +1,4 @@
-/** Names of a training's numbers, which the run's record and the version's have. */
+/** Names of metrics of a training, in the records of its run and of its version. */
 export const NDCG_CANDIDATE = 'ndcg_candidate'
 export const NDCG_IN_FORCE = 'ndcg_in_force'
 

@@ -6,7 +6,7 @@ import type { ModelHistory, ModelRequest, ModelRun } from '../types.ts'
 
 /** The only key of `recommendation-models` and of the requests. */
 export const MODELS_KEY = 'models'
-/** ClickHouse keeps them for as long as interactions. */
+/** Retention of runs in Kafka. ClickHouse keeps them for as long as interactions. */
 const RUNS_KEPT_DAYS = 7
 
 /** Which models there are, and which of them answer. Every API process reads it. */

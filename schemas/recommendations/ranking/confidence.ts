@@ -1,4 +1,4 @@
-/** Every interaction says a little, also one that says no. */
+/** Minimum confidence. Every interaction says a little, even a negative one. */
 const LEAST_CONFIDENCE = 0.1
 
 /**

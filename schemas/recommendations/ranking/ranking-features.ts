@@ -1,6 +1,6 @@
 /**
  * What the ranker knows about one candidate: docs/services/recommendations.md#ranking. Training and serving fill their
- * rows with the same function, so that a model never sees other numbers in service than those that it has learned from.
+ * rows with the same function, so that a model sees the same numbers in service as in training.
  */
 
 /** The columns of a row, in this order. A new column goes to the end, and makes a new version of the ranker. */
@@ -37,11 +37,11 @@ export type RankingFeature = (typeof RANKING_FEATURES)[number]
 /** Doubles per row. */
 export const RANKING_WIDTH = RANKING_FEATURES.length
 
-/** Where somebody asks for a list. The order is part of the rows. */
+/** The places where lists are shown. Their order is part of the rows. */
 export const CONTEXTS = ['homepage', 'post_play', 'product_page'] as const
 export type RecommendationContext = (typeof CONTEXTS)[number]
 
-/** What holds for all candidates of a request. */
+/** The features that all candidates of a request share. */
 export interface RankedUser {
   /** Interactions of the user so far. */
   readonly interactions: number
@@ -52,7 +52,7 @@ export interface RankedUser {
   readonly context: RecommendationContext
 }
 
-/** What the streams know of an item, at the time of the request. */
+/** The statistics that the streams have about an item at the time of the request. */
 export interface RankedItem {
   /** Views, clicks, purchases and ratings, which count half after 30 days. */
   readonly popularity: number

@@ -11,7 +11,7 @@ export const HALF_LIFE_MS = {
   neighbours: NEIGHBOURS_DAYS * DAY_MS,
 } as const
 
-/** Returns by how much less something counts after `ms`. */
+/** Returns the factor by which the weight of an event shrinks within `ms`. */
 export function decay(ms: number, halfLifeMs: number): number {
   return 2 ** (-ms / halfLifeMs)
 }

@@ -8,7 +8,7 @@ export const PUBLISHED_NEIGHBOURS = 50
 
 export interface Neighbour {
   readonly itemId: bigint
-  /** Closeness of all pairs together, with a half-life of 30 days. */
+  /** Sum of the closeness of all pairs of the two items, with a half-life of 30 days. */
   readonly weight: number
 }
 

@@ -27,13 +27,13 @@ export interface Attempt {
   readonly retry: RetryState | undefined
 }
 
-/** Takes a record to its receiver or, if that fails, to the retry topic or the dead letters. */
+/** Delivers a record to its receiver. If that fails, moves the record to the retry topic or the dead letters. */
 export interface Courier {
   readonly name: string
   /**
    * @param release called when the receiver has answered
    * @param closing fires when the partition is given up
-   * @returns `abandoned` if the record is nowhere but in its partition
+   * @returns `abandoned` if the record was neither delivered nor moved
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
   /** Makes a record that cannot be decoded a dead letter. */
@@ -41,9 +41,9 @@ export interface Courier {
   close(): Promise<void>
 }
 
-/** How long failed records are repeated. A receiver that is away for longer is an operator's business. */
+/** How long failed deliveries are repeated. A receiver that is down for longer needs the attention of an operator. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First and longest pause when Kafka does not take a record. */
+/** First and longest pause when Kafka does not accept a record. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 

@@ -2,7 +2,8 @@ import type { SinkRecord } from '../target.ts'
 
 /**
  * A receiver of single records that keeps no offsets: a web server, or a log. Deliveries run concurrently and in no
- * order. Each record is delivered at least once, so the receiver must recognize repetitions by an id in the record.
+ * particular order. Each record is delivered at least once, so the receiver must recognize repetitions by an id in the
+ * record.
  */
 export interface DeliveryTarget {
   /** Appears in logs and metrics. */

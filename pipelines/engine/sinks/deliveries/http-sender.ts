@@ -29,8 +29,8 @@ export interface HttpSender {
 }
 
 /**
- * A receiver that needs longer should answer first and work later. With a longer limit, a few requests that hang would
- * hold the slots of the others for longer.
+ * A receiver that needs longer should answer first and work later. With a longer limit, a few hanging requests would
+ * occupy the slots of all other deliveries for longer.
  */
 const TIMEOUT_MS = 5_000
 /** Only the status of an answer matters. Its body is read up to this size, so that the connection can be used again. */

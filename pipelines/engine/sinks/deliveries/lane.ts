@@ -34,17 +34,17 @@ interface Waiting {
   readonly dueAt: number
 }
 
-/** Maximum number of decoded records of a partition. Behind them, records wait in the buffer and then in the log. */
+/** Maximum number of decoded records of a partition. Further records wait in the buffer, and then in the log. */
 const MAX_RECORDS = 500
-/** Only the number of records limits what is taken from the buffer, which has a limit of bytes itself. */
+/** Only the number of records limits what is taken from the buffer, because the buffer itself is limited in bytes. */
 const ANY_BYTES = Number.POSITIVE_INFINITY
 const LIMITS = { maxRecords: MAX_RECORDS, maxBytes: ANY_BYTES, lingerMs: 0 }
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
  * Delivers the records of one partition, many at a time and in any order. A record is done when it was delivered or
- * dropped, or when the retry topic or the dead letters have it. The committed offset is the first one that is not done.
- * Its metadata lists the later ones that are done.
+ * dropped, or when it is in the retry topic or the dead letters. The committed offset is the first one that is not
+ * done. Its metadata lists the later offsets that are done.
  */
 export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDeps): Lane {
   const { courier, slots, isRetry, fetcher, metrics, runtime } = deps
@@ -62,7 +62,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   /** Offsets that an earlier process has finished. */
   let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
-  /** Monotonic time at which the first of them is due. */
+  /** Monotonic time at which the first of the waiting records is due. */
   let firstDueAt = NEVER
   /** Results of background work, which the loop takes. */
   let results: (() => void)[] = []
@@ -148,7 +148,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     const most = room()
     if (window === undefined || most <= 0) return
     const taken = buffer.take(clock, most)
-    // Both lists are in the order of their offsets, and so must be the additions.
+    // Both lists are in the order of their offsets, so additions must be in that order as well.
     const records = [...(taken?.records ?? []), ...(taken?.bad ?? [])]
     records.sort((a, b) => a.chunk.offsets[a.row] - b.chunk.offsets[b.row])
     for (const record of records) takeRecord(record, window)
@@ -259,7 +259,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** A receiver that is away must not make the process unready. */
+    /** A receiver that is down must not make the process unready. */
     get caughtUp() {
       return state === 'running'
     },

@@ -23,7 +23,7 @@ const RETRY_HEADERS = {
 
 const NAMES: ReadonlySet<string> = new Set(Object.values(RETRY_HEADERS))
 
-/** Where a record comes from, before any retry topic. */
+/** The original place of a record, before it was moved to a retry topic. */
 export interface RecordOrigin extends TopicPartition {
   readonly offset: number
   /** Epoch ms. */
@@ -39,7 +39,10 @@ export interface RetryState {
   readonly notBefore: number
 }
 
-/** Returns the origin of a record that was read from its own topic. Headers of an earlier retry mean nothing there. */
+/**
+ * Returns the origin of a record that was read from its own topic. Ignores the headers of an earlier retry, which have
+ * no meaning in that topic.
+ */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))
   return { topic: chunk.topic, partition: chunk.partition, offset: chunk.offsets[row], timestamp: chunk.timestamps[row], headers }

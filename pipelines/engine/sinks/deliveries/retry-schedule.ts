@@ -10,7 +10,7 @@ interface Step {
 
 /**
  * The first repetitions come soon, because most faults are over within seconds. The pauses grow to an hour, so that a
- * receiver that is away for a day gets about forty requests per record. Each pause has its own partitions of the retry
+ * receiver that is down for a day gets about forty requests per record. Each pause has its own partitions of the retry
  * topic. A partition therefore holds records in about the order in which they are due, and short pauses never wait
  * behind long ones.
  */
@@ -24,7 +24,7 @@ const STEPS: readonly Step[] = [
 
 /** Number of different pauses. */
 export const RETRY_STEPS = STEPS.length
-/** No record waits longer, whatever its receiver asks for. */
+/** Longest pause of any record, whatever its receiver asks for. */
 export const LONGEST_PAUSE_MS = HOUR_MS * 1.2
 /** Pauses are longer by up to this share, so that records that failed together do not return together. */
 const JITTER = 0.2
@@ -71,7 +71,7 @@ function stepAfter(failures: number): number {
 /**
  * Returns the partition for a record that waits.
  * @param hash a number that spreads the records of one pause over its partitions
- * @param partitions of the retry topic; if it has fewer than there are pauses, some pauses share one
+ * @param partitions number of partitions of the retry topic; if there are fewer than pauses, some pauses share one
  */
 export function retryPartition(step: number, hash: number, partitions: number): number {
   const perStep = Math.max(1, Math.floor(partitions / RETRY_STEPS))
