@@ -50,7 +50,7 @@ export interface People {
   self(userId: string): Promise<OwnState>
   /** Returns how a user is related to another one. */
   pair(userId: string, otherId: string): Promise<PairState>
-  /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
+  /** Returns one page of the users whom a user blocks, newest first, and the total number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
    * Checks that a user may swipe a target. Returns the state from which the user's last swipe follows. Throws
@@ -58,14 +58,17 @@ export interface People {
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
   /**
-   * Profiles by id; users without one, or who are switched off, are left out. So are those whose part of the view is
-   * still being built.
+   * Returns profiles by id. Leaves out users who have no profile or are switched off, and users whose partition of the
+   * view is still being built.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
-  /** A failure only means that the user may see something again until the view has caught up. */
+  /**
+   * Notes fields of a user. Never throws: without the note, the user may only see something again until the view has
+   * caught up.
+   */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
-   * Notes that a user may not see another one, or may again.
+   * Notes that a user must not see another user, or may see that user again.
    * @param field of `severedField`
    * @param at time of the decision, epoch ms
    */

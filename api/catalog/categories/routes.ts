@@ -13,7 +13,7 @@ export const putCategoryRoute = defineRoute({
   operationId: 'putCategory',
   summary: 'Create or replace a category',
   description:
-    'Other processes know it within a second. The parent must exist and must not be below the category. Products stay in their categories when categories move.',
+    'Other processes see the change within a second. The parent must exist and must not be below the category. Products stay in their categories when categories move.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ category_id: categoryId }),
   body: newCategory,

@@ -168,7 +168,7 @@ export const cancelPeriodRoute = defineRoute({
   path: '/api/v1/seller/variants/{variant_id}/price-periods/{starts_at}',
   operationId: 'cancelPricePeriod',
   summary: 'Cancel a price for a period',
-  description: 'Takes a period out of the plan. If it has begun, the regular price returns at once.',
+  description: 'Removes the price for a period. If the period has begun, the regular price returns at once.',
   auth: SELLER,
   idempotent: true,
   params: z.object({ variant_id: idParameter, starts_at: periodParameter }),

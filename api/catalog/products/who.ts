@@ -4,7 +4,7 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
 const ADMIN = 'admin'
 
-/** Only administrators have other subjects than a decimal id. Records keep this much of them. */
+/** Maximum length of a subject in a record. Only the subjects of administrators may be anything but a decimal id. */
 const MOST_ACTOR = 200
 
 /** What a caller may do with products. */

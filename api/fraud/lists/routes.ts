@@ -5,7 +5,7 @@ import { fraudErrors } from '../errors.ts'
 import { OPERATORS } from '../operators.ts'
 import { ListBody, ListSchema, ListSummarySchema, ListsSchema, NewListBody } from './model.ts'
 
-/** Values of 1 MiB with the characters that JSON needs for them. */
+/** Room for 1 MiB of values and for the additional characters of their JSON. */
 const MAX_BODY_BYTES = 4 * 1_024 * 1_024
 const params = z.object({ name: z.string().openapi({ example: 'mule-accounts' }) })
 

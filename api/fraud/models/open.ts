@@ -49,7 +49,7 @@ export interface ModelsDeps {
 
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
 const NOTHING = Buffer.alloc(0)
-/** Changed settings act within ten seconds, of which loading takes one. */
+/** Interval of looking for changed settings. They must take effect within ten seconds, of which loading takes one. */
 const LOOK_EVERY_MS = 500
 
 const UNTIL_KNOWN: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }

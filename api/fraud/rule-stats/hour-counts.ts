@@ -13,7 +13,7 @@ interface Entry {
   hasChanged: boolean
 }
 
-/** The counts of one rule set at the last look. */
+/** The counts of one rule set when they were last read. */
 interface Known {
   readonly tallies: RuleTallies
   before: ReadonlyMap<string, RuleTally>
@@ -73,7 +73,7 @@ export class HourCounts {
     return records
   }
 
-  /** Adds what the tallies have counted since the last look. */
+  /** Adds what the tallies have counted since they were last read. */
   #look(): void {
     if (this.#known === undefined) return
     const { before } = this.#known

@@ -60,7 +60,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
 
   return {
     routes: [
-      // Addresses without parameters come first, because the first one that fits is taken.
+      // Addresses without parameters come first, because the first match wins.
       bind(fieldsRoute, () => jsonAnswer(200, { fields: FIELDS_JSON, functions: FUNCTIONS_JSON }, PRIVATE)),
       bind(validateRoute, ({ body }) => jsonAnswer(200, validation(body.condition, settings), PRIVATE)),
       bind(versionsRoute, () => {

@@ -13,7 +13,7 @@ export function scoreMeasures(registry: Registry, log: Logger) {
   const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers for which something was unavailable', 'part')
   const lost = counter(registry, 'fraud_events_lost_total', 'Scored transactions that neither Kafka nor the spool took in time')
 
-  /** Warns with the newest reason, now and then. */
+  /** Logs the newest reason as a warning, but not for every failure. */
   function warning(event: string): (reason: string) => void {
     let newest = ''
     const spaced = spacedWarning({ everyMs: WARN_EVERY_MS, say: (times) => log.warn({ times, reason: newest }, event) })

@@ -6,13 +6,14 @@ import type { Query } from './query.ts'
 export interface RelevanceMoment {
   /** Epoch ms of a full minute. */
   readonly now: number
-  /** `sales_log` that 99 of 100 products with sales do not exceed; null if nothing was sold. */
+  /** The 99th percentile of `sales_log` among products with sales; null if nothing was sold. */
   readonly salesPercentile: number | null
 }
 
 /**
- * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already holds
- * rating, seller and stock. The logarithm is left out for products without sales, because it is the costliest part.
+ * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already
+ * includes rating, seller and stock. The logarithm is left out for products without sales, because it is the costliest
+ * part.
  */
 const SOURCE = [
   `${WEIGHTS.text} * (_score / (_score + ${TEXT_HALF}))`,

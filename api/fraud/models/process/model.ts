@@ -5,7 +5,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { INPUT_FIELDS, inputField } from '../../../../schemas/fraud/models/inputs.ts'
 import { type ModelManifest, parseManifest } from '../../../../schemas/fraud/models/manifest.ts'
 
-/** A model in memory that has repeated its golden vectors. */
+/** A model in memory that has reproduced its test vectors. */
 export interface LoadedModel {
   readonly manifest: ModelManifest
   /** Slots of the model's inputs in a row of all inputs. */
