@@ -81,7 +81,7 @@ interface Exchange {
   readonly added: Record<string, string>
   /** Receives fields for the line in the log. */
   readonly noted: Record<string, string>
-  /** The session of the page that makes the request; undefined also if the request has an Authorization header. */
+  /** The session of the page that makes the request; also undefined if the request has an Authorization header. */
   readonly session: ShownSession | undefined
 }
 

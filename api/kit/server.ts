@@ -55,7 +55,7 @@ export interface ServerLimits {
   readonly checkIntervalMs: number
   /**
    * Time for a client to read a refusal and close its half of the connection. Then the connection is destroyed, because
-   * a client that never closes its half would otherwise hold it forever.
+   * a client that never closes its half would otherwise keep it open forever.
    */
   readonly lingerMs: number
 }

@@ -55,7 +55,7 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Knows what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
+ * Determines what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
  * connection may stay open for a long time, so each request checks again that the certificate has not expired and that
  * no authority has been withdrawn that may have signed it.
  */
