@@ -89,7 +89,7 @@ export interface OpenService extends ServiceRoutes {
    */
   readonly worksWithout?: readonly string[]
   /**
-   * Called when the process begins to stop. The service ends the answers that have no end of their own, because the
+   * Called when the process begins to stop. The service ends answers that would otherwise stay open, because the
    * process waits for open answers.
    */
   stopping?(): void

@@ -6,7 +6,7 @@ import { CATALOG_PRODUCTS_VIEW } from '../../state/views/catalog/products.ts'
 import { caughtUp } from '../kit/readiness.ts'
 import type { ServiceKit } from '../service.ts'
 
-/** Shows the parts that reserve stock whether variants exist and are for sale. */
+/** Looks up whether variants exist and are for sale. Used by the parts that reserve stock. */
 export interface Offers {
   /**
    * Returns an offer for each variant. The variants of a deleted product are unknown.

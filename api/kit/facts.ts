@@ -47,7 +47,7 @@ export interface KafkaFactsOptions {
   readonly topics: readonly AnyTopic[]
   /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
   readonly memory?: PartitionMemory
-  /** How often they are stored again, in case the store was emptied. Default 10 s. */
+  /** How often partition counts are stored again, in case the store was emptied. Default 10 s. */
   readonly rememberEveryMs?: number
   /** Keeps the records that Kafka does not accept in time. Without it, `publishOrSpool` fails. */
   readonly spool?: Spool
@@ -62,7 +62,7 @@ export interface PartitionMemory {
 
 /** Time limit for an acknowledgement. For a waiting caller, a 503 that may be retried is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
-/** Time after which the client gives up a request and closes its connection. */
+/** Time after which the client gives up on a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /** Maximum amount of unacknowledged data. Above it, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
@@ -134,8 +134,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const started = Promise.all([start(), recall()])
 
   /**
-   * Asks Kafka and the registry at the same time. The registry may answer first, so that facts can be encoded as soon
-   * as Kafka accepts them.
+   * Asks Kafka and the registry at the same time. If the registry answers first, facts can be encoded as soon as Kafka
+   * accepts them.
    */
   async function start(): Promise<void> {
     await Promise.all([untilDone(learnPartitions), untilDone(learnSchemas)])

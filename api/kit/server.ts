@@ -109,8 +109,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   /**
-   * Creates the answer to a request that fails before the app. It has the same form as other errors, and is counted and
-   * logged.
+   * Creates the answer to a request that fails before it reaches the app. It has the same form as other errors, and is
+   * counted and logged.
    */
   function refusal(definition: ErrorDefinition, message: string, cause: unknown) {
     const requestId = requestIdFrom(undefined)

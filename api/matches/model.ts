@@ -149,7 +149,7 @@ export const FeedSchema = z
     ),
     stack_ttl_s: z.int(),
     next_refill_hint: time,
-    location_age_s: z.int().openapi({ description: 'Age of the place that was searched around.' }),
+    location_age_s: z.int().openapi({ description: 'Age of the place around which the search was made.' }),
   })
   .openapi('Feed')
 

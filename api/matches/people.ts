@@ -40,11 +40,11 @@ export interface PeopleDeps {
 
 /** Reads users, and keeps what the view does not include yet. */
 export interface People {
-  /** Returns all that is known of a user. Throws `profile_not_found`, `not_ready`. */
+  /** Returns everything that is known about a user. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
   /** Like `own`, for what only active users may do. Throws `profile_inactive`, too. */
   active(userId: string): Promise<UserState>
-  /** Returns a user without others; undefined if the user has no profile. Throws `not_ready`. */
+  /** Returns a user without the relations to others; undefined if the user has no profile. Throws `not_ready`. */
   stateOf(userId: string): Promise<OwnState | undefined>
   /** Like `stateOf`. Throws `profile_not_found`, too. */
   self(userId: string): Promise<OwnState>
@@ -53,7 +53,7 @@ export interface People {
   /** Returns one page of the users whom a user blocks, newest first, and the total number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
-   * Checks that a user may swipe a target. Returns the state from which the user's last swipe follows. Throws
+   * Checks that a user may swipe a target. Returns the state that contains the user's last swipe. Throws
    * `profile_not_found`, `profile_inactive`, `not_ready`.
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
@@ -178,5 +178,5 @@ export function personJson(profile: MatchProfile, now: number) {
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic whose partitions the view of users has. */
+/** The topic that determines the partitions of the view of users. */
 export const usersTopic = matchProfiles

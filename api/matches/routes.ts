@@ -203,7 +203,7 @@ export const blockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'blockUser',
   summary: 'Block a user',
-  description: 'Hides both from each other until you lift the block. A match of the two ends.',
+  description: 'Hides both from each other until you lift the block. If the two have a match, it ends.',
   auth: user,
   idempotent: true,
   params: other,

@@ -43,8 +43,8 @@ export const readCategoryRoute = defineRoute({
   method: 'get',
   path: '/api/v1/categories/{category_id}',
   operationId: 'readCategory',
-  summary: 'A category and the ones directly below it',
-  description: 'Children are in the order of their ids.',
+  summary: 'Read a category and its direct children',
+  description: 'Children are sorted by id.',
   auth: { kind: 'open' },
   params: z.object({ category_id: categoryId }),
   answers: {

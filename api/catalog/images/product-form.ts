@@ -8,7 +8,7 @@ import type { Images, StoredImage } from './images.ts'
 
 /** A form with a product and its images. */
 export interface ProductForm {
-  /** The JSON of the part `product`; nothing of it is checked yet. */
+  /** The JSON of the part `product`, which is not checked yet. */
   readonly product: unknown
   /** The files of the parts `images`, which are already stored, in the order of the form. */
   readonly uploads: readonly StoredImage[]

@@ -97,7 +97,7 @@ const variants = z
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. Only for administrators; it is recorded.' })
+const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. Only for administrators; its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
@@ -216,6 +216,6 @@ export const BulkResultSchema = z
   .object({
     results: z
       .array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() }))
-      .openapi({ description: 'In the order of the request: 201 with the product, or the error that it alone would get.' }),
+      .openapi({ description: 'In the order of the request: 201 with the product, or the error that the product would get on its own.' }),
   })
   .openapi('BulkResults')

@@ -57,7 +57,7 @@ const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 /** The fields of a price that its cancellation does not use. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
-/** A request of a seller, with what its handler needs of it. */
+/** The parts of a seller's request that its handler needs. */
 interface Asked extends CommandRequest {
   readonly expectedVersion: number | undefined
 }
@@ -86,7 +86,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
 
   /**
    * Reads a product that the caller may change; undefined if there is none. Throws ApiError: `product_not_found` for a
-   * hidden one of another seller, `forbidden` for a public one, `not_ready`.
+   * hidden product of another seller, `forbidden` for a public one, `not_ready`.
    */
   async function ownProduct(caller: Caller, productId: number): Promise<StoredProduct | undefined> {
     const { owner } = whoIs(caller)

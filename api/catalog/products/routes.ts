@@ -75,7 +75,7 @@ export const bulkProductsRoute = defineRoute({
   units: ({ products }) => products.length,
   operationId: 'createProducts',
   summary: 'Create 1 to 100 products',
-  description: 'Creates each product as `createProduct` does, independently of the others. Each counts for the limit of creations.',
+  description: 'Creates each product as `createProduct` does, independently of the others. Each counts towards the limit of creations.',
   auth: SELLER,
   idempotent: true,
   body: BulkBody,
@@ -103,7 +103,7 @@ export const replaceProductRoute = defineRoute({
   operationId: 'replaceProduct',
   summary: 'Replace what a product says',
   description:
-    'Creates the next version. Variants are matched by sku. Those that are left out become INACTIVE, and a later version can include them again. Without `images` and files the images stay; otherwise these are the new set.',
+    'Creates the next version. Variants are matched by sku. Those that are left out become INACTIVE, and a later version can include them again. If the request has neither `images` nor files, the images stay; otherwise they are replaced.',
   auth: SELLER,
   idempotent: true,
   versioned: true,

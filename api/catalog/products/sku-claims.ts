@@ -27,7 +27,7 @@ export interface SkuClaims {
 }
 
 export function skuClaims(facts: Pick<Facts, 'partitionOf'>): SkuClaims {
-  /** Skus by partition, in an order that repetitions share. */
+  /** Skus by partition, in an order that is the same for every repetition. */
   function groups(skus: readonly string[]): (readonly [partition: number, skus: string[]])[] {
     return [...Map.groupBy([...skus].sort(), (sku) => facts.partitionOf(skuCommands, sku))]
   }

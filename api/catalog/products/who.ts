@@ -11,7 +11,7 @@ const MOST_ACTOR = 200
 export interface Who {
   /** The subject of the token, shortened if necessary. */
   readonly actor: string
-  /** Whose products the caller may change; null: all. */
+  /** The seller whose products the caller may change; null if the caller may change all products. */
   readonly owner: bigint | null
 }
 

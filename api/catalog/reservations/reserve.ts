@@ -94,7 +94,7 @@ function partRefused(answer: InventoryAnswer): Error {
   }
 }
 
-/** Groups the items by product, and adds up those of one variant and warehouse. */
+/** Groups the items by product, and adds up the items of the same variant and warehouse. */
 async function wantedParts(offers: Offers, { items }: NewCart): Promise<WantedPart[]> {
   const found = await offers.offersOf(items.map(({ variant_id }) => variant_id))
   const lines = new Map<string, WantedLine>()

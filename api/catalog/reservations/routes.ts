@@ -53,7 +53,7 @@ export const extendRoute = defineRoute({
   path: '/api/v1/reservations/{reservation_id}/extend',
   operationId: 'extend',
   summary: 'Keep a reservation for 15 more minutes',
-  description: 'The time counts from the call. A reservation can be extended once.',
+  description: 'The 15 minutes begin with the call. A reservation can be extended once.',
   auth: INTERNAL,
   idempotent: true,
   params,

@@ -35,7 +35,7 @@ export interface SearchDeps
  * them.
  */
 const MOST_WAITING_RECORDS = 10_000
-/** Callers who ask the same question at nearly the same time share an answer. This hardly delays changes. */
+/** How long callers who ask the same question share an answer. This hardly delays the appearance of changes. */
 const SHARED_MS = 200
 /**
  * Maximum number of searches that run at once; further ones are refused. Two cores answer 250 searches a second, so

@@ -70,8 +70,8 @@ const MANY = 20_000
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
- * How long the exact words of a query count as finding enough. If products disappear meanwhile, the search is widened
- * only afterwards.
+ * How long the count for the exact words of a query is kept, if it is high enough. If products disappear in this time,
+ * the search is widened only afterwards.
  */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
@@ -98,7 +98,10 @@ interface Answer {
   readonly hits: { readonly total: { readonly value: number } }
 }
 
-/** A narrow filter is no reason to look for other words, so these are counted without filters. */
+/**
+ * Returns a search that only counts. By default it ignores filters, because a narrow filter is no reason to look for
+ * other words.
+ */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }
 }

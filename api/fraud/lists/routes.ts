@@ -14,7 +14,7 @@ export const createListRoute = defineRoute({
   path: '/api/v1/lists',
   operationId: 'createFraudList',
   summary: 'Create a list',
-  description: 'Creates a list of values for `inList`. There may be 100 lists.',
+  description: 'Creates a list of values for `inList`. At most 100 lists can exist.',
   auth: OPERATORS,
   idempotent: true,
   maxBodyBytes: MAX_BODY_BYTES,

@@ -30,7 +30,9 @@ export interface BlockGuardDeps {
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
 
-/** About 0.3 % of transactions are blocked normally, and above this a rule is likely to be wrong. */
+/**
+ * Maximum share of blocked transactions. Normally about 0.3 % are blocked; above this limit, a rule is probably wrong.
+ */
 const MAX_BLOCKED_SHARE = 0.01
 /** With fewer transactions in five minutes, a few blocks would already exceed the share. */
 const MIN_TRANSACTIONS = 1_000

@@ -9,7 +9,7 @@ import { fraudErrors } from '../errors.ts'
 const MAX_NAME = 200
 const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
-/** The compiler refuses conditions above 4,000 characters with a position, so this only bounds its input. */
+/** The compiler refuses conditions above 4,000 characters and reports the position, so this only bounds its input. */
 const MAX_CONDITION = 20_000
 
 /** Path segments of other routes below `/api/v1/rules/`, and segments that a client would remove from a path. */
@@ -95,7 +95,7 @@ export const RuleSchema = z
   .openapi('FraudRule')
 
 export const RuleListSchema = z
-  .object({ ruleset_version: z.int().openapi({ description: 'Grows with every change of the rules.' }), rules: z.array(RuleSchema) })
+  .object({ ruleset_version: z.int().openapi({ description: 'Increases with every change of the rules.' }), rules: z.array(RuleSchema) })
   .openapi('FraudRules')
 
 const FaultSchema = z

@@ -154,7 +154,7 @@ function validation(text: string, { lists }: Pick<FraudSettingsInForce, 'lists'>
   }
 }
 
-/** Returns the own names of all fields of a condition, including those that only IS MISSING reads. */
+/** Returns the names of all fields that a condition reads, including those that only IS MISSING reads. */
 function fieldsOf(node: Node, found = new Set<string>()): ReadonlySet<string> {
   if (node.kind === 'field') found.add(fieldOf(node.name)!.name)
   for (const child of childrenOf(node)) fieldsOf(child, found)

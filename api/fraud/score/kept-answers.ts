@@ -62,7 +62,9 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     }
   }
 
-  /** @param held if its format has another version, the answer cannot be read, and the transaction is scored again */
+  /**
+   * @param held the kept answer; if another version wrote it, it cannot be read, and the transaction is scored again
+   */
   function claimed(held: Buffer, request: FraudRequest): Claimed {
     if (isClaim(held)) return { state: isClaimOf(held, request) ? 'new' : 'conflict' }
     const scored = answerFromBytes(held)

@@ -58,7 +58,7 @@ const Timestamp = z.iso
 
 const part = 'must be an object'
 
-/** A scoring request. Whatever is absent or null is missing. */
+/** A scoring request. Fields that are absent or null count as missing. */
 export const ScoreRequestSchema = z
   .object(
     {

@@ -49,7 +49,7 @@ export interface ScorerDeps {
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** A new answer, with what its evaluation has used. */
+/** A new answer, with everything that its evaluation used. */
 interface Evaluated {
   readonly scored: TxnScored
   /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */

@@ -17,7 +17,7 @@ export interface SuperviseOptions {
   /** Resolves once a child has answered all earlier requests. */
   ping(child: ChildLink): Promise<unknown>
   onStart?(): void
-  /** Called when a child has ended that was not closed. */
+  /** Called when a child has ended although it was not closed. */
   onEnd?(how: string, restartInMs: number): void
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer }
 }

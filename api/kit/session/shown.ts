@@ -3,7 +3,7 @@ import type { SessionCookie } from './cookie.ts'
 import { CSRF_HEADER, isCsrfTokenOf } from './csrf.ts'
 import { isForeignPage, type RequestOrigin } from './origin.ts'
 
-/** The session that a request shows by its cookie. */
+/** The session that the cookie of a request identifies. */
 export interface ShownSession {
   /** The token that the page signed in with. It is not verified yet. */
   readonly token: string

@@ -2,7 +2,7 @@
 export interface Holding<V, H> {
   /** Increases when the meaning of the JSON changes, so that older snapshots are ignored. */
   readonly version: number
-  /** Returns the form of a value in memory. Throws CodecError for a value that is to be skipped. */
+  /** Returns the form of a value in memory. Throws CodecError for a value that must be skipped. */
   hold(value: V): H
   /** Returns what the snapshot contains, as a value for JSON. */
   save(held: H): unknown

@@ -20,7 +20,7 @@ export class Absence {
     this.#lanes.delete(lane)
   }
 
-  /** @param lane a partition; without it, Kafka as a whole is meant */
+  /** @param lane a partition; if omitted, Kafka as a whole */
   isAway(lane?: string): boolean {
     return this.#all >= LATE_IN_A_ROW || (lane !== undefined && (this.#lanes.get(lane) ?? 0) >= LATE_IN_A_ROW)
   }

@@ -10,8 +10,8 @@ import { isSegmentName, Segment } from './segment.ts'
 /** How often unfinished work is tried again, and how often records that were sent are removed from the disk. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes collect before they are written. If the process is killed in the meantime, their records are sent
- * again.
+ * How long outcomes are collected before they are written. If the process is killed in the meantime, their records are
+ * sent again.
  */
 const MARK_EVERY_MS = 50
 /** How many bytes of the spool may wait in the publisher. This also bounds the length of the publisher's own queue. */

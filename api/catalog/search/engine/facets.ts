@@ -27,7 +27,7 @@ export function shardValues(shards: number): number {
 /** The search for one or more facets, which all have the same filters. */
 export interface FacetSearch {
   readonly dimensions: readonly Dimension[]
-  /** Whether all filters apply, so that its number of products is the total. */
+  /** Whether all filters apply, so that the number of products that it finds is the total. */
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query
@@ -44,7 +44,8 @@ export function countingSearch({ isTotal, query, aggregations }: FacetSearch, mo
 }
 
 /**
- * Returns what a search for hits needs in addition to count as well. It must find the same products as the FacetSearch.
+ * Returns the clauses with which a search for hits also counts. The search must find the same products as the
+ * FacetSearch.
  */
 export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number): Query {
   return { track_total_hits: isTotal, aggs: aggregations(most) }

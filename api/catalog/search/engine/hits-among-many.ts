@@ -44,7 +44,7 @@ export function hitsAmongMany(index: ProductIndex): HitsFinder {
       // A limit of 0 excludes no product.
       return [limit === 0 ? first : await index.search(hitsSearch(hits)), ...others]
     }
-    // No product below it can be more relevant than the last one that was found.
+    // No product whose ceiling is below this limit can be more relevant than the last one that was found.
     const certain = (found[found.length - 1]._score ?? 0) - most
     likely = Math.max(0, certain - ROOM)
     return [certain >= limit || limit === 0 ? first : await index.search(hitsAbove(certain, hits)), ...others]

@@ -63,7 +63,7 @@ export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSear
   }
 }
 
-/** Returns what selects the products. @param isScored whether the text gives them a score, too */
+/** Returns the query that selects the products. @param isScored whether the text gives them a score, too */
 export function selecting(text: TextQuery | undefined, filters: readonly Query[], isScored: boolean): Query {
   if (text === undefined) return { bool: { filter: [IS_PUBLIC, ...filters] } }
   const { must, minimumShouldMatch, should } = text

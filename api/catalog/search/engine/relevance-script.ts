@@ -2,7 +2,7 @@ import { SALES_HALF_LIFE_MS, salesAt } from '../../../../schemas/catalog/documen
 import { recencyScale, TEXT_HALF, WEIGHTS } from '../../../../state/indexes/catalog/relevance.ts'
 import type { Query } from './query.ts'
 
-/** What relevance depends on apart from the product and the query. It is equal for all pages of a search. */
+/** What relevance depends on apart from the product and the query. It is the same for all pages of a search. */
 export interface RelevanceMoment {
   /** Epoch ms of a full minute. */
   readonly now: number

@@ -54,7 +54,7 @@ export const searchParameters = z
       .openapi({
         type: 'string',
         maxLength: MOST_QUERY_CHARACTERS,
-        description: 'Words to find. Without them, all products.',
+        description: 'Words to find. If omitted, all products are found.',
         example: 'cordless drill',
       }),
     category: z

@@ -32,7 +32,7 @@ const SESSION: InferenceSession.SessionOptions = {
   logSeverityLevel: 3,
 }
 
-/** The first runs of a size are slow, so these sizes are run before a model takes part. */
+/** The first runs of a batch size are slow, so the model runs these sizes before it is used. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
 
