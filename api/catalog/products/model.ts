@@ -97,7 +97,7 @@ const variants = z
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. Only for administrators; its use is recorded.' })
+const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. For administrators; its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
