@@ -24,7 +24,7 @@ import type { OpenTopicFeed } from './kit/topic-feed.ts'
 /** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
   readonly views: ViewReader & ListReader & BinaryReader
-  /** Reads small values that are needed very often. These reads are not ordered among each other. */
+  /** Reads small values that are needed very often. They have no guaranteed order. */
   readonly sharedViews: SharedReader
   /** Runs scripts that change what the API keeps beside views. */
   readonly scripts: ViewScripts
@@ -60,7 +60,7 @@ export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state'
   readonly limitedPaths: readonly string[]
 }
 
-/** Decides about requests before they reach a service. */
+/** Decides whether requests may reach a service. */
 export interface Guard {
   readonly requests: RequestLimits
   readonly probes: readonly ReadinessProbe[]
@@ -89,7 +89,7 @@ export interface OpenService extends ServiceRoutes {
    */
   readonly worksWithout?: readonly string[]
   /**
-   * Called when the process begins to stop. The service ends the answers that have no end of their own, because the
+   * Called when the process begins to stop. The service ends answers that would otherwise stay open, because the
    * process waits for open answers.
    */
   stopping?(): void

@@ -34,7 +34,7 @@ export async function catalogHandlers(deps: CatalogDeps): Promise<OpenService> {
   const search = await searchPart({ ...deps, categories, index: productIndex(indexReader(searchClient(deps.state.opensearchUrl))) })
   // biome-ignore format: one line per part
   const parts: readonly CatalogPart[] = [
-    // Before the products, whose addresses would include those of the search.
+    // The search comes before the products, whose path patterns would also match the addresses of the search.
     search,
     productsPart({ ...deps, categories, images: productImages }),
     categoriesPart({ ...deps, categories }),

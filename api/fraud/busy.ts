@@ -4,8 +4,8 @@ import type { CancelTimer } from '../../runtime/runtime.ts'
 
 /**
  * How long a part of scoring may take while this process is too busy to read its answer. The limits of the parts are
- * meant for Redis, the models and the disk; a pause of this process, such as a garbage collection, must not cost a
- * payment its velocities. Two such parts in a row stay within the 100 ms of an answer.
+ * meant for Redis, the models and the disk; a pause of this process, such as a garbage collection, must not leave a
+ * payment without its velocities. Two such parts in a row stay within the 100 ms of an answer.
  */
 export const BUSY_MS = 50
 

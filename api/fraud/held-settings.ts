@@ -6,7 +6,9 @@ export interface HeldList extends Omit<FraudList, 'values'> {
   readonly values: ReadonlySet<string>
 }
 
-/** A setting as an API process holds it. The field that its key names is set, and the others are null. */
+/**
+ * A setting in the form in which an API process keeps it. The field that its key names is set, and the others are null.
+ */
 export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
   readonly list: HeldList | null
 }
@@ -14,7 +16,7 @@ export interface HeldSetting extends Readonly<Omit<FraudSetting, 'list'>> {
 /** Increases when an older snapshot can no longer be read. */
 const VERSION = 1
 
-/** How a process holds settings. @param onChange called after every change */
+/** Describes how a process keeps settings in memory. @param onChange called after every change */
 export function settingsHolding(onChange: () => void): Holding<FraudSetting, HeldSetting> {
   return {
     version: VERSION,

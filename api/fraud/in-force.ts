@@ -17,7 +17,7 @@ export interface SettingsInForce {
   /** The policy belongs to the models, so both change together. */
   readonly policy: Policy
   readonly models: ModelAssignment
-  /** Whether they may lack changes: the answers of such a process name `rules` in `degraded`. */
+  /** Whether the settings may lack changes. In that case, the answers of such a process name `rules` in `degraded`. */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -37,11 +37,11 @@ export interface ModelAssignment {
 export interface BlocklistInForce {
   /**
    * Returns the type of the first entity of a transaction that is on the list; undefined if none is.
-   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them Throws ApiError `not_ready` until
-   * the list is read, or until its snapshot is used.
+   * @param request has canonical values, as `schemas/fraud/canonical.ts` makes them
+   * Throws ApiError `not_ready` until the list is read, or until its snapshot is used.
    */
   find(request: FraudRequest): FraudBlocklistType | undefined
-  /** Whether it may lack changes: the answers of such a process name `blocklist` in `degraded`. */
+  /** Whether the list may lack changes. In that case, the answers of such a process name `blocklist` in `degraded`. */
   readonly isStale: boolean
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>
@@ -60,7 +60,10 @@ export interface ModelOutcome {
 
 /** Scores transactions in a process of its own. */
 export interface ModelScorer {
-  /** Returns undefined if the models are away or late. Never throws. All calls of a turn share a batch. */
+  /**
+   * Returns undefined if the models are unavailable or late. Never throws. All calls in one turn of the event loop
+   * share a batch.
+   */
   score(input: ModelInput): Promise<ModelOutcome | undefined>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>

@@ -20,11 +20,11 @@ export interface FraudSettingsInForce extends SettingsInForce {
   list(name: string): HeldList | undefined
   readonly allSnoozes: readonly FraudSnooze[]
   readonly assignedModels: FraudModels
-  /** Waits until a change is in force here, so that its author can read it, but not forever. */
+  /** Waits, for a limited time, until a change is in force in this process, so that its author can read it. */
   untilSeen(revision: number): Promise<void>
 }
 
-/** What follows from the settings. Parts that a change does not concern stay the same objects. */
+/** Everything that is derived from the settings. Parts that a change does not affect stay the same objects. */
 interface Derived {
   readonly revision: number
   readonly rules: FraudRuleSet
@@ -47,8 +47,8 @@ const INITIAL_MODELS = initialModels()
 const SEEN_WITHIN_MS = 1_000
 
 /**
- * Follows the settings, which reach every process within a second. A process that starts while Kafka is away uses the
- * last settings that a process on its machine knew.
+ * Follows the settings, which reach every process within a second. A process that starts while Kafka is unavailable
+ * uses the last settings that a process on its machine has saved.
  */
 export async function openSettingsInForce({ smallTables, log }: Pick<ServiceKit, 'smallTables' | 'log'>): Promise<FraudSettingsInForce> {
   let derived: Derived | undefined

@@ -50,7 +50,9 @@ export interface AppOptions {
   readonly answers: AnswerCache
   /** The rate limits. Without them, no request is limited. */
   readonly limits?: RequestLimits
-  /** Returns what the client certificate of a connection proves. Without it, there are no client certificates. */
+  /**
+   * Returns what the client certificate of a connection proves. Without this function, client certificates are ignored.
+   */
   certificateOf?(socket: Socket): ShownCertificate | undefined
   /** Base of absolute URLs, as the documentation shows it. */
   readonly publicUrl: string
@@ -72,16 +74,16 @@ const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
 
-/** One request on its way to its answer. */
+/** A request that is being answered. */
 interface Exchange {
   readonly requestId: string
   /** Monotonic ms. */
   readonly startedAt: number
   /** Receives headers to send with the answer, even if it is an error. */
   readonly added: Record<string, string>
-  /** Receives fields for the line in the log. */
+  /** Receives fields for the request's line in the log. */
   readonly noted: Record<string, string>
-  /** The session of the page that makes the request; undefined also if the request has an Authorization header. */
+  /** The session of the page that makes the request; also undefined if the request has an Authorization header. */
   readonly session: ShownSession | undefined
 }
 

@@ -7,8 +7,8 @@ export interface ConnectionLimits {
   /** Maximum number of connections of the whole process. Each costs a file descriptor and some 10 KB. */
   readonly total: number
   /**
-   * Maximum number of connections of one address, or of one IPv6 /64. Trusted proxies have no such limit, because they
-   * carry the connections of all callers.
+   * Maximum number of connections of one address, or of one IPv6 /64. Trusted proxies have no such limit, because all
+   * callers connect through them.
    */
   readonly perAddress: number
 }

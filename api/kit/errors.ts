@@ -8,7 +8,7 @@ export interface ErrorDefinition {
   /** The `error` field of the body. */
   readonly code: string
   readonly status: number
-  /** Whether the same request may succeed later unchanged, which follows from the status. */
+  /** Whether the unchanged request may succeed later, which follows from the status. */
   readonly retryable: boolean
   /** When the API gives this error, as a clause for the documentation. */
   readonly when: string
@@ -107,7 +107,7 @@ export interface ErrorDetail {
   /** The location: `query.woeid`, `path.term`, `header.idempotency-key`, `body.top_k[3].count`. */
   readonly path: string
   readonly message: string
-  /** What else the error of a service says about the part. */
+  /** Additional information of a service about the part. */
   readonly [field: string]: unknown
 }
 
@@ -156,7 +156,7 @@ export function errorBody(error: ApiError, requestId: string): ErrorBody {
   return error.options.details === undefined ? body : { ...body, details: error.options.details }
 }
 
-/** Returns the headers of an error: those that its thrower set and, for 429 and 503, Retry-After. */
+/** Returns the headers of an error: those of the error itself and, for 429 and 503, Retry-After. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const { status } = error.definition
   const headers: Record<string, string> = { ...error.options.headers }

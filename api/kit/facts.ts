@@ -33,7 +33,10 @@ export interface KafkaFacts extends Facts, SpoolingFacts {
   /** Opens a log for facts that no request waits for. Waits until Kafka and the registry have answered. */
   openLog<K, V>(topic: Topic<K, V>): Promise<FactLog<K, V>>
   readonly probe: ReadinessProbe
-  /** Sends what the spool holds if Kafka takes it, and stops publishing. The transport and the spool stay open. */
+  /**
+   * Sends the records of the spool as long as Kafka accepts them, and stops publishing. The transport and the spool
+   * stay open.
+   */
   close(): Promise<void>
 }
 
@@ -44,9 +47,9 @@ export interface KafkaFactsOptions {
   readonly topics: readonly AnyTopic[]
   /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
   readonly memory?: PartitionMemory
-  /** How often they are stored again, in case the store was emptied. Default 10 s. */
+  /** How often partition counts are stored again, in case the store was emptied. Default 10 s. */
   readonly rememberEveryMs?: number
-  /** Takes what Kafka does not take in time. Without it, `publishOrSpool` fails. */
+  /** Keeps the records that Kafka does not accept in time. Without it, `publishOrSpool` fails. */
   readonly spool?: Spool
   readonly log: Logger
 }
@@ -59,7 +62,7 @@ export interface PartitionMemory {
 
 /** Time limit for an acknowledgement. For a waiting caller, a 503 that may be retried is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
-/** Time after which the client gives up a request and closes its connection. */
+/** Time after which the client gives up on a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
 /** Maximum amount of unacknowledged data. Above it, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
@@ -130,7 +133,10 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     })
   const started = Promise.all([start(), recall()])
 
-  /** The registry may answer before Kafka does, so that facts can be encoded as soon as Kafka takes them. */
+  /**
+   * Asks Kafka and the registry at the same time. If the registry answers first, facts can be encoded as soon as Kafka
+   * accepts them.
+   */
   async function start(): Promise<void> {
     await Promise.all([untilDone(learnPartitions), untilDone(learnSchemas)])
     if (!stopping.signal.aborted) options.log.info({ topics: Object.fromEntries(partitions ?? []) }, 'kafka_ready')
@@ -245,7 +251,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     return factLog({ topic, codec: serdes.codecFor(topic), partitions: partitionsOf(topic), publisher: buffered, now: Date.now })
   }
 
-  /** Waits until the spool is empty, but not for a Kafka that is away. */
+  /** Waits until the spool is empty, but only while Kafka responds. */
   async function drain(): Promise<void> {
     const until = performance.now() + DRAIN_TIMEOUT_MS
     while (options.spool && spooling?.isAway === false && options.spool.state.records > 0 && performance.now() < until)

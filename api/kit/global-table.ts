@@ -101,7 +101,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     }
   }
 
-  /** @returns why the table has not been read, unless its readers can do without it for as long as Kafka is away */
+  /** @returns why the table has not been read; undefined if Kafka is unavailable and its readers have a fallback */
   async function unread(): Promise<string | undefined> {
     const { missing } = follower
     if (missing === undefined || (options.hasFallback === true && !(await doesKafkaAnswer()))) return undefined

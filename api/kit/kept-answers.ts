@@ -17,8 +17,8 @@ export interface KeptAnswerOptions {
 }
 
 /**
- * An answer in the form that is sent to the socket. Header names and values alternate, which lets `writeHead` take them
- * without copying.
+ * An answer in the form that is sent to the socket. Header names and values alternate, so that `writeHead` need not
+ * copy them.
  */
 interface Wire {
   readonly status: number

@@ -33,7 +33,7 @@ const IdempotencyHeaders = z.object({
 
 const VersionHeaders = z.object({
   'If-Match': z.string().optional().openapi({
-    description: 'The version that the caller expects, such as `"3"`. If the present one is another, nothing is done.',
+    description: 'The version that the caller expects, such as `"3"`. If the current version is a different one, nothing is done.',
   }),
 })
 

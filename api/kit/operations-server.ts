@@ -49,7 +49,7 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
     }
   }
 
-  /** On a loopback port, requests from web pages are refused, which a browser on this machine may send. */
+  /** On a loopback port, refuses requests from web pages, because a browser on this machine may send them. */
   function refusal({ method, headers }: IncomingMessage): OperationsAnswer | undefined {
     const message = isLoopbackHost(host) ? browserRefusal(headers, { names: [host], mayBeOpened: true }) : undefined
     if (message !== undefined) return json(403, { error: 'forbidden', message })

@@ -22,7 +22,7 @@ export interface ViewRedis {
   /** Runs scripts beside the views, on a separate connection. While Redis does not answer, they fail immediately. */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe
-  /** Reports a Redis that removes data when its memory is full. */
+  /** Reports whether Redis is configured to remove data when its memory is full. */
   readonly evictionProbe: ReadinessProbe
   close(): Promise<void>
 }
@@ -39,7 +39,7 @@ const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
- * Connects to the Redis that holds the views, for reading, and reconnects after every loss. While Redis is
+ * Connects to the Redis server with the views, for reading, and reconnects after every loss. While Redis is
  * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
 export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOptions): ViewRedis {

@@ -55,7 +55,7 @@ export interface ArrivingBody {
    * `invalid_request`.
    */
   readonly pieces: AsyncIterable<Uint8Array>
-  /** Reads all of it, faster than by pieces. Replaces `pieces`. Throws the same errors. */
+  /** Reads the whole body at once, which is faster. Use either this method or `pieces`. Throws the same errors. */
   whole(): Promise<Uint8Array>
 }
 
@@ -86,12 +86,12 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly countsAs?: string
   /**
    * How many requests a request with this body counts as; at least 1, which is the default. The first one is counted
-   * before the body is read, and the rest before the handler runs. It must be cheap.
+   * before the body is read, and the rest before the handler runs. The function must be cheap.
    */
   readonly units?: (body: OutputOf<B>) => number
   /**
-   * Rate limits never refuse callers whom the route's rule admits, as with requests whose refusal would cost more than
-   * any load. Callers whom it does not admit are still limited, so that they cannot try credentials at any rate.
+   * If true, rate limits never refuse callers whom the route's rule admits. Use it if a refusal would cost more than
+   * any load. Other callers are still limited, so that they cannot try credentials without limit.
    */
   readonly isExemptFromLimits?: boolean
   /** Default 1 MiB. */
@@ -111,7 +111,7 @@ export interface HandlerInput<Q, P, B> {
   readonly body: OutputOf<B>
   /** The caller; undefined if anonymous. */
   readonly caller: Caller | undefined
-  /** The session by which the caller is known; undefined if it sent a token, a certificate or nothing. */
+  /** The session that identifies the caller; undefined if the caller sent a token, a certificate or nothing. */
   readonly session: ShownSession | undefined
   /** The identity by which rate limits count the request; undefined if no limits apply. */
   readonly limited: LimitedCaller | undefined

@@ -55,7 +55,7 @@ export interface ServerLimits {
   readonly checkIntervalMs: number
   /**
    * Time for a client to read a refusal and close its half of the connection. Then the connection is destroyed, because
-   * a client that never closes its half would otherwise hold it forever.
+   * a client that never closes its half would otherwise keep it open forever.
    */
   readonly lingerMs: number
 }
@@ -109,8 +109,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   /**
-   * Creates the answer to a request that fails before the app. It has the same form as other errors, and is counted and
-   * logged.
+   * Creates the answer to a request that fails before it reaches the app. It has the same form as other errors, and is
+   * counted and logged.
    */
   function refusal(definition: ErrorDefinition, message: string, cause: unknown) {
     const requestId = requestIdFrom(undefined)

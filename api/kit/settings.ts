@@ -32,16 +32,16 @@ export const apiSettings = settingsFragment({
     API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may continue after that'),
     SPOOL_DIR: documented(
       z.string().optional(),
-      'folder in which APIs keep what Kafka has not taken yet; it must survive the process, so give a container a volume',
+      'folder in which APIs keep records that Kafka has not accepted yet; it must survive the process, so give a container a volume',
       '`data/spool` in `MILLRACE_HOME`',
     ),
     SPOOL_MAX_BYTES: documented(
       wholeNumber(1).prefault('268435456'),
-      'bytes that an API process keeps there; beyond them, what needs the spool gets 503',
+      'bytes that an API process keeps there; beyond this, requests that need the spool get 503',
     ),
     API_TABLES_DIR: documented(
       z.string().optional(),
-      'folder for snapshots of large tables, with which an API can answer if it starts while Kafka is away; safe to delete',
+      'folder for snapshots of large tables, with which an API can answer if it starts while Kafka is unavailable; safe to delete',
       '`data/tables` in `MILLRACE_HOME`',
     ),
     LOG_LEVEL: logLevel,

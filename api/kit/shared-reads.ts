@@ -60,7 +60,7 @@ export function sharedReads({ readValues, readHashes }: SharedCommands): SharedR
 
 /**
  * Collects reads by hash tag until they are sent.
- * @param full sends them because there are many
+ * @param full called when there are so many reads that they should be sent immediately
  */
 function collected<T>(readAll: (keys: string[]) => Promise<T[]>, full: () => void) {
   let groups = new Map<string, Waiting<T>>()

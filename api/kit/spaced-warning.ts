@@ -13,7 +13,7 @@ export interface SpacedWarning {
 
 export interface SpacedWarningOptions {
   readonly everyMs: number
-  /** @param times since the last warning, at least 1 */
+  /** @param times number of occurrences since the last warning, at least 1 */
   readonly say: (times: number) => void
   readonly later?: Later
 }

@@ -46,7 +46,7 @@ function faultOf(text: string): string | undefined {
 
 /**
  * Returns where parsed JSON contains what `assertCleanText` rejects, for routes that report all faults of a body at
- * once. A field with such a name is reported by the path of its object.
+ * once. A field whose name is rejected is reported with the path of its object.
  * @param place the first part of each path
  * @throws ApiError `invalid_request` for JSON that is nested too deeply
  */

@@ -21,8 +21,8 @@ export interface TopicFollower {
   /** The id of the topic to which the positions belong; undefined before it is known. */
   readonly topicId: string | undefined
   /**
-   * The monotonic ms by which every partition had last responded; undefined before the first time. A broker that is
-   * away causes no response, but no failure either.
+   * The monotonic ms by which every partition had last responded; undefined before the first time. An unreachable
+   * broker causes no response, but no failure either.
    */
   readonly heardAt: number | undefined
   close(): Promise<void>
@@ -33,7 +33,7 @@ export interface FollowOptions {
   readonly topic: string
   readonly log: Logger
   monotonic(): number
-  /** The longest wait for records or news. */
+  /** The longest wait for records, or for a response without records. */
   readonly pollMs: number
   /** Approximate bytes of records that are applied at a time, which bounds how long requests wait. Default 4 MiB. */
   readonly maxPollBytes?: number
@@ -41,7 +41,7 @@ export interface FollowOptions {
   readonly from?: ReadonlyMap<number, number>
   /** The id of the topic to which these offsets belong, if it is known. */
   readonly fromTopicId?: string | undefined
-  /** Applies one record that has a key. If it rejects, reading starts again behind the last poll that was applied. */
+  /** Applies one record that has a key. If it rejects, reading starts again after the last poll that was applied. */
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
    * Called before the topic is read from the beginning again, because the offsets reached do not fit it or the gap was

@@ -1,6 +1,6 @@
 import { parentPort, Worker } from 'node:worker_threads'
 
-/** Runs work that would block all other requests of the process in a separate thread. */
+/** Runs, in a separate thread, work that would block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /** Resolves with undefined if the work took too long, failed or waited too long, or if too many requests wait. */
   ask(request: Q): Promise<A | undefined>

@@ -42,7 +42,7 @@ const LinkStatsSchema = z
     analytics: z.boolean().openapi({ description: 'false if the clicks of this link are not counted.' }),
     created_at: timestamp,
     as_of: timestamp.openapi({
-      description: 'The statistics include every click that had reached the log by this time, which is seconds ago.',
+      description: 'The statistics include every click that had reached the log by this time, which is a few seconds ago.',
     }),
   })
   .openapi('LinkStats')

@@ -154,7 +154,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 }
 
-/** Header names and values alternate, which lets `writeHead` take them without copying. */
+/** Header names and values alternate, so that `writeHead` need not copy them. */
 function send(request: IncomingMessage, response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
   const requestId = requestIdOf(request)
   const forAll = ['Access-Control-Allow-Origin', '*', 'Content-Length', '0'] as const

@@ -13,7 +13,7 @@ import { matchesErrors } from './errors.ts'
 import type { People } from './people.ts'
 import { explainRoute } from './routes.ts'
 
-/** Users whom a cell names. The counts include all. */
+/** Maximum number of users who are listed per cell. The counts include all users. */
 const MAX_NAMED = 10
 
 export interface ExplainDeps {
@@ -34,7 +34,7 @@ interface ExplainedCell {
   readonly people: { readonly user_id: string; readonly excluded_by: string | null }[]
 }
 
-/** Creates the route by which administrators learn why users do or do not see others. */
+/** Creates the route that shows administrators why users do or do not see others. */
 export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDeps) {
   async function explainCandidate(user: string, candidateId: string) {
     const [state, other] = await Promise.all([people.own(user), people.own(candidateId)])
@@ -48,7 +48,7 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
     return { user, candidate: candidateId, passed: all.every((verdict) => verdict.passed), verdicts: all }
   }
 
-  /** Searches as the user, and sorts everybody else whom the search finds by the first reason to exclude them. */
+  /** Searches as the user, and counts everybody whom the search finds under the first reason to exclude them. */
   async function explainSearch(user: string) {
     const state = await people.own(user)
     const viewer = viewerAt(state, requiredPlace(state))

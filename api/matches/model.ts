@@ -22,7 +22,7 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** A user's id as clients send it. Inside it is lower-case, because pairs compare ids as text. */
+/** A user's id as clients send it. The service uses it in lower case, because pairs compare ids as text. */
 export const userId = z
   .string()
   .regex(UUID, 'must be a UUID')
@@ -149,7 +149,7 @@ export const FeedSchema = z
     ),
     stack_ttl_s: z.int(),
     next_refill_hint: time,
-    location_age_s: z.int().openapi({ description: 'Age of the place that was searched around.' }),
+    location_age_s: z.int().openapi({ description: 'Age of the place around which the search was made.' }),
   })
   .openapi('Feed')
 

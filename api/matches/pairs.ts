@@ -14,7 +14,7 @@ import { matchesErrors } from './errors.ts'
 import { type People, personJson, userOf } from './people.ts'
 import { blockRoute, blocksRoute, likesRoute, matchesRoute, notifyRoute, unblockRoute, unmatchRoute } from './routes.ts'
 
-/** The list of likes has the newest ones only. */
+/** Maximum length of the list of likes, which shows the newest ones. */
 const MAX_LIKES = 1_000
 
 export interface PairDeps {
@@ -34,7 +34,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     return open.run(pairFlow, pairKey(actor_id, otherId), body)
   }
 
-  /** Hides two users from each other, or no longer does, even while the views of both lag behind. */
+  /** Hides two users from each other, or shows them again, even while their views lag behind. */
   async function sever(one: [userId: string, cause: Cause], other: [userId: string, cause: Cause], at = now(), isSevered = true) {
     const [[userId, own], [otherId, others]] = [one, other]
     await Promise.all([

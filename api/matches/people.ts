@@ -40,32 +40,35 @@ export interface PeopleDeps {
 
 /** Reads users, and keeps what the view does not include yet. */
 export interface People {
-  /** Returns all that is known of a user. Throws `profile_not_found`, `not_ready`. */
+  /** Returns everything that is known about a user. Throws `profile_not_found`, `not_ready`. */
   own(userId: string): Promise<UserState>
   /** Like `own`, for what only active users may do. Throws `profile_inactive`, too. */
   active(userId: string): Promise<UserState>
-  /** Returns a user without others; undefined if the user has no profile. Throws `not_ready`. */
+  /** Returns a user without the relations to others; undefined if the user has no profile. Throws `not_ready`. */
   stateOf(userId: string): Promise<OwnState | undefined>
   /** Like `stateOf`. Throws `profile_not_found`, too. */
   self(userId: string): Promise<OwnState>
   /** Returns how a user is related to another one. */
   pair(userId: string, otherId: string): Promise<PairState>
-  /** Returns some of the users whom a user blocks, newest first, and their number. Throws `not_ready`. */
+  /** Returns one page of the users whom a user blocks, newest first, and the total number. Throws `not_ready`. */
   blocked(userId: string, from: number, limit: number): Promise<{ readonly total: number; readonly ids: readonly string[] }>
   /**
-   * Checks that a user may swipe a target. Returns the state from which the user's last swipe follows. Throws
+   * Checks that a user may swipe a target. Returns the state that contains the user's last swipe. Throws
    * `profile_not_found`, `profile_inactive`, `not_ready`.
    */
   swiper(userId: string, targetId: string): Promise<Pick<SwipeState, 'self' | 'recent'>>
   /**
-   * Profiles by id; users without one, or who are switched off, are left out. So are those whose part of the view is
-   * still being built.
+   * Returns profiles by id. Leaves out users who have no profile or are switched off, and users whose partition of the
+   * view is still being built.
    */
   shown(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
-  /** A failure only means that the user may see something again until the view has caught up. */
+  /**
+   * Notes fields of a user. Never throws: without the note, the user may only see something again until the view has
+   * caught up.
+   */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
-   * Notes that a user may not see another one, or may again.
+   * Notes that a user must not see another user, or may see that user again.
    * @param field of `severedField`
    * @param at time of the decision, epoch ms
    */
@@ -175,5 +178,5 @@ export function personJson(profile: MatchProfile, now: number) {
   return { user_id, display_name, age: ageAt(birth_date, now), photo_urls }
 }
 
-/** The topic whose partitions the view of users has. */
+/** The topic that determines the partitions of the view of users. */
 export const usersTopic = matchProfiles

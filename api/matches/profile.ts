@@ -64,7 +64,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(answer.profile, await people.self(answer.profile.user_id)), PRIVATE)
   }
 
-  /** Returns the profile for the response, with the place that the view has. */
+  /** Returns the profile for the response, with the place from the view. */
   function shown(profile: MatchProfile, state: OwnState) {
     const place = placeOf(state)
     return {

@@ -26,7 +26,7 @@ import {
 } from './model.ts'
 
 const DEFAULT_CANDIDATES = 20
-/** A list of users' relations never has more pages. */
+/** Maximum page number. No list of a user's relations has more pages. */
 const MAX_PAGE = 1_000_000
 const NAME_EXAMPLE = { display_name: 'Ann', birth_date: '1990-05-01', gender: 'f', seeking_gender: ['m'] }
 const user = { kind: 'user' } as const
@@ -126,7 +126,7 @@ export const swipeRoute = defineRoute({
   bodyExample: { target_user_id: '3f2a6c1e-8b1d-4c0f-9a86-d1f0c4e7b25a', direction: 'RIGHT' },
   answers: {
     200: { description: 'The swipe is stored.', schema: SwipeResultSchema },
-    202: { description: 'The event log is slow or away. The swipe is stored safely and will follow.', schema: QueuedSwipeSchema },
+    202: { description: 'The event log is slow or unavailable. The swipe is stored safely and will follow.', schema: QueuedSwipeSchema },
   },
   errors: [matchesErrors.invalid_target, matchesErrors.profile_inactive, matchesErrors.profile_not_found, errors.not_ready],
 })
@@ -141,7 +141,7 @@ export const rewindRoute = defineRoute({
   idempotent: true,
   answers: {
     200: { description: 'The swipe that was taken back.', schema: RewindResultSchema },
-    202: { description: 'The event log is slow or away. The rewind is stored safely and will follow.', schema: QueuedRewindSchema },
+    202: { description: 'The event log is slow or unavailable. The rewind is stored safely and will follow.', schema: QueuedRewindSchema },
   },
   errors: [matchesErrors.already_matched, matchesErrors.nothing_to_rewind, errors.not_ready],
 })
@@ -203,7 +203,7 @@ export const blockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'blockUser',
   summary: 'Block a user',
-  description: 'Hides both from each other until you lift the block. A match of the two ends.',
+  description: 'Hides both from each other until you lift the block. If the two have a match, it ends.',
   auth: user,
   idempotent: true,
   params: other,
@@ -229,7 +229,7 @@ export const notifyRoute = defineRoute({
   path: '/v1/match/notify',
   operationId: 'notifyMatch',
   summary: 'Report a match',
-  description: 'For other detectors and operators. Each user gets at most one push per match, even if it is reported repeatedly.',
+  description: 'Other detectors and operators use it. Each user gets at most one push per match, even if it is reported repeatedly.',
   auth: { kind: 'scope', scope: 'internal' },
   idempotent: true,
   body: NotifyBody,

@@ -15,7 +15,10 @@ export interface Served {
 /** Returns the candidates to show to a user. Throws `unavailable` if too many searches run. */
 export type StackFor = (userId: string, state: UserState, place: Place) => Promise<Served>
 
-/** A Redis that was emptied makes every feed search. More searches at once would only make all of them slow. */
+/**
+ * Maximum number of searches at once. After Redis has been emptied, every feed searches, and more concurrent searches
+ * would only slow down all of them.
+ */
 const MAX_BUILDS = 32
 /** How often a feed checks whether another search of the same user has ended. */
 const LOOK_EVERY_MS = 20
@@ -50,7 +53,7 @@ export function stacks(people: Pick<People, 'own' | 'keysOf'>, deps: BuildDeps):
       if (running >= MAX_BUILDS) {
         throw new ApiError(errors.unavailable, { message: 'Too many searches are running.', retryAfter: RETRY_AFTER_SECONDS })
       }
-      // If Redis takes no scripts, the result is not stored either.
+      // If Redis accepts no scripts, the feed searches without a lock, and the result is not stored either.
       const mayBuild = await lockBuild(deps, keys, token).catch(() => true)
       if (!mayBuild && deps.now() < until) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       state = await people.own(userId)

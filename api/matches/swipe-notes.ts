@@ -17,11 +17,11 @@ import type { Logger } from '../kit/logging.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 
 /**
- * Notes swipes beside the view, so that feeds leave their targets out before the view does. Redis may be away when a
- * swipe is answered, or be emptied afterwards, so notes are repeated.
+ * Notes swipes beside the view, so that feeds leave their targets out before the view does. Redis may be unavailable
+ * when a swipe is answered, or may be emptied afterwards, so notes are repeated.
  */
 export interface SwipeNotes {
-  /** Notes a swipe that was accepted. Never throws: if Redis does not take the note, it is repeated later. */
+  /** Notes a swipe that was accepted. Never throws: if Redis does not accept the note, it is repeated later. */
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Notes a rewind that was accepted. Never throws. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
@@ -45,9 +45,12 @@ export interface SwipeNotesDeps {
 const NOTE_TIMEOUT_MS = 250
 const NOTHING_TAKEN: TakenSwipe = { isRefillClaimed: false, isLiked: false }
 const RETRY_MS = 1_000
-/** Redis may have been emptied. Swipes in the spool are nowhere else. */
+/**
+ * How often the swipes in the spool are noted again. Redis may have been emptied, and the view does not have these
+ * swipes.
+ */
 const REPEAT_SPOOLED_MS = 60_000
-/** Beyond this many, notes that Redis does not take are dropped. They take some 3 MB. */
+/** Beyond this number, notes that Redis does not accept are dropped. This many take some 3 MB. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
 
@@ -61,7 +64,7 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   let count = 0
   const timers = [every(RETRY_MS, retry), every(REPEAT_SPOOLED_MS, repeatSpooled)]
 
-  /** Runs `work` regularly, but not while it still runs. */
+  /** Runs `work` regularly, but skips a run while the previous one continues. */
   function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isRunning = false
     async function run(): Promise<void> {

@@ -19,7 +19,7 @@ import { rewindRoute, swipeRoute } from './routes.ts'
 import type { MatchesSettings } from './settings.ts'
 import type { SwipeNotes } from './swipe-notes.ts'
 
-/** How long an answered match counts before the view must have it. The answer is a forecast, so not for longer. */
+/** How long a match that was only forecast prevents a rewind. After this time, only a match in the view does. */
 const FORECAST_MS = 60_000
 
 export interface SwipeDeps extends MatchesSettings {
@@ -59,7 +59,7 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     if (isRefillClaimed) void facts.publish(stackRefillRequests, userId, { user_id: userId, ts: now() }).catch(() => undefined)
     if (isQueued) return jsonAnswer(202, { swipe_id: swipeId, match: null, queued: true }, PRIVATE)
     if (!isLiked || !isPositive(direction)) return jsonAnswer(200, { swipe_id: swipeId, match: null }, PRIVATE)
-    // Neither side may take the like back before the view has the match.
+    // From now on, the other user cannot take back their like, although the view does not have the match yet.
     await people.tryToNote(targetId, matchedField(userId, made.at))
     const match = { matched: true, match_id: matchIdOf(userId, targetId), conversation_id: conversationIdOf(userId, targetId) }
     return jsonAnswer(200, { swipe_id: swipeId, match }, PRIVATE)
@@ -81,7 +81,10 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     return publishRewind(userId, made, elapsedMs)
   }
 
-  /** A repeated request publishes the rewind again, because the first one may be in no replica. It counts once. */
+  /**
+   * A repeated request publishes the rewind again, because the first record may have been lost. The rewind counts only
+   * once.
+   */
   async function publishRewind(
     userId: string,
     { swipeId, targetId, at, undone }: Omit<RecentSwipe, 'direction'> & { readonly undone: string },
@@ -98,7 +101,10 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
     return facts.publishOrSpool(swipeEvents, userId, event, { withinMs: Math.max(0, swipeWaitMs - elapsedMs()), isDurable: true })
   }
 
-  /** The newest swipe of a pair counts, and the clocks of two APIs differ. */
+  /**
+   * Returns a time after the last swipe. The newest swipe of a pair counts, and the clocks of two API processes may
+   * differ.
+   */
   function timeAfter(last: RecentSwipe | undefined): number {
     return Math.max(now(), (last?.at ?? 0) + 1)
   }

@@ -76,8 +76,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * ClickHouse finds the snippets, and the view provides their current state, without deleted ones. The total leaves
-   * out those that are known to be gone, which are on this page.
+   * ClickHouse finds the snippets, and the view provides their current state, without deleted ones. The total excludes
+   * deleted snippets as far as they are known, which means those on this page.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)

@@ -96,7 +96,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated without using another one, also for 55 minutes after the last read, unless the snippet has expired or was deleted.',
+    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated without using another one, even for 55 minutes after the last read, unless the snippet has expired or was deleted.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,

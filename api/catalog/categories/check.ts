@@ -1,7 +1,7 @@
 import type { Category } from '../../../schemas/catalog/types.ts'
 import type { CategoryTree } from './tree.ts'
 
-/** A path of slugs has at most this many parts, and so a request reads at most this many categories. */
+/** Maximum number of slugs in a path, and therefore of categories that a request reads. */
 export const MOST_LEVELS = 16
 /** Every process holds all categories in memory, some 200 bytes each. */
 export const MOST_CATEGORIES = 100_000

@@ -35,7 +35,7 @@ export const newCategory = z
       .max(MOST_SLUG_CHARACTERS)
       .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be words of a-z and 0-9, joined by hyphens')
       .refine((slug) => !/^\d+$/.test(slug), 'must have a letter, because a number would be an id')
-      .openapi({ description: 'Its part of the path. No sibling has the same.', example: 'saws' }),
+      .openapi({ description: 'The part of the path that stands for this category. It is unique among siblings.', example: 'saws' }),
     parent_id: z.int().min(1).max(MOST_CATEGORY_ID).nullish().openapi({ description: 'None for a root.', example: 3 }),
   })
   .openapi('NewCategory')

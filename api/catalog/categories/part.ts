@@ -32,7 +32,7 @@ export function categoriesPart({ facts, categories: table }: CategoriesDeps): Ca
         if (fault !== undefined) throw refusal(fault)
         await facts.publish(categories, String(category_id), category)
         await table.untilSeen(category)
-        // The change of another administrator may have come in between.
+        // Another administrator may have changed the category since then.
         return jsonAnswer(200, shown(table.tree, table.tree.get(category_id) ?? category), PRIVATE)
       }),
       bind(listCategoriesRoute, ({ query: { page, limit } }) => {
@@ -62,7 +62,7 @@ function shown(tree: CategoryTree, { category_id, parent_id, name, slug }: Categ
 function refusal(fault: CategoryFault): ApiError {
   switch (fault) {
     case 'unknown_parent':
-      return new ApiError(catalogErrors.unknown_category, { details: [{ path: 'body.parent_id', message: 'names no category' }] })
+      return new ApiError(catalogErrors.unknown_category, { details: [{ path: 'body.parent_id', message: 'does not name a category' }] })
     case 'cycle':
       return invalidRequest('body.parent_id', 'names the category itself or one below it')
     case 'too_deep':

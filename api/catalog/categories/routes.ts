@@ -13,7 +13,7 @@ export const putCategoryRoute = defineRoute({
   operationId: 'putCategory',
   summary: 'Create or replace a category',
   description:
-    'Other processes know it within a second. The parent must exist and must not be below the category. Products stay in their categories when categories move.',
+    'Other processes see the change within a second. The parent must exist and must not be below the category. Products stay in their categories when categories move.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ category_id: categoryId }),
   body: newCategory,
@@ -43,8 +43,8 @@ export const readCategoryRoute = defineRoute({
   method: 'get',
   path: '/api/v1/categories/{category_id}',
   operationId: 'readCategory',
-  summary: 'A category and the ones directly below it',
-  description: 'Children are in the order of their ids.',
+  summary: 'Read a category and its direct children',
+  description: 'Children are sorted by id.',
   auth: { kind: 'open' },
   params: z.object({ category_id: categoryId }),
   answers: {

@@ -9,7 +9,7 @@ import { type CategoryTree, categoryTree } from './tree.ts'
 export interface CategoryTable {
   /** Throws ApiError `not_ready` until the categories are read, or a snapshot of them is used. */
   readonly tree: CategoryTree
-  /** Waits until a change is readable here, so that its author can read it, but not forever. */
+  /** Waits, for a limited time, until this process has received a change, so that its author can read it. */
   untilSeen(category: Category): Promise<void>
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<unknown>

@@ -13,7 +13,7 @@ export interface CategoryTree {
   slugPathOf(id: number): string | undefined
   /** Returns the category with this decimal id or path of slugs. */
   resolve(idOrPath: string): Category | undefined
-  /** Ids of the category and of all below it; empty for an unknown one. */
+  /** Ids of the category and of all its descendants; empty for an unknown category. */
   descendantsOf(id: number): readonly number[]
   childrenOf(id: number): readonly Category[]
   /** All categories, sorted by their path of slugs. */
@@ -37,7 +37,7 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     const slugPath = path.map(({ slug }) => slug).join('/')
     paths.set(category.category_id, path)
     slugPaths.set(category.category_id, slugPath)
-    // If several categories have the same path, it belongs to the oldest id, so that its address does not change.
+    // If several categories have the same path, the path leads to the lowest id, so that it keeps its meaning.
     if (!bySlugPath.has(slugPath)) bySlugPath.set(slugPath, category)
     const parent = path.at(-2)
     if (parent === undefined) continue
@@ -46,7 +46,7 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     children.set(parent.category_id, siblings)
   }
 
-  /** Returns the path from the root. The way up ends before a category that is on a cycle. */
+  /** Returns the path from the root. The path stops below the first ancestor that is part of a cycle. */
   function pathTo(category: Category): readonly Category[] {
     if (isOnCycle(category)) return [category]
     const path = [category]

@@ -32,7 +32,7 @@ export interface DetailOptions {
   readonly now: number
 }
 
-/** Pixels of the image that a variant shows. */
+/** Width of a variant's image, in pixels. */
 const VARIANT_IMAGE_WIDTH = 600
 
 /** Returns the body of the detail answer. */
@@ -63,7 +63,7 @@ export function detailAnswer(parts: DetailParts, options: DetailOptions) {
   }
 }
 
-/** Products that are viewed together, and then best sellers of the category. */
+/** Returns the products that buyers view together with this one, followed by best sellers of the category. */
 function relatedProducts({ product, related, leaders }: DetailParts): number[] {
   return [...new Set([...related, ...leaders])].filter((id) => id !== product.product_id).slice(0, MAX_RELATED)
 }
@@ -78,7 +78,8 @@ export function shownVariant(
   const { variant_id, sku, attributes, price_cents, compare_price, weight_grams } = variant
   const units = available.get(variant_id) ?? 0
   return {
-    // Attributes are at the same level as the variant's own fields, so no attribute may have the name of one.
+    // Attributes are at the same level as the variant's own fields, so an attribute must not have the name of such a
+    // field.
     ...attributes,
     variant_id,
     sku,
@@ -100,7 +101,7 @@ export function reviewsSummary(stars: readonly number[]) {
   return { avg: count === 0 ? 0 : Math.round((sum / count) * 10) / 10, count, distribution }
 }
 
-/** Returns an id as a number, or as text when a number would round it. */
+/** Returns an id as a number, or as text if a number would lose digits. */
 function jsonInteger(id: string): number | string {
   const number = Number(id)
   return Number.isSafeInteger(number) ? number : id

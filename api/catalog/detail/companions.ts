@@ -12,8 +12,8 @@ export interface Companions {
 const REMEMBERED_PRODUCTS = 100_000
 
 /**
- * Remembers which seller, category and variants a product had last, so that everything about it can be requested at
- * once. The answer never relies on this: what has changed is read again.
+ * Remembers the last seller, category and variants of each product, so that one request can read everything about it.
+ * Answers never rely on this memory: if the product has changed, its current companions are read.
  */
 export interface KnownCompanions {
   get(productId: number): Companions | undefined

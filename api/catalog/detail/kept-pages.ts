@@ -23,7 +23,7 @@ interface Kept {
 
 export interface KeptPages {
   isKnown(productId: number): IsKnownProduct
-  /** Returns the page, which is rendered only if something that it shows has changed since the last time. */
+  /** Returns the page. Renders it only if something that it shows has changed since the last time. */
   page(productId: number, texts: DetailTexts, tree: CategoryTree): Rendered
 }
 
@@ -35,7 +35,7 @@ export interface KeptPagesOptions {
   now(): number
 }
 
-/** Clients keep the answer, but ask each time whether it has changed. */
+/** Clients may cache the answer, but must revalidate it each time. */
 const PUBLIC = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, no-cache' } as const
 const OWN = { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-cache' } as const
 /** Memory of all pages that are kept: some 10,000 with descriptions of ordinary length. */
@@ -94,6 +94,6 @@ function sameNumbers(a: readonly number[], b: readonly number[]): boolean {
 
 function bytesOf({ texts: { product, details, seller, leaders }, rendered }: Kept): number {
   const texts = product.length + (details?.length ?? 0) + (seller?.length ?? 0) + (leaders?.length ?? 0)
-  // The compressed form may be kept as well, and is about a third of the body.
+  // The compressed form may be kept as well. Its size is about a third of the body's.
   return BYTES_BESIDE_TEXTS + texts + Math.ceil(((rendered.answer.body as Uint8Array).byteLength * 4) / 3)
 }

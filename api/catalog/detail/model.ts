@@ -44,7 +44,7 @@ export const detailFields = {
   }),
   related_products: z
     .array(z.int())
-    .openapi({ description: 'Products that buyers look at together with it, then best sellers of the category.' }),
+    .openapi({ description: 'Products that buyers look at together with this one, then best sellers of the category.' }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')

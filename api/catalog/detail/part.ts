@@ -22,7 +22,7 @@ export interface DetailDeps
   readonly categories: Pick<CategoryTable, 'tree'>
 }
 
-/** How long an answer may be sent again to readers without a token. */
+/** How long a cached answer may be served to readers without a token. */
 const KEPT_MS = 1_000
 /** Some 40 MB with descriptions of ordinary length. */
 const MOST_KEPT = 4_096

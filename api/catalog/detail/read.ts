@@ -15,7 +15,7 @@ import { relatedReader } from './related.ts'
 
 export type DetailReadDeps = Pick<ServiceKit, 'views' | 'sharedViews' | 'facts'>
 
-/** What the views have about a product, beside the product itself. */
+/** What the views contain about a product, in addition to the product itself. */
 export interface ProductSurroundings {
   readonly details: ProductDetails
   readonly seller: SellerRecord
@@ -31,8 +31,8 @@ export interface DetailReads extends ProductSurroundings {
 }
 
 /**
- * What the views hold about a product, before any of it is parsed. A page whose texts and numbers are the same as last
- * time is the same page.
+ * Everything that the views contain about a product, unparsed. If all texts and numbers are the same as last time, so
+ * is the page.
  */
 export interface DetailTexts {
   readonly product: string
@@ -45,18 +45,19 @@ export interface DetailTexts {
   readonly units: readonly number[]
 }
 
-/** Returns whether the caller knows what this text of a product says: that its companions are these. */
+/** Returns whether the caller has already parsed this text of a product and knows that these are its companions. */
 export type IsKnownProduct = (text: string, companions: Companions) => boolean
 
 export interface DetailReader {
   /**
-   * Reads without parsing what the caller knows. Throws ApiError `not_ready`, `unavailable`.
+   * Reads everything about a product. Does not parse a text that the caller already knows. Throws ApiError `not_ready`,
+   * `unavailable`.
    * @returns undefined if there is no such product
    */
   readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined>
-  /** Reads and parses everything. Throws the same. */
+  /** Reads and parses everything. Throws the same errors. */
   read(productId: number): Promise<DetailReads | undefined>
-  /** Returns what surrounds a product that has been read already. Throws the same. */
+  /** Reads the surroundings of a product that has already been read. Throws the same errors. */
   around(product: StoredProduct): Promise<ProductSurroundings>
 }
 
@@ -77,9 +78,9 @@ function parsedSurroundings(texts: Omit<DetailTexts, 'product'>): ProductSurroun
 }
 
 /**
- * Creates the reader of everything that the page of a product shows. It asks Redis once; the first time that this
- * process reads a product, and when its category or variants have changed, it asks a second time for what belongs to
- * them.
+ * Creates the reader of everything that the page of a product shows. It normally sends one request to Redis. When this
+ * process reads a product for the first time, or the product's seller, category or variants have changed, a second
+ * request reads what belongs to them.
  */
 export function detailReader({ views, sharedViews, facts }: DetailReadDeps): DetailReader {
   const known = knownCompanions()
@@ -89,7 +90,7 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps): Det
   async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
     const guessed = guess === undefined ? undefined : surroundingsOf(productId, guess)
-    // A failure of the product's own read must not leave this one without a handler.
+    // If the read of the product fails first, nobody awaits this promise, and its rejection must not go unhandled.
     guessed?.catch(() => undefined)
     const key = String(productId)
     const [product, own] = await Promise.all([readProductText(reader, facts.partitionOf(productDecisions, key), key), ownOf(productId)])

@@ -12,19 +12,19 @@ export interface CheckedImage {
   readonly height: number
 }
 
-/** About the largest photo of a telephone. It takes up to 200 MB while it is turned. */
+/** About the size of the largest phone photos. Rotating such a photo takes up to 200 MB of memory. */
 const MOST_PIXELS = 50_000_000
-/** A file of the largest size takes some seconds. A file that takes longer was crafted to do so. */
+/** Decoding a file of the largest size takes some seconds. A file that takes longer was crafted to do so. */
 const TIMEOUT_SECONDS = 20
-/** Quality of what is written again. Nobody sees the difference, and the smaller files are made from it. */
+/** Quality of the re-encoded image. The loss is invisible, and the smaller files are made from this image. */
 const QUALITY = 92
-/** AVIF takes far longer than the others; this keeps a large photo below a few seconds. */
+/** AVIF takes far longer to encode than the other formats; this effort keeps a large photo below a few seconds. */
 const AVIF_EFFORT = 2
 
 type Format = 'jpeg' | 'png' | 'webp' | 'avif'
 
 /**
- * Checks an image by decoding all of it, turns it upright and removes its metadata, which may say where and by whom a
+ * Checks an image by decoding all of it, rotates it upright and removes its metadata, which may say where and by whom a
  * photo was taken. The name and type that its sender gave do not matter.
  * Throws ApiError `invalid_image`.
  */

@@ -1,6 +1,6 @@
-/** Lets a few pieces of work run at once. Callers who ask for the same thing share its result. */
+/** Limits how many pieces of work run at once. Callers who ask for the same thing share its result. */
 export interface Gate {
-  /** @param key names the thing; undefined: the work is never shared */
+  /** @param key identifies what is asked for; undefined if the result must not be shared */
   run<T>(key: string | undefined, work: () => Promise<T>): Promise<T>
 }
 

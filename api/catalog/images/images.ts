@@ -28,7 +28,7 @@ export interface Images {
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>
 }
 
-/** Images that are worked on at once. Each takes a core, and up to 200 MB. */
+/** Maximum number of images that are processed at once. Each takes a core and up to 200 MB. */
 const AT_ONCE = 2
 
 export function images(store: ImageStore): Images {
@@ -63,6 +63,6 @@ async function answering<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     if (!(cause instanceof BlobsUnavailableError || cause instanceof BlobCorruptError)) throw cause
-    throw new ApiError(errors.unavailable, { message: 'The store of images does not respond. Try again shortly.', cause })
+    throw new ApiError(errors.unavailable, { message: 'The image store does not respond. Try again shortly.', cause })
   }
 }

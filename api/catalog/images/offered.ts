@@ -30,7 +30,7 @@ const OfferedImage = z
 export const offeredImageList = z
   .array(OfferedImage)
   .max(MOST_IMAGES)
-  .openapi({ description: 'The images in display order. Without it a replacement keeps the images.' })
+  .openapi({ description: 'The images in display order. A replacement without this field keeps the images.' })
 
 export type OfferedImageList = z.output<typeof offeredImageList>
 
@@ -50,8 +50,8 @@ export interface AskedImages {
 }
 
 /**
- * Returns the images that a product should have, in display order; null keeps its current ones. Files without a list
- * are the new set. Throws ApiError `invalid_request`.
+ * Returns the images that a product should have, in display order; null keeps its current ones. If the form has files
+ * but no list, they replace all images. Throws ApiError `invalid_request`.
  */
 export function offeredImages({ list, uploads, skus }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
   if (list === undefined)

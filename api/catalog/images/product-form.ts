@@ -8,9 +8,9 @@ import type { Images, StoredImage } from './images.ts'
 
 /** A form with a product and its images. */
 export interface ProductForm {
-  /** The JSON of the part `product`; nothing of it is checked yet. */
+  /** The JSON of the part `product`, which is not checked yet. */
   readonly product: unknown
-  /** The files of the parts `images`, in their order. They are stored. */
+  /** The files of the parts `images`, which are already stored, in the order of the form. */
   readonly uploads: readonly StoredImage[]
 }
 
@@ -19,7 +19,7 @@ const MIB = 1_048_576
 export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
-/** The product, its images and one that is too many. */
+/** The product, its images, and one image too many, for which the form has its own error. */
 const MOST_PARTS = MOST_IMAGES + 2
 const PRODUCT = 'product'
 const IMAGES = 'images'
@@ -31,7 +31,7 @@ export function isForm(contentType: string | undefined): contentType is string {
 
 /**
  * Reads a form as it arrives. At most one file is in memory: it is checked and stored before the next one is read. If a
- * later part is invalid, images that are stored already are swept away. Throws ApiError: `invalid_image`,
+ * later part is invalid, a later sweep deletes the images that are already stored. Throws ApiError: `invalid_image`,
  * `content_too_large`, `invalid_request`, `invalid_encoding`, `unavailable`.
  */
 export async function readProductForm({ contentType, pieces }: ArrivingBody, images: Pick<Images, 'keep'>): Promise<ProductForm> {

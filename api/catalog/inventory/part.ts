@@ -77,14 +77,14 @@ function expectedVersion({ body, expectedVersion: inHeader }: { body: { version?
   return version ?? null
 }
 
-/** @throws ApiError `variant_not_found` for a text that no variant can have as its id */
+/** @throws ApiError `variant_not_found` for a text that cannot be the id of a variant */
 function variantOf(text: string): number {
   const id = parseVariantId(text)
   if (id === undefined) throw new ApiError(catalogErrors.variant_not_found)
   return id
 }
 
-/** Returns the key of the topics about products for a variant that can exist. */
+/** Returns the record key of the variant's product. The id must be one that a variant can have. */
 function productKey(variantId: number): string {
   return String(placeOfVariant(variantId)!.productId)
 }

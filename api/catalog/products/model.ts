@@ -14,7 +14,7 @@ const MOST_ATTRIBUTE_VALUE = 200
 const MOST_CENTS = 10 ** 11
 const MOST_INT = 2_147_483_647
 const MOST_IN_BULK = 100
-/** Maximum number of products up to the end of a page, because the view has to skip them. */
+/** Position of the last product that a page can reach, because the view has to skip all products before the page. */
 export const MOST_LISTED = 10_000
 
 /** The fields of a variant in an answer, apart from its attributes, which are on the same level. */
@@ -49,7 +49,7 @@ const cents = z
   .int('must be a whole number of cents')
   .min(1)
   .max(MOST_CENTS)
-  .openapi({ description: 'Hundredths of the currency.', example: 1999 })
+  .openapi({ description: 'In hundredths of the currency unit.', example: 1999 })
 const compareCents = cents.nullable().openapi({ description: 'The price to strike through; null: none.' })
 
 const attributes = z
@@ -97,7 +97,7 @@ const variants = z
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. Only for administrators; it is recorded.' })
+const force = z.boolean().default(false).openapi({ description: 'Overrules the price guard. For administrators; its use is recorded.' })
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
@@ -161,7 +161,7 @@ export const PriceBody = z
   })
   .openapi('VariantPrice')
 
-/** 1 to 16 digits, or an id that cannot exist. */
+/** An id has 1 to 16 digits. Any other text is accepted here, but no product or variant has it as its id. */
 export const idParameter = z.string().openapi({ description: 'An id of a product or variant.', example: '17592186044416' })
 export const sellerParameter = sellerId.optional()
 
@@ -216,6 +216,6 @@ export const BulkResultSchema = z
   .object({
     results: z
       .array(z.looseObject({ status: z.int(), product: ProductSchema.optional(), error: z.string().optional() }))
-      .openapi({ description: 'In the order of the request: 201 with the product, or the error that it alone would get.' }),
+      .openapi({ description: 'In the order of the request: 201 with the product, or the error that the product would get on its own.' }),
   })
   .openapi('BulkResults')

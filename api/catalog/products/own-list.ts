@@ -15,7 +15,7 @@ export interface OwnListDeps {
 
 export interface OwnList {
   page(seller: string, paging: { readonly page: number; readonly limit: number }): Promise<ListedProducts>
-  /** Waits until the seller's list shows a change, but not forever. */
+  /** Waits, for a limited time, until the seller's list shows a change. */
   untilShown(product: StoredProduct): Promise<void>
 }
 

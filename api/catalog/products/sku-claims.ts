@@ -16,18 +16,18 @@ export interface Claimed {
 
 export interface SkuClaims {
   /**
-   * Claims all of the skus, by one command per partition of skus.
+   * Claims all of the skus, with one command per partition of skus.
    * @param step distinguishes this claim from others of the command
    * @returns when the earliest of them was claimed, epoch ms
    * Throws ApiError `sku_taken`; then nothing is claimed.
    */
   claim(open: OpenCommand, claimed: Claimed, step: string): Promise<number>
-  /** Gives back skus that the product did not get. Claims that could not be given back end by themselves. */
+  /** Releases skus that the product did not get. Claims that cannot be released expire by themselves. */
   release(open: OpenCommand, claimed: Claimed, step: string): Promise<void>
 }
 
 export function skuClaims(facts: Pick<Facts, 'partitionOf'>): SkuClaims {
-  /** Skus by partition, in an order that repetitions share. */
+  /** Skus by partition, in an order that is the same for every repetition. */
   function groups(skus: readonly string[]): (readonly [partition: number, skus: string[]])[] {
     return [...Map.groupBy([...skus].sort(), (sku) => facts.partitionOf(skuCommands, sku))]
   }

@@ -4,14 +4,14 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 
 const ADMIN = 'admin'
 
-/** Only administrators have other subjects than a decimal id. Records keep this much of them. */
+/** Maximum length of a subject in a record. Only the subjects of administrators may be anything but a decimal id. */
 const MOST_ACTOR = 200
 
 /** What a caller may do with products. */
 export interface Who {
   /** The subject of the token, shortened if necessary. */
   readonly actor: string
-  /** Whose products the caller may change; null: all. */
+  /** The seller whose products the caller may change; null if the caller may change all products. */
   readonly owner: bigint | null
 }
 

@@ -18,7 +18,7 @@ import type { NewProduct, Replacement } from './model.ts'
 import { decided, tooLarge } from './refusals.ts'
 import type { SkuClaims } from './sku-claims.ts'
 
-/** The fields of a command that a request does not use. */
+/** The values of command fields that a request does not use. */
 export const NOTHING_ASKED: Omit<CatalogProductCommand, 'action' | 'actor' | 'seller_id'> = {
   expected_version: null,
   may_force: false,
@@ -32,7 +32,7 @@ export const NOTHING_ASKED: Omit<CatalogProductCommand, 'action' | 'actor' | 'se
 /** Who asks, and for whose products. */
 type Asking = Pick<CatalogProductCommand, 'actor' | 'seller_id'>
 
-/** Content of a product that was checked, from whatever form it came in. */
+/** Checked content of a product, in the same form for JSON bodies and forms with images. */
 export interface Written extends Asking {
   readonly content: CatalogProductContent
   readonly status: CatalogProductStatus | null
@@ -41,8 +41,8 @@ export interface Written extends Asking {
 
 export interface ProductWriter {
   /**
-   * @param item distinguishes this product from others of the command Throws ApiError: `sku_taken` and the refusals of
-   * products.
+   * @param item distinguishes this product from others of the command
+   * Throws ApiError: `sku_taken` and the refusals of products.
    */
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
   /** @param known the skus that the product is known to have, which need no claim */
@@ -53,11 +53,11 @@ export interface ProductWriter {
   ): Promise<StoredProduct>
 }
 
-/** Ids to try. The probability that all of them are used is about 10^-19 with 500M products. */
+/** Maximum number of ids to try. The probability that all of them are used is about 10^-19 with 500M products. */
 const MOST_IDS = 4
 /**
- * How often skus are claimed for one product. A repeated request gets the first answer of its first claim, which may
- * have lapsed since.
+ * Maximum number of times that skus are claimed for one product. A repeated request gets the answer of its first claim
+ * again, although that claim may have expired since.
  */
 const MOST_CLAIMS = 4
 
@@ -120,8 +120,8 @@ function skusOf({ variants }: CatalogProductContent): string[] {
 
 /**
  * Returns the content that a body describes.
- * @param images the product's images; null keeps its current ones Throws ApiError: `unknown_category`,
- * `too_many_variants`, `content_too_large`.
+ * @param images the product's images; null keeps its current ones
+ * Throws ApiError: `unknown_category`, `too_many_variants`, `content_too_large`.
  */
 export function contentOf(
   { title, description, category_id, brand, variants }: NewProduct | Replacement,
@@ -132,12 +132,12 @@ export function contentOf(
   if (categories.get(category_id) === undefined) throw new ApiError(catalogErrors.unknown_category)
   const offers = variants.map(({ compare_price_cents, ...offer }) => ({ ...offer, compare_price: compare_price_cents }))
   const content = { title, description, category_id, brand, variants: offers, images }
-  // Before anything is claimed, and because such a command might not fit its topic.
+  // This check comes before any claim. A larger command might also exceed the record size of its topic.
   if (leastBytes(content) > MOST_PRODUCT_BYTES) throw tooLarge()
   return content
 }
 
-/** Returns the size of a new product with this content, which is less than that of one with earlier variants. */
+/** Returns the size of a new product with this content. A product that also keeps earlier variants is larger. */
 function leastBytes({ images: _images, variants, ...content }: CatalogProductContent): number {
   const made = { product_id: 1, seller_id: 1n, status: 'ACTIVE', created_at: 0, updated_at: 0, version: 1, revision: 1 } as const
   const offered = variants.map((offer): CatalogVariant => ({ ...offer, variant_id: 1, status: 'ACTIVE' }))

@@ -37,7 +37,7 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
       bind(requestRebuildRoute, async ({ caller, address, offeredKey }) => {
         const id = commandIdOf(caller, address, offeredKey as string)
         const known = rebuilds.read(id)
-        // A request whose second record was lost is sent again. A rebuild that is complete is not repeated.
+        // Publishing again repairs a request whose second record was lost. A rebuild that has started is not repeated.
         const isUnderWay = known !== undefined && known.state !== 'requested'
         return jsonAnswer(202, shown(isUnderWay ? known : await request(id, caller?.subject ?? address)), PRIVATE)
       }),

@@ -12,7 +12,7 @@ const rebuild = z
       .enum(['requested', 'filling', 'complete'])
       .openapi({ description: '`requested`: it waits for the one worker that builds indexes, or for earlier requests.' }),
     progress: z.number().min(0).max(1).openapi({
-      description: 'Estimated share of the products that the new index holds. Search uses the old index until it is complete.',
+      description: 'Estimated share of the products that the new index contains. Search uses the old index until it is complete.',
     }),
     requested_at: z.string(),
     started_at: z.string().nullable().openapi({ description: 'When the last attempt began; another worker may have continued it.' }),
@@ -39,8 +39,8 @@ export const readRebuildRoute = defineRoute({
   method: 'get',
   path: '/api/v1/index/rebuilds/{rebuild_id}',
   operationId: 'readIndexRebuild',
-  summary: 'How far a rebuild is',
-  description: 'Renewed every second. Kept for seven days.',
+  summary: 'Read the progress of a rebuild',
+  description: 'The progress is updated every second and kept for seven days.',
   auth,
   params: z.object({ rebuild_id: z.string().min(1).max(MOST_ID_CHARACTERS) }),
   answers: { 200: { description: 'the rebuild', schema: rebuild } },

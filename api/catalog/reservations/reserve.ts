@@ -22,7 +22,7 @@ interface WantedPart {
   readonly lines: readonly WantedLine[]
 }
 
-/** One try to reserve all parts, with a reservation_id of its own. */
+/** One attempt to reserve all parts, with a reservation_id of its own. */
 interface Attempt {
   readonly number: number
   readonly reservationId: string
@@ -36,8 +36,9 @@ interface Attempt {
 const MOST_ATTEMPTS = 5
 
 /**
- * Reserves all items or none. Each product's partition reserves its part; then the cart is opened, which alone decides
- * how all parts end. If a part is refused, the others are released. If the process dies in between, they expire.
+ * Reserves all items or none. Each product's partition reserves its part; then the cart is opened, and from then on
+ * only the cart decides how all parts end. If a part is refused, the others are released. If the process dies in
+ * between, they expire.
  * Throws ApiError: `variant_not_found`, `out_of_stock`, `not_ready`, `unavailable`.
  */
 export async function reserve({ commands, offers, reservationMs }: ReserveDeps, from: CommandRequest, body: NewCart): Promise<Cart> {
@@ -93,7 +94,7 @@ function partRefused(answer: InventoryAnswer): Error {
   }
 }
 
-/** Groups the items by product, and adds up those of one variant and warehouse. */
+/** Groups the items by product, and adds up the items of the same variant and warehouse. */
 async function wantedParts(offers: Offers, { items }: NewCart): Promise<WantedPart[]> {
   const found = await offers.offersOf(items.map(({ variant_id }) => variant_id))
   const lines = new Map<string, WantedLine>()

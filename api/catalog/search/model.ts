@@ -76,7 +76,7 @@ export const synonymGroup = z
       .boolean()
       .optional()
       .transform((given) => given ?? false)
-      .openapi({ type: 'boolean', default: false, description: 'Whether only the first term also finds the others.' }),
+      .openapi({ type: 'boolean', default: false, description: 'If true, the first term also finds the others, but not vice versa.' }),
   })
   .openapi('SynonymGroup')
 

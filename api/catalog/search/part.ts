@@ -31,20 +31,20 @@ export interface SearchDeps
 }
 
 /**
- * Records of searches that may wait for Kafka at once. Further ones are dropped, because no caller should wait for
+ * Maximum number of search records that wait for Kafka. Further records are dropped, because no caller should wait for
  * them.
  */
 const MOST_WAITING_RECORDS = 10_000
-/** Callers who ask the same question at nearly the same time share an answer. This hardly delays changes. */
+/** How long callers who ask the same question share an answer. This hardly delays the appearance of changes. */
 const SHARED_MS = 200
 /**
- * Further searches are refused. Two cores answer 250 searches a second, so those that run have then waited for nearly
- * half a second.
+ * Maximum number of searches that run at once; further ones are refused. Two cores answer 250 searches a second, so
+ * this many searches take nearly half a second.
  */
 const MOST_AT_ONCE = 100
-/** What a search found takes some 50 KB. */
+/** Maximum number of shared answers, which take some 50 KB each. */
 const MOST_SHARED = 200
-/** How long a stopping process waits for Kafka to take the last of them. */
+/** How long a stopping process waits for Kafka to accept the last search records. */
 const CLOSING_MS = 2_000
 
 export interface SearchPart extends CatalogPart {

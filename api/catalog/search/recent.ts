@@ -1,4 +1,4 @@
-/** Remembers what was found out a short time ago. */
+/** Remembers values for a short time. */
 export interface Recent<V> {
   get(key: string): V | undefined
   set(key: string, value: V): void

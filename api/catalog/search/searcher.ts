@@ -49,27 +49,30 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** With at least this many products, hits are looked for among the best ones. Default 20,000. */
+  /** From this number of matching products on, only the best ones are scored. Default 20,000. */
   readonly many?: number
 }
 
 const MINUTE_MS = 60_000
 /**
- * Fewer products are too few: the search then also tries similar words, descriptions, and products that lack some of
- * the words. More would not raise the quality on the judgments.
+ * If a search finds fewer products, it also tries similar words, descriptions, and products that lack some of the
+ * words. A larger number would not improve the quality on the judgments.
  */
 const ENOUGH = 10
 /**
- * So many products take some 5 ms. Their hits and facets are then asked for at the same time. For fewer, two searches
- * would cost the server more than they save.
+ * From this number of products on, hits and facets are separate searches that run at the same time. Such a search takes
+ * some 5 ms. For fewer products, two searches would cost the server more than they save.
  */
 const MANY = 20_000
 /**
- * How long a word of some product counts as right. Only a resembling word of a hundred times as many products could
- * make it a mistake.
+ * How long a word that some product contains counts as correct. Only a similar word that a hundred times as many
+ * products contain could make it a mistake.
  */
 const WORDS_KEPT_MS = 10 * 60_000
-/** How long exact words count as enough. If products go meanwhile, a search is widened later. */
+/**
+ * How long the count for the exact words of a query is kept, if it is high enough. If products disappear in this time,
+ * the search is widened only afterwards.
+ */
 const COUNTS_KEPT_MS = 60_000
 const MOST_KEPT = 20_000
 
@@ -85,7 +88,7 @@ interface SearchHit {
 }
 
 interface PagePlace {
-  /** Either a number of products to pass over, or the product after which the page begins. */
+  /** Either the number of products to skip, or the product after which the page begins. */
   readonly from: number | After
   /** Whether the words find many products. */
   readonly isMany: boolean
@@ -95,7 +98,10 @@ interface Answer {
   readonly hits: { readonly total: { readonly value: number } }
 }
 
-/** A narrow filter is no reason to look for other words, so these are counted without filters. */
+/**
+ * Returns a search that only counts. By default it ignores filters, because a narrow filter is no reason to look for
+ * other words.
+ */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }
 }
@@ -106,20 +112,20 @@ function countOf({ hits }: Answer): number {
 
 /** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
 export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
-  /** Words that are no mistakes. */
+  /** Words that are correct. */
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
-  /** How many products have the exact words of a query, at most `many`, if they are enough. */
+  /** How many products have the exact words of a query, at most `many`. Only queries that find enough are included. */
   const exactCounts = recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   const firstHits = hitsAmongMany(index)
   /** The number of shards of the index, from the last answer. */
   let shards = 1
 
-  /** Counts again with more values of each shard if some may be missing. */
+  /** Counts again with more values per shard if some values may be missing. */
   async function exactly(search: FacetSearch, answer: FacetAnswer): Promise<FacetAnswer> {
     return isApproximate(answer) ? index.search(countingSearch(search, MOST_SHARD_VALUES)) : answer
   }
 
-  /** Asks for the hits of a page and all facets in one request. */
+  /** Reads the hits of a page and all facets with one request. */
   async function page(
     plan: TextPlan | undefined,
     request: SearchRequest,
@@ -177,8 +183,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   }
 
   /**
-   * Returns the narrowest plan that finds enough, or else the widest; undefined if it finds no more than the exact
-   * words.
+   * Returns the narrowest plan that finds enough, or the widest one if none does; undefined if that plan finds no more
+   * than the exact words.
    * @param exactly how many products the exact words find
    */
   async function widened(exact: TextPlan, exactly: number): Promise<TextPlan | undefined> {
@@ -199,7 +205,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return counts[chosen] > exactly ? plans[chosen] : undefined
   }
 
-  /** Returns how many products have the exact words, at most `many` or ENOUGH. Without words, all have them. */
+  /** Returns how many products have the exact words, at most `many` or ENOUGH. Without words, counts all products. */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
     const known = exactCounts.get(q)
     if (known !== undefined) return known
@@ -208,7 +214,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     return count
   }
 
-  /** Returns whether a search finds many products. @param exactly how many have the words, whatever the filters */
+  /** Returns whether a search finds many products. @param exactly how many have the words, regardless of filters */
   async function findsMany(plan: TextPlan | undefined, filters: Filters, exactly: number): Promise<boolean> {
     const clauses = otherClauses(filterClauses(filters))
     if (exactly < many || clauses.length === 0) return exactly >= many
@@ -219,7 +225,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
     const { q } = request
     const from = (number - 1) * request.pageSize
     const exact = q === undefined ? undefined : planOf(q, synonyms())
-    // A count is much cheaper than a page and facets, which are of no use if they are for too few products.
+    // The count comes first, because it is much cheaper than a page with facets, which is useless if it has too few
+    // products.
     const exactly = await exactCount(q ?? '', exact)
     const wider = exact === undefined || exactly >= ENOUGH ? undefined : await widened(exact, exactly)
     const isMany = await findsMany(exact, request.filters, exactly)

@@ -32,7 +32,7 @@ export const putSellerRoute = defineRoute({
   operationId: 'putSeller',
   summary: 'Describe a seller',
   description:
-    'The name and rating that buyers see. Pages show them within two seconds. The order of search follows once the rating has moved by 0.2 stars.',
+    'The name and rating that buyers see. Pages show them within two seconds. The order of search results changes once the rating has moved by 0.2 stars.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({
     seller_id: z

@@ -1,4 +1,4 @@
-/** The search that a page of the shop shows, as texts of its address. */
+/** The search that a page of the shop shows, as the texts in the query string of its address. */
 export interface Choice {
   readonly q: string
   readonly category: string
@@ -27,7 +27,7 @@ export function choiceOf(query: RawQuery): Choice {
 /** Returns the choice as parameters of the search. */
 export function parametersOf({ brands, attributes, ...single }: Choice): Record<string, string | string[]> {
   const given = Object.entries(single).filter(([, value]) => value !== '')
-  // A list of one would count as a text, in which commas separate brands.
+  // Without the list, a single value would count as plain text, in which commas separate brands.
   return {
     ...Object.fromEntries(given),
     ...(brands.length > 0 && { brand: [...brands] }),
@@ -35,7 +35,7 @@ export function parametersOf({ brands, attributes, ...single }: Choice): Record<
   }
 }
 
-/** Returns the address of the page of a choice. Other filters begin with the first page again. */
+/** Returns the address of the page for a choice. Changed filters start from the first page again. */
 export function addressOf(choice: Choice, changes: Partial<Choice>): string {
   const { brands, attributes, ...single } = { ...choice, page: '', ...changes }
   const pairs = new URLSearchParams(Object.entries(single).filter(([, value]) => value !== ''))

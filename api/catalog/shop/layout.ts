@@ -26,7 +26,7 @@ export function ratingText(avg: number, count: number): string {
   return count === 0 ? 'no reviews' : `${avg} of 5 stars (${count} ${count === 1 ? 'review' : 'reviews'})`
 }
 
-/** Returns a word for people in place of a code such as `top_rated`. */
+/** Returns a readable label for a code such as `top_rated`. */
 export function words(code: string): string {
   return code.replaceAll('_', ' ')
 }

@@ -39,7 +39,7 @@ export function shopPart(deps: ShopDeps): CatalogPart {
   const { categories, publicUrl, currency, now, search } = deps
   const files = pageFiles({ folder: new URL('./files/', import.meta.url), files: ['style.css'] })
   const { read } = detailReader(deps)
-  /** The policy of the pages allows images of the server that sent them, whatever its name is. */
+  /** The policy of the pages allows images from the server that sent the pages, regardless of its name. */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 
   async function results(query: Parameters<typeof choiceOf>[0]): Promise<Answer> {

@@ -13,11 +13,11 @@ const SORTS: readonly (readonly [string, string])[] = [
 const NO_FILTERS = { category: '', price_min: '', price_max: '', rating_min: '', brands: [], attributes: [] } as const
 const SHOWN_BRANDS = 12
 const SHOWN_VALUES = 8
-/** The upper end of a range belongs to the next one. */
+/** The upper end of a price range belongs to the next range, so a filter ends one cent below it. */
 const CENT = 0.01
 const CENT_DIGITS = 2
 
-/** @param localImage returns the path of an image's address on this server */
+/** @param localImage returns the path of an image on this server, given its address */
 export function searchPage(choice: Choice, answer: SearchAnswerBody, currency: string, localImage: (url: string) => string): Html {
   const { results, total } = answer
   return html`<h1>${choice.q === '' ? 'All products' : html`Results for “${choice.q}”`}</h1>
@@ -120,7 +120,7 @@ interface Value {
   readonly text: string
   readonly count: number
   readonly isChosen: boolean
-  /** Where the choice is made or taken back. */
+  /** Address of the page on which the value is chosen, or no longer chosen. */
   readonly address: string
 }
 

@@ -1,12 +1,14 @@
 import { hash48 } from '../../../schemas/fraud/hash.ts'
 
-/** Enough for an analyst to open some, and few enough for a report with many cells. */
+/** Enough examples for an analyst to inspect, and few enough for a report with many cells. */
 export const MAX_EXAMPLES = 5
 
-/** Transactions that look the same in a report, counted, with the ids of a few of them. */
+/** Counts the transactions that look the same in a report, and keeps the ids of a few of them. */
 export class Cell {
   count = 0
-  /** Those with the smallest hashes, so that they come from the whole period and repeat with the same input. */
+  /**
+   * The ids with the smallest hashes. They come from the whole period, and the same input always gives the same ids.
+   */
   #kept: { readonly hash: number; readonly id: string }[] = []
 
   add(transactionId: string): void {

@@ -26,11 +26,11 @@ export type Started =
 /** Back-tests of this process, whose states any process can read. */
 export interface BacktestJobs {
   /**
-   * Starts a job, unless its caller already has one running or this process has too many. An existing job is left
-   * alone.
+   * Starts a job, unless its caller already has one running or this process has too many. If the job already exists, it
+   * continues unchanged.
    */
   start(job: BacktestJob, replay: ReplayStart): Promise<Started>
-  /** Returns undefined if there is no such job, or no longer. */
+  /** Returns the state of a job; undefined if there is no such job, or if its state has expired. */
   read(jobId: string): Promise<BacktestState | undefined>
   /** Cancels the jobs of this process. */
   close(): Promise<void>
@@ -43,11 +43,14 @@ export interface BacktestJobsDeps {
   now(): number
 }
 
-/** Each takes a process with some 200 MB, and they share the processor that scoring leaves over. */
+/**
+ * Maximum number of jobs that run at once. Each has a process with some 200 MB, and all share the CPU time that scoring
+ * leaves.
+ */
 const MAX_RUNNING = 2
 /** Several renewals fit into a lease. */
 const RENEW_EVERY_MS = 2_000
-/** A result that Redis does not take is offered again this often. */
+/** How many times the process tries to store a result in Redis. */
 const END_ATTEMPTS = 30
 const STOPPED = 'The API process that ran the back-test was stopped. Start it again.'
 

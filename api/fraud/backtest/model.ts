@@ -25,7 +25,7 @@ export const BacktestBody = z
   })
   .openapi('FraudBacktestRequest')
 
-/** A rule as a change of the live rules takes it. */
+/** A rule in the form that a change of the live rules accepts. */
 export type RuleDraft = z.output<typeof NewRuleBody>
 
 export type BacktestRequest = z.output<typeof BacktestBody>

@@ -26,7 +26,7 @@ const DAY_MS = 86_400_000
 const MAX_AGE_MS = 31 * DAY_MS
 const RETRY_AFTER_SECONDS = 30
 
-/** What a reader of a report must know. */
+/** Limits of the comparison that a reader of the report must know. */
 const NOTES = [
   'Lists, snoozes and the policy are as of now, not as they were when the transactions were scored.',
   'Features, model scores and the effect of the blocklist are those that were logged; nothing was computed again.',

@@ -4,7 +4,7 @@ import type { ReplayProgress } from './process/messages.ts'
 import type { ReplayBasis } from './replay.ts'
 import { Replay, type ReplayResult } from './report.ts'
 
-/** Judges a sample of the log again. Holds one batch at a time. */
+/** Judges a sample of the log again. Only one batch is in memory at a time. */
 export async function replayLog(
   basis: ReplayBasis,
   log: LoggedTransactions,

@@ -22,7 +22,10 @@ export interface Replayed {
   readonly verdict: Verdict
 }
 
-/** A back-test has time, so it never leaves out shadow rules as live scoring does when they take too long. */
+/**
+ * A clock on which no time passes. Live scoring leaves out shadow rules that take too long; a back-test has the time to
+ * evaluate all of them.
+ */
 const TIMELESS = () => 0
 
 /**

@@ -59,7 +59,7 @@ export interface ReplayResult {
   readonly transactions: number
   /** Transactions that the blocklist decided, so that rules were not evaluated. They stay blocked. */
   readonly blocklisted: number
-  /** Transactions that were decided by another version of the policy than the one used here. */
+  /** Transactions that were decided by a version of the policy that is not the one used here. */
   readonly other_policy: number
   readonly would_be: DecisionCounts
   readonly logged: DecisionCounts

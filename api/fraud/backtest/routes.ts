@@ -12,7 +12,7 @@ export const startBacktestRoute = defineRoute({
   operationId: 'startFraudBacktest',
   summary: 'Test rules on logged transactions',
   description:
-    'Starts a job that judges an even sample of logged transactions again, with a draft, with drafts of all rules, with a version of the rules, or with the rules in force. Everything that was measured then is taken from the log; lists, snoozes and the policy are as of now.',
+    'Starts a job that judges an even sample of logged transactions again, with a draft, with drafts of all rules, with a version of the rules, or with the rules in force. Everything that was measured then is taken from the log; lists, snoozes and the policy are the current ones.',
   auth: OPERATIONS,
   idempotent: true,
   body: BacktestBody,

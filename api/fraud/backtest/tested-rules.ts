@@ -83,7 +83,10 @@ export async function testedRules(request: BacktestRequest, known: KnownRules, a
   return { version: isDraft ? null : (version ?? current.version), rules: tested, lists: await listsOf(tested) }
 }
 
-/** Returns a function that compiles conditions without delaying other requests. Those in force are compiled already. */
+/**
+ * Returns a function that compiles conditions without delaying other requests. Conditions in force are already
+ * compiled.
+ */
 function compiler(ruleSet: RuleSet): (text: string) => Promise<Compiled> {
   const known = new Map<string, Compiled>(ruleSet.rules.map(({ rule, condition }) => [rule.condition, { ok: true, condition }]))
   let compiled = 0

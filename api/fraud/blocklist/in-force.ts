@@ -26,7 +26,7 @@ const PRESENCE: Packing<Presence, true> = {
   expiresAt: ({ expires_at }) => expires_at ?? undefined,
 }
 
-/** Returns the value by which a request names an entity of each type. */
+/** Functions that return the value with which a request identifies an entity of each type. */
 const VALUE_OF: Readonly<Record<FraudBlocklistType, (request: FraudRequest) => string | null>> = {
   USER: ({ payer }) => payer.user_id,
   DEVICE: ({ device }) => device.fingerprint_id,

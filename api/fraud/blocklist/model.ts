@@ -35,7 +35,7 @@ const attributes = {
     .openapi({ description: 'Hours after which the entry expires; null for a permanent one.', example: 24 }),
 }
 
-/** The entity of an entry never changes, so it is not part of it. */
+/** The body of a change. It does not contain the entity, because the entity of an entry never changes. */
 export const ChangedEntryBody = z.strictObject(attributes).openapi('ChangedBlocklistEntry')
 
 export const NewEntryBody = z

@@ -56,7 +56,7 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
 
   async function blockAll(from: CommandRequest, items: readonly unknown[]) {
     const checked = items.map((item, index) => checkItem(item, `body.entries[${index}]`, hashes))
-    // E-mail addresses are only in it as keyed hashes, because Redis keeps a hash of it.
+    // Redis keeps a hash of these checked entries, so they contain e-mail addresses only as keyed hashes.
     const open = await commands.open(from, ['blockEntities', checked])
     const actor = from.caller!.subject
     const results = await Promise.all(
@@ -139,7 +139,7 @@ function assertValid(body: NewEntry, hashes: PersonalHashes): CheckedEntry {
   throw new ApiError(definition, { details: [{ path: 'body.entity_value', message: result.message }] })
 }
 
-/** Checks one entry of a bulk. @param place its path in the body */
+/** Checks one entry of a bulk request. @param place its path in the body */
 function checkItem(item: unknown, place: string, hashes: PersonalHashes): CheckedEntry | readonly ErrorDetail[] {
   const { value, details } = check(NewEntryBody, item, place)
   if (details.length > 0) return details

@@ -83,7 +83,7 @@ export const blockAllRoute = defineRoute({
   path: '/api/v1/blocklist/bulk',
   operationId: 'blockEntities',
   summary: 'Block several entities',
-  description: `Takes up to ${MAX_BULK_ENTRIES} entries, and returns the result of each, in the same order. A 503 means that some may be blocked; repeat the request with the \`command_id\` as Idempotency-Key.`,
+  description: `Accepts up to ${MAX_BULK_ENTRIES} entries, and returns the result of each, in the same order. A 503 means that some may be blocked; repeat the request with the \`command_id\` as Idempotency-Key.`,
   auth: ANALYST,
   idempotent: true,
   body: BulkBody,

@@ -9,10 +9,13 @@ import { caughtUp } from '../../kit/readiness.ts'
 import { fraudErrors } from '../errors.ts'
 import type { CasesDeps } from './deps.ts'
 
-/** The event of a transaction that was just scored may be on its way to ClickHouse. */
+/** How long to look for a transaction. If it was just scored, its event may still be on its way to ClickHouse. */
 const LOOK_UP_MS = 2_000
 const LOOK_AGAIN_MS = 200
-/** Younger transactions cannot have a case that has left the state. One day is for clocks that differ. */
+/**
+ * Minimum age of a transaction whose case may have left the state for ClickHouse. It allows a day for clocks that
+ * differ.
+ */
 const ARCHIVED_AFTER_MS = 29 * 24 * 3_600_000
 
 type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>

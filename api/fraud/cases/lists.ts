@@ -20,16 +20,16 @@ export interface CaseQuery {
 export interface CasePage {
   readonly cases: readonly FraudCase[]
   readonly total: number
-  /** Whether the list has everything that belongs to it. */
+  /** Whether the list contains all cases that match the query. */
   readonly complete: boolean
 }
 
-/** A queue must not wait long for what few analysts look for. */
+/** Time limit of ClickHouse. Few analysts look for old cases, so the list must not wait long for them. */
 const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 
 /**
- * Merges the lists of all partitions. Lists with closed cases also have those that were closed long ago, unless
+ * Merges the lists of all partitions. Lists with closed cases include those that were closed long ago, unless
  * ClickHouse does not respond. Throws ApiError: `invalid_request` beyond the longest list, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {

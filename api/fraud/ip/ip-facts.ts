@@ -2,7 +2,7 @@ import { type CountryOfAddress, openCountryDatabase } from '../../../runtime/cou
 import type { FraudIpFacts } from '../../../schemas/fraud/types.ts'
 import { type NetworkList, readNetworkList } from './network-list.ts'
 
-/** Files with what is known of IP addresses. */
+/** Files with facts about IP addresses. */
 export interface IpSources {
   /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
   readonly countries: string | undefined

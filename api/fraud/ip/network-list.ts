@@ -16,7 +16,7 @@ const GROUP_BITS = 16n
 const BYTE_BITS = 8n
 
 /**
- * Reads a file with an address or a CIDR range per line. Empty lines and the rest of a line after `#` do not count.
+ * Reads a file with an address or a CIDR range per line. Empty lines and the rest of a line after `#` are ignored.
  * @throws Error that names the file, and a line that is wrong
  */
 export function readNetworkList(file: string): NetworkList {

@@ -5,7 +5,7 @@ import { fraudErrors } from '../errors.ts'
 import { OPERATORS } from '../operators.ts'
 import { ListBody, ListSchema, ListSummarySchema, ListsSchema, NewListBody } from './model.ts'
 
-/** Values of 1 MiB with the characters that JSON needs for them. */
+/** Room for 1 MiB of values and for the additional characters of their JSON. */
 const MAX_BODY_BYTES = 4 * 1_024 * 1_024
 const params = z.object({ name: z.string().openapi({ example: 'mule-accounts' }) })
 
@@ -14,7 +14,7 @@ export const createListRoute = defineRoute({
   path: '/api/v1/lists',
   operationId: 'createFraudList',
   summary: 'Create a list',
-  description: 'Creates a list of values for `inList`. There may be 100 lists.',
+  description: 'Creates a list of values for `inList`. At most 100 lists can exist.',
   auth: OPERATORS,
   idempotent: true,
   maxBodyBytes: MAX_BODY_BYTES,

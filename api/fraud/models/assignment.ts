@@ -29,7 +29,7 @@ export interface ModelAssignments {
    * for `force` of a caller without the scope `admin`.
    */
   promote(from: CommandRequest, options: { readonly force: boolean }): Promise<FraudModels>
-  /** Restores the champion before the last one, with its policy. Throws `no_previous_models`. */
+  /** Restores the previous champion with its policy. Throws `no_previous_models`. */
   rollBack(from: CommandRequest): Promise<FraudModels>
 }
 

@@ -12,7 +12,10 @@ import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
 
 /** Time within which models must answer. */
 export const SCORE_LIMIT_MS = 30
-/** A process that is behind by more is hopeless. Two thousand transactions a second are 60 in 30 ms. */
+/**
+ * Maximum backlog. A process with a longer one cannot answer in time: at two thousand transactions a second, only 60
+ * arrive within the 30 ms of the limit.
+ */
 const MOST_WAITING = 512
 
 export interface BatchOptions {
@@ -22,7 +25,7 @@ export interface BatchOptions {
   readonly telemetry: ModelTelemetry
   readonly timers: {
     setTimer(ms: number, callback: () => void): CancelTimer
-    /** Calls back after all requests of this turn were read. */
+    /** Calls back after all requests of this turn of the event loop have been read. */
     afterTurn(callback: () => void): void
     monotonic(): number
   }
@@ -33,7 +36,10 @@ interface Waiting {
   readonly resolve: (outcome: ModelOutcome | undefined) => void
 }
 
-/** Returns a function that scores transactions. All calls of a turn share a batch. It never rejects. */
+/**
+ * Returns a function that scores transactions. All calls in one turn of the event loop share a batch. The function
+ * never rejects.
+ */
 export function modelBatches({ current, circuit, telemetry, timers }: BatchOptions) {
   let turn: Waiting[] | undefined
   /** Transactions that the process has not answered, including those that nobody waits for any longer. */

@@ -1,9 +1,9 @@
 import type { CancelTimer } from '../../../runtime/runtime.ts'
 
 /**
- * Stops waiting for a process that is late again and again, so that it does not cost every request the whole limit.
- * While it is open, it probes the process from time to time, without making a request wait, and closes once an answer
- * arrives in time.
+ * Stops waiting for a process that is repeatedly late, so that not every request waits for the whole time limit. While
+ * the circuit is open, it probes the process from time to time, without making a request wait, and closes once an
+ * answer arrives in time.
  */
 export interface Circuit {
   readonly isOpen: boolean

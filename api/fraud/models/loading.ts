@@ -14,7 +14,7 @@ export interface ActiveModels {
   readonly policy: Policy
 }
 
-/** A model that is not there, or fails its hash or vectors. */
+/** A model that does not exist, or whose hash or test vectors do not match. */
 export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }

@@ -49,7 +49,10 @@ export interface ModelsDeps {
 
 const PROCESS = fileURLToPath(new URL('./process/main.ts', import.meta.url))
 const NOTHING = Buffer.alloc(0)
-/** Changed settings act within ten seconds, of which loading takes one. */
+/**
+ * Interval between checks for changed settings. Changes must take effect within ten seconds, of which loading takes
+ * one.
+ */
 const LOOK_EVERY_MS = 500
 
 const UNTIL_KNOWN: WantedModels = { models: { champion: {}, challenger: undefined }, policy: DEFAULT_POLICY }

@@ -49,7 +49,7 @@ export const promoteRoute = defineRoute({
   operationId: 'promoteFraudChallenger',
   summary: 'Make the challenger the champion',
   description:
-    'Possible after a trial of 7 days. The thresholds of the challenger come into force with it. `force` needs the scope `admin`, and the audit shows it.',
+    'Possible after a trial of 7 days. The thresholds of the challenger come into force with it. `force` needs the scope `admin`, and the audit log records its use.',
   auth: OPERATORS,
   idempotent: true,
   body: z.object({ force: z.boolean().optional() }).openapi('FraudPromoteBody'),

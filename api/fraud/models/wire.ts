@@ -5,7 +5,7 @@ import type { FraudRiskFactor } from '../../../schemas/fraud/types.ts'
 /** The kinds of requests to the model process. */
 export const KIND = { ping: 0, load: 1, score: 2 } as const
 
-/** Asks for a model. The process keeps it under its number. */
+/** Makes the process load a model. The process then knows the model by this number. */
 export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string

@@ -73,7 +73,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
         unknown.push(kind)
         continue
       }
-      // Nothing about merchants is in flight, because most of their transactions would be.
+      // A merchant's transactions are not noted as in flight, because most of the recent ones would be.
       const asked = { kind, entity, event: kind === 'merchant' ? undefined : event }
       const others = byPartition.get(partition)
       if (others === undefined) byPartition.set(partition, [asked])

@@ -30,7 +30,9 @@ export interface BlockGuardDeps {
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
 
-/** About 0.3 % of transactions are blocked normally, and above this a rule is likely to be wrong. */
+/**
+ * Maximum share of blocked transactions. Normally about 0.3 % are blocked; above this limit, a rule is probably wrong.
+ */
 const MAX_BLOCKED_SHARE = 0.01
 /** With fewer transactions in five minutes, a few blocks would already exceed the share. */
 const MIN_TRANSACTIONS = 1_000
@@ -74,7 +76,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     if (moveToShadow !== undefined) await act(moveToShadow)
   }
 
-  /** The blocklist and the models do not become better without a rule, so only what rules blocked counts here. */
+  /** Only blocks by rules count here. A change of rules would not reduce the blocks by the blocklist or the models. */
   async function act(move: (rule: Rule) => Promise<void>): Promise<void> {
     const blocking = ruleSet()
       .live.map(({ rule }) => rule)
@@ -82,7 +84,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)
     if (byRules / recent.scored <= MAX_BLOCKED_SHARE) return
     const newest = blocking.reduce((found, rule) => (rule.updated_at > found.updated_at ? rule : found))
-    // Until its blocks have left the window, they say nothing about the rules that remain.
+    // No further rule is moved until the blocks of this rule have left the window, because they still raise the share.
     if (!(await claimGuard(scripts, newest.rule_id, BLOCKS_WINDOW_MS))) return
     try {
       await move(newest)
@@ -106,7 +108,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
         recent = await addBlocks(scripts, now(), take())
         await judge()
       } catch (error) {
-        // Counts of these seconds are lost, which hardly changes a share.
+        // The counts since the last tick are lost, which hardly changes a share.
         log.debug({ reason: (error as Error).message }, 'fraud_guard_waits')
       }
     },
@@ -119,7 +121,9 @@ function shareOf({ scored, blocked }: BlockCounts): number {
   return scored === 0 ? 0 : sum / scored
 }
 
-/** Names the form of the rule as well, because blocks of an earlier form say nothing about the present one. */
+/**
+ * Includes the time of the rule's last update, because blocks by an earlier version say nothing about the current one.
+ */
 function causeOf({ rule_id, updated_at }: Rule): string {
   return `rule:${updated_at}:${rule_id}`
 }

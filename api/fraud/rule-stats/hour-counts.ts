@@ -13,7 +13,7 @@ interface Entry {
   hasChanged: boolean
 }
 
-/** The counts of one rule set at the last look. */
+/** The counts of one rule set when they were last read. */
 interface Known {
   readonly tallies: RuleTallies
   before: ReadonlyMap<string, RuleTally>
@@ -34,7 +34,9 @@ export class HourCounts {
     this.#hour = hourOf(now)
   }
 
-  /** Notes an evaluation. Every rule set has tallies of its own, and those of the previous one are read a last time. */
+  /**
+   * Notes an evaluation. Every rule set has tallies of its own, so those of the previous one are read one last time.
+   */
   evaluated(tallies: RuleTallies): void {
     if (this.#known?.tallies === tallies) return
     this.#look()
@@ -73,7 +75,7 @@ export class HourCounts {
     return records
   }
 
-  /** Adds what the tallies have counted since the last look. */
+  /** Adds what the tallies have counted since they were last read. */
   #look(): void {
     if (this.#known === undefined) return
     const { before } = this.#known
@@ -94,7 +96,7 @@ export class HourCounts {
     }
   }
 
-  /** Returns the entry of a rule that changes. */
+  /** Returns the entry of a rule, and marks it as changed. */
   #entry(ruleId: string, mode: string): Entry {
     const key = `${mode} ${ruleId}`
     let entry = this.#entries.get(key)

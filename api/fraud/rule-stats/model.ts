@@ -16,7 +16,8 @@ const counts = {
   skipped: count('times that a shadow rule was left out, because the shadow rules of a transaction took too long'),
   missing: count('evaluations whose result was missing, which never match'),
   missing_by: z.record(z.string(), z.int()).openapi({
-    description: 'How often each field was absent then. `list:<name>` is a list that does not exist; `arithmetic` a division by zero.',
+    description:
+      'How often each field was absent when the result was missing. `list:<name>` is a list that does not exist; `arithmetic` a division by zero.',
     example: { 'payer.account_age_days': 12 },
   }),
 }

@@ -24,7 +24,7 @@ export interface RuleRecorderDeps {
   now(): number
 }
 
-/** More than a process publishes in a day while Kafka is unreachable. */
+/** Maximum number of buffered records, which is more than a process publishes in a day while Kafka is unreachable. */
 const CAPACITY = 500
 
 export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): RuleRecorder {
@@ -48,7 +48,8 @@ export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): R
       if (winner !== undefined) counts.decided(winner.rule_id)
     },
     tick() {
-      // While Kafka does not take records, the counts of the hour continue here, and only its end is buffered.
+      // While Kafka does not accept records, counting continues here, and only the final counts of each hour are
+      // buffered.
       if (records.size === 0 || counts.isOver(now())) publish()
     },
     async close(timeoutMs) {

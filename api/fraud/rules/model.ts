@@ -9,10 +9,10 @@ import { fraudErrors } from '../errors.ts'
 const MAX_NAME = 200
 const MAX_AUTHOR = 200
 const MAX_INT32 = 2 ** 31 - 1
-/** The compiler refuses conditions above 4,000 characters with a position, so this only bounds its input. */
+/** The compiler refuses conditions above 4,000 characters and reports the position, so this only bounds its input. */
 const MAX_CONDITION = 20_000
 
-/** Words that are addresses below `/api/v1/rules/`, and those that a client would remove from a path. */
+/** Path segments of other routes below `/api/v1/rules/`, and segments that a client would remove from a path. */
 export const RESERVED_RULE_IDS: ReadonlySet<string> = new Set([
   'fields',
   'validate',
@@ -67,7 +67,7 @@ const ruleFields = {
   mode: z.enum(['live', 'shadow']).default('live').openapi({ description: '`shadow`: evaluated and counted, without effect.' }),
   expires_at: time.nullable().default(null).openapi({ description: 'From then on, the rule is not evaluated.' }),
   created_by: text(MAX_AUTHOR).optional().openapi({ description: "Default: the token's subject, or the author of the existing rule." }),
-  // A rule that was read can be sent back.
+  // These fields are allowed so that a client can send back a rule as it was read.
   created_at: z.string().optional().openapi({ description: 'Ignored.' }),
   updated_at: z.string().optional().openapi({ description: 'Ignored.' }),
   fault: z.string().nullable().optional().openapi({ description: 'Ignored.' }),
@@ -95,7 +95,7 @@ export const RuleSchema = z
   .openapi('FraudRule')
 
 export const RuleListSchema = z
-  .object({ ruleset_version: z.int().openapi({ description: 'Grows with every change of the rules.' }), rules: z.array(RuleSchema) })
+  .object({ ruleset_version: z.int().openapi({ description: 'Increases with every change of the rules.' }), rules: z.array(RuleSchema) })
   .openapi('FraudRules')
 
 const FaultSchema = z
@@ -196,7 +196,7 @@ export function faultJson({ nearest, expected, ...fault }: Fault) {
   return { ...fault, expected: [...expected], nearest: nearest ?? null }
 }
 
-/** @param fault why the rule is set aside */
+/** @param fault why the rule is not evaluated */
 export function ruleJson(rule: Rule, fault: string | undefined): z.output<typeof RuleSchema> {
   const { rule_id, name, condition, action, priority, enabled, mode, created_by } = rule
   return {

@@ -60,7 +60,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
 
   return {
     routes: [
-      // Addresses without parameters come first, because the first one that fits is taken.
+      // Addresses without parameters come first, because the first match wins.
       bind(fieldsRoute, () => jsonAnswer(200, { fields: FIELDS_JSON, functions: FUNCTIONS_JSON }, PRIVATE)),
       bind(validateRoute, ({ body }) => jsonAnswer(200, validation(body.condition, settings), PRIVATE)),
       bind(versionsRoute, () => {
@@ -154,7 +154,7 @@ function validation(text: string, { lists }: Pick<FraudSettingsInForce, 'lists'>
   }
 }
 
-/** Returns the own names of all fields of a condition, including those that only IS MISSING reads. */
+/** Returns the names of all fields that a condition reads, including those that only IS MISSING reads. */
 function fieldsOf(node: Node, found = new Set<string>()): ReadonlySet<string> {
   if (node.kind === 'field') found.add(fieldOf(node.name)!.name)
   for (const child of childrenOf(node)) fieldsOf(child, found)

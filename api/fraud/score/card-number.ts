@@ -6,7 +6,7 @@ const SEPARATORS = /[\s\-\u2010-\u2015]+/
 const DIGITS = /^\d+$/
 const RADIX = 10
 const ASCII = /^[\x20-\x7e]*$/
-/** Beyond it, a parsed number has lost digits. */
+/** A parsed number above this may have lost digits. */
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
 /**
@@ -22,7 +22,7 @@ export function hasCardNumber(value: unknown): boolean {
   return Object.entries(value).some(([name, part]) => isCardText(name) || hasCardNumber(part))
 }
 
-/** A number that has lost digits cannot be checked, so it counts as a card's if it has as many digits. */
+/** A number that may have lost digits cannot be checked, so it counts as a card number if its length fits. */
 function isCardNumber(value: number): boolean {
   if (!Number.isInteger(value)) return false
   if (Math.abs(value) <= MAX_EXACT) return isCardText(String(Math.abs(value)))

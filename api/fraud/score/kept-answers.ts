@@ -21,12 +21,12 @@ const NOTHING = ''
 
 /** What is kept under the id of a transaction. */
 export type Claimed =
-  /** Nothing: the transaction must be scored. The same request may be scored at the same time. */
+  /** No answer is kept, so the transaction must be scored. The same request may be in progress elsewhere. */
   | { readonly state: 'new' }
   | { readonly state: 'answered'; readonly scored: TxnScored }
   /** The id belongs to another request. */
   | { readonly state: 'conflict' }
-  /** Redis does not say. */
+  /** Redis does not respond. */
   | { readonly state: 'away' }
 
 /** Keeps the answers of transactions for repeated requests. No function throws. */
@@ -38,7 +38,7 @@ export interface KeptAnswers {
    * any other answer to the same request.
    */
   keep(scored: TxnScored): Promise<Claimed>
-  /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not say. */
+  /** Returns the answer to a transaction; undefined if none is kept. Throws if Redis does not respond. */
   find(transactionId: string): Promise<TxnScored | undefined>
 }
 
@@ -46,7 +46,7 @@ export interface KeptAnswersDeps {
   readonly scripts: ViewScripts
   /** How long an answer is kept. */
   readonly keptMs: number
-  /** Called with the reason whenever Redis does not say. */
+  /** Called with the reason whenever Redis does not respond. */
   onFailure(reason: string): void
 }
 
@@ -62,7 +62,9 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     }
   }
 
-  /** @param held an answer of another version says nothing, so the transaction is scored again */
+  /**
+   * @param held the kept answer; if another version wrote it, it cannot be read, and the transaction is scored again
+   */
   function claimed(held: Buffer, request: FraudRequest): Claimed {
     if (isClaim(held)) return { state: isClaimOf(held, request) ? 'new' : 'conflict' }
     const scored = answerFromBytes(held)
@@ -78,7 +80,7 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     if (held === null) return { state: 'new' }
     const found = claimed(held, request)
     const isReplaced = found.state === 'new' || (found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored))
-    // Another request may replace it first; then that one's answer stays.
+    // If another request replaces the answer first, the answer of that request stays.
     return isReplaced && replaced === undefined ? await keep(scored, held) : found
   }
 

@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi'
 import { canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import { isCurrency } from '../../../schemas/fraud/money.ts'
 
-/** Clocks of callers may be ahead by as much. */
+/** Clocks of callers may be ahead by this much. */
 const MAX_AHEAD_MS = 5 * 60_000
-/** A request may be this late. Windows of features are no longer. */
+/** A request may be this late. No feature has a longer window. */
 const MAX_BEHIND_MS = 7 * 86_400_000
 
 /** As long as in a case. */
@@ -58,7 +58,7 @@ const Timestamp = z.iso
 
 const part = 'must be an object'
 
-/** A scoring request. Whatever is absent or null is missing. */
+/** A scoring request. Fields that are absent or null count as missing. */
 export const ScoreRequestSchema = z
   .object(
     {

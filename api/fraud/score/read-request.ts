@@ -10,8 +10,8 @@ import { isTimely, type ScoreRequest, ScoreRequestSchema } from './model.ts'
 const INSTRUMENT = 'payment_instrument'
 
 /**
- * Checks a body and returns the request, in which e-mail address and phone number are hashes. Nothing else of them
- * leaves this function.
+ * Checks a body and returns the request, in which e-mail address and phone number are hashes. The plain values never
+ * leave this function.
  * @param now epoch ms
  * @throws ApiError that names every fault, but repeats no value: `raw_card_number`, `invalid_encoding`,
  *   `invalid_request`

@@ -7,7 +7,7 @@ import { EXAMPLE_PAYMENT } from './example-payment.ts'
 import { readRequest } from './read-request.ts'
 import type { Scorer } from './scorer.ts'
 
-/** Parts that answers may lack without the path being cold: Kafka is away, or the settings are not read yet. */
+/** Parts that need no warm-up. An answer may lack them while Kafka is unavailable or the settings are not read yet. */
 const NEED_NO_WARMTH = ['rules', 'blocklist']
 
 export interface RehearsePaymentDeps {
@@ -36,7 +36,7 @@ export async function rehearsePayment({ score, hashes, now }: RehearsePaymentDep
   return scored.degraded.every((part) => NEED_NO_WARMTH.includes(part))
 }
 
-/** An address that nobody has: RFC 3849 keeps the network for documentation. */
+/** Returns an address that nobody has, because RFC 3849 reserves its network for documentation. */
 function madeUpAddress(): string {
   return `2001:db8:${randomUUID()
     .slice(0, 28)

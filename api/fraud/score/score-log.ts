@@ -6,7 +6,7 @@ import type { SpoolingFacts, SpoolingOptions } from '../../kit/spool/spooling-pu
 /** How long an answer waits for its event to be in the spool. A disk that hangs must not stop scoring. */
 export const LOG_MS = 20
 
-/** Kafka need not take an event before the caller gets the answer. */
+/** Kafka need not accept an event before the caller gets the answer. */
 const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
 /** Records scored transactions. */

@@ -19,7 +19,10 @@ import { NO_FEATURES } from './no-features.ts'
 import type { ScoreLog } from './score-log.ts'
 import type { ObserveStage, Stage } from './stages.ts'
 
-/** The time that models may take. The scorer of models also enforces it; this limit holds even if that one fails. */
+/**
+ * The time that models may take. The model scorer also enforces this limit; the scorer applies it in case the model
+ * scorer fails.
+ */
 export const MODELS_MS = 30
 
 /** What was unavailable, in the order of `degraded`. */
@@ -38,7 +41,7 @@ export interface ScorerDeps {
   readonly log: ScoreLog
   ipFactsOf(address: string | null): FraudIpFacts
   readonly observe: ObserveStage
-  /** Learns of each new transaction, but not of repeated requests. */
+  /** Receives each new transaction, but not repeated requests. */
   readonly observer: ScoringObserver
   /** Epoch ms. */
   now(): number
@@ -46,7 +49,7 @@ export interface ScorerDeps {
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** A new answer, with what its evaluation has used. */
+/** A new answer, with everything that its evaluation used. */
 interface Evaluated {
   readonly scored: TxnScored
   /** The rule that had precedence; undefined if none matched, or if the blocklist decided. */
@@ -60,7 +63,7 @@ export interface Scored {
   readonly isRepeat: boolean
 }
 
-/** Scores a transaction. It gives an answer whatever is unavailable. Throws only ApiError `idempotency_conflict`. */
+/** Scores a transaction. Answers even if other parts are unavailable. Throws only ApiError `idempotency_conflict`. */
 export type Scorer = (request: FraudRequest, requestId: string) => Promise<Scored>
 
 export function scorer(deps: ScorerDeps): Scorer {
@@ -79,7 +82,8 @@ export function scorer(deps: ScorerDeps): Scorer {
     const hit = blocklist.find(request)
     observe('blocklist', monotonic() - start)
     if (hit !== undefined) return await record(blocked(request, requestId), new Set())
-    // Both ask Redis in one write. Very few requests repeat an id, so waiting for the claim first would gain nothing.
+    // Both requests go to Redis in one write. Very few requests repeat an id, so it does not pay to wait for the claim
+    // first.
     const at = now()
     const [claimed, enrichments] = await Promise.all([
       timed('claim', () => answers.claim(request)),
@@ -95,7 +99,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     return await record(await evaluate(request, requestId, enrichments, away), away)
   }
 
-  /** The event goes to the log again, because the process that answered first may have been killed before. */
+  /** Logs the event again, because the first process may have been killed before it logged it. */
   async function repeated(scored: TxnScored): Promise<Scored> {
     return { scored: await logged(scored), isRepeat: true }
   }
@@ -164,7 +168,7 @@ export function scorer(deps: ScorerDeps): Scorer {
     return { scored, winner: undefined, tallies }
   }
 
-  /** Scores that are not probabilities are as good as none. */
+  /** Ignores scores that are not probabilities. */
   function modelsInTime(input: ModelInput): Promise<ModelOutcome | undefined> {
     const { promise, resolve } = Promise.withResolvers<ModelOutcome | undefined>()
     const cancel = setTimer(MODELS_MS, () => resolve(undefined))

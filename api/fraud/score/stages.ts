@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client'
 
-/** The parts of the time that an answer takes, in their order; rules run while models do. */
+/** The stages of an answer, in order; rules run while models do. */
 export const STAGES = ['validation', 'blocklist', 'claim', 'enrichment', 'rules', 'models', 'decision', 'persist', 'log', 'total'] as const
 export type Stage = (typeof STAGES)[number]
 

@@ -5,9 +5,9 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
  * without them.
  */
 const READY_WITHIN_MS = 3_000
-/** Payments at the same moment, as in a burst. */
+/** Number of payments that are scored at the same moment, as in a burst. */
 const AT_ONCE = 6
-/** By then, V8 has compiled what scoring calls most. */
+/** After this many rounds, V8 has compiled the functions that scoring calls most. */
 const ROUNDS = 20
 const PAUSE_MS = 20
 
@@ -28,7 +28,7 @@ export interface WarmUp {
 
 /**
  * Scores made-up payments before the process is ready, because the first payments after a cold start would take longer
- * than their limits: code is not compiled, scripts and connections are not loaded.
+ * than their limits: code is not compiled yet, scripts are not loaded, and connections are not open.
  */
 export function warmUp({ rehearse, sleep, monotonic }: WarmUpDeps): WarmUp {
   const until = monotonic() + READY_WITHIN_MS

@@ -3,7 +3,7 @@ import type { TableReader } from '../../../state/tables/reader.ts'
 import type { KeptAnswers } from '../score/kept-answers.ts'
 
 /**
- * Looks a transaction up in Redis, which has it for a day, and then in ClickHouse.
+ * Looks up a transaction in Redis, which keeps it for a day, and then in ClickHouse.
  * @returns undefined if no such transaction was scored in the last 90 days, or ClickHouse does not have it yet
  * @throws ApiError `unavailable` if Redis does not have it and ClickHouse does not answer
  */
@@ -18,7 +18,7 @@ export function transactionFinder({ answers, tables }: FindTransactionDeps): Fin
   return async (transactionId) => {
     const kept = await answers.find(transactionId).catch(() => undefined)
     if (kept === undefined) return await readTransaction(tables, transactionId)
-    // Without ClickHouse, the rest of the answer is still of use.
+    // The rest of the answer is useful even without ClickHouse.
     const feedback = await readTransactionFeedback(tables, transactionId).catch(() => null)
     return { scored: kept, feedback }
   }

@@ -22,7 +22,7 @@ export const TransactionSchema = z
     feedback: z
       .record(z.string(), z.unknown())
       .nullable()
-      .openapi({ description: 'The newest verdict; null without one, and while ClickHouse is away.' }),
+      .openapi({ description: 'The newest verdict; null if there is none, or while ClickHouse is unavailable.' }),
   })
   .openapi('ScoredTransaction')
 

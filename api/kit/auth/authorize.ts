@@ -13,7 +13,7 @@ export type ShownCertificate =
   /** The certificate is not accepted, with the reason as a clause. A new connection may help. */
   | { readonly refused: string; readonly mayReconnect?: boolean }
 
-/** The proofs of its identity that a request shows. */
+/** The proofs of the caller's identity in a request. */
 export interface Credentials {
   /** The Authorization header. */
   readonly authorization: string | null
@@ -47,7 +47,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 /**
  * Checks a request's credentials against a route's rule. A bad token is refused even if another proof would be enough,
- * because its sender expects to be known by it.
+ * because its sender expects to be identified by it.
  * @returns undefined for an anonymous caller
  */
 export async function authorize(rule: AuthRule, shown: Credentials, authority: Authority): Promise<Caller | undefined> {
@@ -76,7 +76,7 @@ async function tokenCaller({ authorization, session }: Credentials, verifier: To
   return await verifier.verify(token)
 }
 
-/** A session whose token is no longer good ends, so that the browser is anonymous from then on. */
+/** Ends a session whose token is no longer valid, so that the browser is anonymous from then on. */
 async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: TokenVerifier): Promise<Caller> {
   const caller = await verifier.verify(token).catch((error: unknown) => {
     if (!(error instanceof ApiError) || error.definition !== errors.unauthorized) throw error
@@ -86,7 +86,7 @@ async function sessionCaller({ token, refusal, clear }: ShownSession, verifier: 
   return caller
 }
 
-/** Any one proof is enough. A token without the scope takes nothing away from a certificate. */
+/** Any one proof is enough: a token without the scope does not invalidate a certificate. */
 function scopeCaller(rule: ScopeRule, byToken: Caller | undefined, shown: Credentials, { gateways }: Authority): Caller {
   const scopes = scopesOf(rule)
   if (byToken !== undefined && scopes.some((scope) => byToken.scopes.has(scope))) return byToken

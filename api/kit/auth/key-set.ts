@@ -12,7 +12,7 @@ import { ApiError, errors } from '../errors.ts'
 export interface KeySet {
   /** Throws jose's JWKSNoMatchingKey when there is none. */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
-  /** Grows with every key set that is loaded, so that callers can discard decisions made with an older one. */
+  /** Increases with every key set that is loaded, so that callers can discard decisions made with an older one. */
   readonly generation: number
   /** Epoch ms at which the loaded keys expire unless they are loaded again. -Infinity before the first load. */
   readonly expiresAt: number

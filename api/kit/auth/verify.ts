@@ -2,11 +2,11 @@ import { errors as jose, jwtVerify } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 import type { KeySet } from './key-set.ts'
 
-/** The caller of a request, as described by its token or by what replaces one. */
+/** The caller of a request, as described by its token or another proof. */
 export interface Caller {
   /**
    * The proof of the caller's identity: a token, a client certificate, or the address of a gateway that the operator
-   * trusts. Only routes that ask for them get callers without a token.
+   * trusts. Only routes that accept the other proofs get callers without a token.
    */
   readonly kind: 'token' | 'certificate' | 'gateway'
   /** The token's `sub`, the name in the certificate, or the address of the gateway. */

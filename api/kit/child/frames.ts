@@ -1,6 +1,6 @@
 /**
  * Messages between a process and its child, on a pipe. A frame is the length of what follows (4 bytes), a kind (1), the
- * number of the request that it asks or answers (4), and a body; numbers are big-endian.
+ * number of the request to which it belongs (4), and a body; numbers are big-endian.
  */
 export interface Frame {
   readonly kind: number
@@ -26,7 +26,7 @@ export function encodeFrame({ kind, id, body }: Frame): Buffer {
 }
 
 /**
- * Returns a function that takes what the pipe delivers and calls `onFrame` for each whole frame.
+ * Returns a function that receives the bytes of the pipe and calls `onFrame` for each whole frame.
  * @throws RangeError for a frame that is too large
  */
 export function frameReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {

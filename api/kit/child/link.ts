@@ -8,7 +8,7 @@ export interface ChildLink {
   request(kind: number, body: Buffer): Promise<Buffer>
   /** Ends the child at once. */
   kill(): void
-  /** Resolves to how it ended, once it has. */
+  /** Resolves when the child has ended, with the way in which it ended. */
   readonly ended: Promise<string>
 }
 

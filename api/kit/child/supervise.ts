@@ -5,7 +5,7 @@ import type { ChildLink } from './link.ts'
 export interface SupervisedChild {
   /** The child, once it is prepared; undefined while there is none. */
   readonly ready: ChildLink | undefined
-  /** Why there is none; undefined while there is one. */
+  /** Why no child is ready; undefined while one is. */
   readonly trouble: string | undefined
   close(): Promise<void>
 }
@@ -14,10 +14,10 @@ export interface SuperviseOptions {
   start(): ChildLink
   /** Makes a new child ready. If it fails or takes too long, the child is ended and another one is started. */
   prepare(child: ChildLink): Promise<void>
-  /** Resolves once a child has done all earlier requests. */
+  /** Resolves once a child has answered all earlier requests. */
   ping(child: ChildLink): Promise<unknown>
   onStart?(): void
-  /** Called when a child has ended that was not closed. */
+  /** Called when a child has ended although it was not closed. */
   onEnd?(how: string, restartInMs: number): void
   readonly timers: { setTimer(ms: number, callback: () => void): CancelTimer }
 }

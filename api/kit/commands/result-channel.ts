@@ -4,7 +4,7 @@ import type { Logger } from '../logging.ts'
 
 /** Receives the results of commands that this API instance sent. */
 export interface ResultChannel {
-  /** Name of the channel. Commands carry it as `reply_to`. */
+  /** Name of the channel. Commands contain it as `reply_to`. */
   readonly name: string
   /** While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean

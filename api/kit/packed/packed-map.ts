@@ -20,11 +20,11 @@ const HASH_WORDS = 4
 const HASH_BYTES = 16
 const EXPIRY_BYTES = 4
 const MIN_SLOTS = 8
-/** Above this part of used slots, chains of neighbours get long. */
+/** Above this share of used slots, chains of neighbours get long. */
 const MAX_LOAD = 0.75
 /**
- * A segment shrinks below this load. It is far below the load after growing, so that the segment does not grow again
- * right away.
+ * A segment shrinks below this load. It is far below the load after growing, so that the segment does not soon grow
+ * again.
  */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5
@@ -213,7 +213,8 @@ class Segment {
     this.count--
     for (let slot = this.#next(hole); this.#hashes[slot * HASH_WORDS] !== 0; slot = this.#next(slot)) {
       const home = this.#homeOf(this.#hashes[slot * HASH_WORDS])
-      // An entry whose home lies cyclically behind the hole is found without passing the hole, so it stays.
+      // If the home slot of an entry comes cyclically after the hole, a lookup does not pass the hole, so the entry
+      // stays.
       const staysBehind = hole < slot ? home > hole && home <= slot : home > hole || home <= slot
       if (staysBehind) continue
       this.#move(slot, hole)

@@ -6,7 +6,7 @@ import { NEVER, PackedMap } from './packed-map.ts'
 import { SIP_KEY_BYTES, sipHash128 } from './sip-hash.ts'
 import { readSnapshot, type SnapshotForm, writeSnapshot } from './snapshot.ts'
 
-/** How a topic's values become a few bytes. */
+/** Describes how a topic's values are packed into a few bytes. */
 export interface Packing<V, P> {
   /** Increases when the meaning of the bytes changes, so that older snapshots are ignored. */
   readonly version: number
@@ -23,7 +23,7 @@ export interface Packing<V, P> {
 export interface PackedTable<K, P> extends TableState {
   /**
    * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
-   * until the table is read, or until Kafka has been away for so long that the snapshot is used.
+   * until the table is read, or until Kafka has been unavailable for so long that the snapshot is used.
    */
   get(key: K): P | undefined
   /** Number of entries, including expired ones that are still stored. */

@@ -8,7 +8,7 @@ const COMPRESSION_ROUNDS = 2
 const FINAL_ROUNDS = 4
 const BITS_PER_BYTE = 8
 const TOP_BYTE_SHIFT = 24
-/** Distinguishes the variant with 128 bits from the one with 64, at its start and between its two halves. */
+/** Constants at the start and between the two halves, which distinguish the 128-bit variant from the 64-bit one. */
 const WIDE = 0xee
 const SECOND_HALF = 0xdd
 
@@ -35,7 +35,7 @@ export function sipHash128(key: Uint8Array): (bytes: Uint8Array, start: number, 
     let v3l = k1l ^ 0x79746573
     let v3h = k1h ^ 0x74656462
     let at = start
-    // The steps are all blocks, the last of which has the length, and then the two halves of the result.
+    // First come all blocks, the last of which contains the length, and then the two halves of the result.
     for (let step = 0; step <= wholeBlocks + 2; step++) {
       let low = 0
       let high = 0

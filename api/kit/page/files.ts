@@ -21,7 +21,9 @@ const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** Browsers ask each time, and get 304 unless the file has changed, so that the parts of the page always fit. */
+/**
+ * Browsers ask each time, and get 304 unless the file has changed, so that all files of a page have the same version.
+ */
 const CACHING = 'no-cache'
 
 export interface PageFilesOptions {

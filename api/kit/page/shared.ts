@@ -14,7 +14,7 @@ const sharedFileRoute = pageFileRoute('/kit/page/browser', 'sharedPageFile', {
 
 const FILES = ['base.css', 'elements.js', 'form.js', 'plane.js', 'requests.js', 'session.js', 'svg.js']
 
-/** Creates the route of what the pages of several services share. */
+/** Creates the route of the files that the pages of several services share. */
 export function sharedFiles(): BoundRoute {
   const files = pageFiles({ folder: new URL('./browser/', import.meta.url), files: FILES })
   return bind(sharedFileRoute, ({ params: { file } }) => files.file(file))

@@ -10,8 +10,8 @@ const PURPOSE = 'millrace-csrf'
 
 /**
  * Returns the value of the header for a session. It is derived from the session's token, which only the browser and
- * this server know. So it fits no other session, every API process computes the same value, and nothing has to be
- * stored. It does not reveal the token.
+ * this server know. It is therefore valid for no other session, every API process computes the same value, and nothing
+ * has to be stored. It does not reveal the token.
  */
 export function csrfTokenOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update(PURPOSE).digest('base64url')

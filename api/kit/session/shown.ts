@@ -3,7 +3,7 @@ import type { SessionCookie } from './cookie.ts'
 import { CSRF_HEADER, isCsrfTokenOf } from './csrf.ts'
 import { isForeignPage, type RequestOrigin } from './origin.ts'
 
-/** The session that a request shows by its cookie. */
+/** The session that the cookie of a request identifies. */
 export interface ShownSession {
   /** The token that the page signed in with. It is not verified yet. */
   readonly token: string
@@ -21,9 +21,9 @@ export interface SessionRequest extends RequestOrigin {
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Reads a request's session. Browsers send cookies on their own, so the cookie says who sits at the browser, but not
- * that this person wants the request. Reads for pages of other origins are therefore anonymous, and a request that
- * changes something also needs the header that only this server's own pages can send.
+ * Reads a request's session. Browsers send cookies on their own, so the cookie shows who uses the browser, but not that
+ * this person wants the request. Reads for pages of other origins are therefore anonymous, and a request that changes
+ * something also needs the header that only this server's own pages can send.
  */
 export function shownSession(request: SessionRequest, cookie: SessionCookie, publicUrl: string): ShownSession | undefined {
   const token = cookie.read(request.header('cookie'))

@@ -1,8 +1,8 @@
-/** How a table holds the values of a topic. */
+/** Describes how a table keeps the values of a topic. */
 export interface Holding<V, H> {
   /** Increases when the meaning of the JSON changes, so that older snapshots are ignored. */
   readonly version: number
-  /** Returns the form of a value in memory. Throws CodecError for a value that is to be skipped. */
+  /** Returns the form of a value in memory. Throws CodecError for a value that must be skipped. */
   hold(value: V): H
   /** Returns what the snapshot contains, as a value for JSON. */
   save(held: H): unknown
@@ -11,7 +11,7 @@ export interface Holding<V, H> {
   onChange?(): void
 }
 
-/** Holds values as they are. Only for records without bigints and bytes, which JSON does not keep. */
+/** Keeps values as they are. Only for records without bigints and bytes, which JSON cannot represent. */
 export function heldAsIs<V>(version: number, onChange?: () => void): Holding<V, V> {
   return { version, hold: (value) => value, save: (held) => held, load: (saved) => saved as V, onChange }
 }

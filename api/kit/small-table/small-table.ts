@@ -5,7 +5,7 @@ import { type Entries, readEntries, writeEntries } from './snapshot.ts'
 
 /**
  * Keeps a small compacted topic in memory as objects. Unlike a global table, it also keeps a snapshot on disk, so that
- * a process that starts while Kafka is away can answer with the last known contents.
+ * a process that starts while Kafka is unavailable can answer with the last known contents.
  */
 export interface SmallTable<H> extends TableState {
   /** Returns all entries by key. Throws ApiError `not_ready` until the table is read, or its snapshot is used. */

@@ -38,7 +38,7 @@ export function tableMetrics(registry: Registry, kind: string): (topic: string, 
     ],
     [
       `${kind}_from_snapshot`,
-      '1 while a table answers from its snapshot, because Kafka has been away since the start',
+      '1 while a table answers from its snapshot, because Kafka has been unavailable since the start',
       ({ isFromSnapshot }) => Number(isFromSnapshot),
     ],
     [`${kind}_entries`, 'Entries of a table, including expired ones that are still stored', ({ size }) => size],

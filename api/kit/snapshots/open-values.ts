@@ -23,7 +23,10 @@ export interface SnapshotTablesOptions {
 /** An id that no schema has, so that each value is resolved from the schema with which it was written. */
 const READ_ONLY_SCHEMA = -1
 
-/** Returns what reads the values of a topic. Neither Kafka nor the registry need be reachable. */
+/**
+ * Returns the codec of a topic's values and the loader of their schemas. Neither Kafka nor the registry need be
+ * reachable.
+ */
 export async function openValues<K, V>({ registry }: Pick<SnapshotTablesOptions, 'registry'>, topic: Topic<K, V>) {
   const { schemas } = await openSerdes(registry, [])
   return { values: topic.value.open(READ_ONLY_SCHEMA, schemas), loadSchema: schemas.load }

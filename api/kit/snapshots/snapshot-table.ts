@@ -46,16 +46,19 @@ export interface SnapshotTableOptions<C> {
 
 /** What tables of all kinds have in common. */
 export interface TableState {
-  /** Whether the contents are those of a snapshot, because Kafka has been away since the start. */
+  /** Whether the contents are those of a snapshot, because Kafka has been unavailable since the start. */
   readonly isFromSnapshot: boolean
   /**
    * For how long the table may lack changes, in ms: the age of a snapshot in use, else the time since the last response
    * from Kafka. At most a few seconds while all is well; Infinity while the table is not ready.
    */
   readonly staleMs: number
-  /** Whether the table lacks changes of more than a few seconds, as when Kafka is away. */
+  /** Whether the table lacks changes of more than a few seconds, for example because Kafka is unavailable. */
   readonly isStale: boolean
-  /** The first one reports a table that is not ready, and the second one, which is optional, a stale one. */
+  /**
+   * The first probe reports that the table is not ready. The second one is optional and reports that the table is
+   * stale.
+   */
   readonly probes: readonly ReadinessProbe[]
   /** Writes a last snapshot. */
   close(): Promise<void>
@@ -85,27 +88,31 @@ export interface TableOptions<K, V> {
 }
 
 /**
- * Keeps a compacted topic in memory, and a snapshot of it on disk, so that a process that starts while Kafka is away
- * can answer with the last known contents.
+ * Keeps a compacted topic in memory, and a snapshot of it on disk, so that a process that starts while Kafka is
+ * unavailable can answer with the last known contents.
  */
 export interface SnapshotTable<C> extends TableState {
-  /** The contents for callers; undefined until the topic is read, or the snapshot is used because Kafka is away. */
+  /**
+   * The contents for callers; undefined until the topic is read, or the snapshot is used because Kafka is unavailable.
+   */
   readonly serving: C | undefined
   /** The contents that the topic is applied to, which are not complete while they are not served. */
   readonly filling: C
 }
 
-/** The longest wait for records, and how often a silent topic gives news. */
+/**
+ * The longest wait for records, and therefore the interval at which Kafka responds about a topic without new records.
+ */
 const POLL_MS = 1_000
-/** Applying that many bytes takes a few milliseconds, for which requests wait. */
+/** Applying this many bytes takes a few milliseconds, during which requests wait. */
 const MAX_POLL_BYTES = 262_144
 /**
- * After this time without a response from Kafka, the table is stale, and a table that is not read yet takes its
+ * After this time without a response from Kafka, the table is stale, and a table that is not read yet uses its
  * snapshot.
  */
 const STALE_AFTER_MS = 5_000
 const CHECK_INTERVAL_MS = 250
-/** How often the snapshot of an unchanged table is written, so that it stays young enough to continue from. */
+/** How often the snapshot of an unchanged table is written, so that reading can always continue from it. */
 const UNCHANGED_INTERVAL_MS = 3_600_000
 /**
  * Reading does not continue from a snapshot of this age. Kafka removes tombstones after `delete.retention.ms` (24 hours
@@ -186,7 +193,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     }
   }
 
-  /** Answers from the snapshot once Kafka has been away for too long. */
+  /** Answers from the snapshot once Kafka has been unavailable for too long. */
   function useSnapshot(): void {
     if (serving !== undefined) clearInterval(checking)
     if (serving !== undefined || snapshot === undefined || silentMs() < STALE_AFTER_MS) return
@@ -221,7 +228,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     }
   }
 
-  /** Returns the ms since Kafka was last heard of. */
+  /** Returns the ms since Kafka last responded. */
   function silentMs(): number {
     heardAt = follower.heardAt ?? heardAt
     return monotonic() - heardAt

@@ -5,9 +5,9 @@ import type { SpoolFile } from './files.ts'
 export const SEGMENT_HEADER = Buffer.from('MRSPOOL1')
 /** Length (u32) and CRC-32C (u32) of the body that follows, both little-endian. */
 const PREFIX_BYTES = 8
-/** A longer frame is damage: Kafka takes no request of this size. */
+/** A longer frame must be damaged, because Kafka accepts no request of this size. */
 const MAX_BODY_BYTES = 16 * 1_048_576
-/** How much the reader takes from the file at a time. */
+/** Number of bytes that the reader reads from the file at a time. */
 const READ_BYTES = 256 * 1_024
 const TOPIC = 1
 const RECORD = 2

@@ -72,7 +72,7 @@ export class Journal {
     return promise
   }
 
-  /** Begins a new segment if all records of the current one are settled, so that it is deleted. */
+  /** Begins a new segment if all records of the current one are settled, so that the current one can be deleted. */
   sealIfDone(): void {
     const active = this.#active
     if (active === undefined || active.oldest === undefined || active.unsettled > 0 || this.#queue.length > 0) return

@@ -5,7 +5,7 @@ import { FrameReader, SEGMENT_HEADER } from './frames.ts'
 
 const SEGMENT_SUFFIX = '.records'
 const MARKS_SUFFIX = '.sent'
-/** Offset of a record that needs no sending any more (u32), and the CRC-32C of these bytes (u32). */
+/** Offset of a record that need not be sent again (u32), and the CRC-32C of these bytes (u32). */
 const MARK_BYTES = 8
 const NAME_DIGITS = 8
 

@@ -7,20 +7,20 @@ import type { FrameReader, SpooledRecord } from './frames.ts'
 import { Journal, type Placed } from './journal.ts'
 import { isSegmentName, Segment } from './segment.ts'
 
-/** How often unfinished work is tried again, and how often the disk is freed of records that were sent. */
+/** How often unfinished work is tried again, and how often records that were sent are removed from the disk. */
 const RETRY_MS = 1_000
 /**
- * How long outcomes collect before they are written. If the process is killed in the meantime, their records are sent
- * again.
+ * How long outcomes are collected before they are written. If the process is killed in the meantime, their records are
+ * sent again.
  */
 const MARK_EVERY_MS = 50
-/** How many bytes of the spool may wait in the publisher. It also bounds how long the publisher's own queue gets. */
+/** How many bytes of the spool may wait in the publisher. This also bounds the length of the publisher's own queue. */
 const MAX_PUBLISHED_BYTES = 4 * 1_048_576
 /** Number of counters for keys. Two keys that share one only wait for each other. */
 const KEY_COUNTERS = 65_536
-/** Begins the names of folders whose process has not locked them yet. */
+/** Prefix of the names of folders that their process has not locked yet. */
 const UNLOCKED_PREFIX = '.'
-/** Size that a record has in the file and in memory, beside its key and value. */
+/** Bytes that a record needs in the file and in memory, in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 64
 
 /** The outcome of handing a record to the publisher. */
@@ -38,7 +38,7 @@ export type Outcome =
  */
 export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
 
-/** Thrown when the spool has no room, or the disk does not take the record. */
+/** Thrown when the spool is full, or the record cannot be written to the disk. */
 class SpoolError extends Error {
   override readonly name = 'SpoolError'
 }
@@ -68,7 +68,7 @@ export interface Spooled {
 export interface SpoolState {
   readonly records: number
   readonly bytes: number
-  /** Epoch ms of the first record of the oldest file that holds unsent records; undefined if nothing waits. */
+  /** Epoch ms of the first record of the oldest file with unsent records; undefined if nothing waits. */
   readonly oldest: number | undefined
   /** Records since the start of the process. */
   readonly spooled: number
@@ -84,8 +84,8 @@ interface Folder {
 }
 
 /**
- * Keeps records that Kafka does not take in time, in files, and sends them in the order in which they were spooled.
- * First come those of dead processes, whose folders it adopts when it opens.
+ * Keeps in files the records that Kafka does not accept in time, and sends them in the order in which they were
+ * spooled. Records of dead processes come first; the spool adopts their folders when it opens.
  */
 export class Spool {
   readonly #options: SpoolOptions
@@ -104,7 +104,7 @@ export class Spool {
   #draining: Promise<void> | undefined
   /** True when there may be something to send that the current round does not see. */
   #hasNews = false
-  /** Why sending last stopped, so that the log says it once. */
+  /** Why sending last stopped, so that it is logged only once. */
   #trouble: string | undefined
   /** True when a record must be sent again. Nothing else is sent until the outcome of all others is known. */
   #isBehind = false
@@ -144,12 +144,15 @@ export class Spool {
     return spool
   }
 
-  /** True while records with this key, or seldom with another one, wait: later ones must queue behind them. */
+  /**
+   * True while records with this key wait, so that later ones must queue behind them. Rarely, the waiting records have
+   * another key.
+   */
   holds(topic: string, key: Uint8Array): boolean {
     return this.#held[counterOf(topic, key)] > 0
   }
 
-  /** Appends a record. Those with the same key are held from now on. */
+  /** Appends a record. Until it is settled, later records with the same key must queue behind it. */
   append(record: SpooledRecord, { isDurable, isPublished }: AppendOptions): Spooled {
     const size = RECORD_OVERHEAD_BYTES + record.key.length + (record.value?.length ?? 0)
     const counter = counterOf(record.topic.name, record.key)
@@ -197,7 +200,7 @@ export class Spool {
       const frames = segment.reader()
       const { end } = segment
       for (;;) {
-        // The file goes as soon as all of it was sent.
+        // The file is deleted as soon as all of it was sent.
         if (this.#isClosed || segment.unsettled === 0 || !this.#segments.includes(segment)) break
         const found = await frames.next(end).catch((error: Error) => {
           if (this.#segments.includes(segment)) throw error
@@ -350,7 +353,7 @@ export class Spool {
   }
 
   async #tidyAll(): Promise<void> {
-    // All outcomes of this time share a write.
+    // All outcomes that arrive in the meantime share a write.
     if (!this.#isClosed) await this.#options.runtime.sleep(MARK_EVERY_MS, this.#closing.signal)
     for (;;) {
       const dirty = this.#segments.find((segment) => segment.isDone || segment.needsMarks)
@@ -376,7 +379,7 @@ function counterOf(topic: string, key: Uint8Array): number {
   return (crc32c(key) ^ crc32c(Buffer.from(topic))) & (KEY_COUNTERS - 1)
 }
 
-/** Locks the folder under a name that no other process adopts, and only then gives it its own. */
+/** Locks the folder under a name that no other process adopts, and only then gives it its final name. */
 async function makeOwn(files: SpoolFiles, parent: string, name: string): Promise<Folder> {
   const unlocked = join(parent, `${UNLOCKED_PREFIX}${name}`)
   const path = join(parent, name)

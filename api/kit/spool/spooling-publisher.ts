@@ -10,11 +10,12 @@ import type { SpooledRecord, SpooledTopic } from './frames.ts'
 import type { Outcome, Spool, Spooled } from './spool.ts'
 
 export interface SpoolingOptions {
-  /** How long to wait for Kafka, in ms. The wait may be over when the call is made. */
+  /** How long to wait for Kafka, in ms; 0 if the request has already used up its time. */
   readonly withinMs: number
   /**
-   * Whether the record goes to the spool in any case, while it is being sent. Then there is no wait, and a slow Kafka
-   * does not count as away. It must be the same for all records of a topic, because their order depends on it.
+   * Whether the record goes to the spool in any case, while it is being sent. Then there is no wait, and Kafka does not
+   * count as unavailable when it is slow. It must be the same for all records of a topic, because their order depends
+   * on it.
    */
   readonly isAlwaysSpooled?: boolean
   /** Whether a spooled record must survive a loss of power, and not only the end of the process. */
@@ -23,15 +24,15 @@ export interface SpoolingOptions {
 
 export type Published = 'acknowledged' | 'spooled'
 
-/** Publishes facts that Kafka need not take at once. */
+/** Publishes facts that Kafka need not accept at once. */
 export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
    * file of this process, from which it will be sent. Records of one key are sent in the order of the calls. A record
    * is sent twice only if the process ends between sending it and recording that, so consumers drop duplicates by the
    * record's id.
-   * @throws ApiError `unavailable` if neither takes the record; it may still have been written. `internal_error` if
-   *   Kafka rejects it permanently
+   * @throws ApiError `unavailable` if neither Kafka nor the spool accepts the record; it may still have been written.
+   *   `internal_error` if Kafka rejects it permanently
    */
   publishOrSpool<K, V>(topic: Topic<K, V>, key: K, value: V | null, options: SpoolingOptions): Promise<Published>
   /**
@@ -56,7 +57,7 @@ export interface SpoolingDeps {
   askPartitions(topic: string): Promise<number>
 }
 
-/** These errors concern the record itself. Whatever else goes wrong, a later attempt may succeed. */
+/** These errors concern the record itself. After any other error, a later attempt may succeed. */
 const REFUSED: ReadonlySet<string> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -70,7 +71,7 @@ const SCHEMA_ID_AT = 1
 const UNREGISTERED = -1
 const NO_SCHEMAS: SchemaLookup = { get: () => undefined }
 
-/** A record that the publisher has and somebody waits for. */
+/** A record that the publisher has, and for which a caller waits. */
 interface Waiting {
   readonly record: SpooledRecord
   readonly isDurable: boolean

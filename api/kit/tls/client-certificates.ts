@@ -55,9 +55,9 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Knows what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
- * connection may stay open for a long time, so each request checks again that the certificate has not expired and that
- * no authority has been withdrawn that may have signed it.
+ * Determines what client certificates prove. OpenSSL verifies a certificate once, when the connection is opened. A
+ * connection may stay open for a long time, so each request checks again that the certificate has not expired, and that
+ * no authority that may have signed it has been withdrawn.
  */
 export function clientCertificates({ material, names, now }: ClientCertificatesOptions): ClientCertificates {
   const connections = new WeakMap<Socket, Connection>()

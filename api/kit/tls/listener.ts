@@ -16,7 +16,7 @@ export interface ListenerTls {
 }
 
 export interface SecureServerOptions {
-  /** As for a plain server. `headersTimeout` also bounds the handshake. */
+  /** The options of a plain server. `headersTimeout` also bounds the handshake. */
   readonly serverOptions: HttpOptions & { readonly headersTimeout: number }
   readonly onRequest: RequestListener
   readonly tls: ListenerTls

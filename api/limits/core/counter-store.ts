@@ -8,7 +8,10 @@ export interface CounterStoreOptions {
   /** Monotonic ms. */
   monotonic(): number
   readonly timeoutMs?: number
-  /** Learns from every answer. The units that it owes are charged with the next request for their counter. */
+  /**
+   * This instance's own counts, which learn from every answer. The units that they owe are charged with the next
+   * request for the same counter.
+   */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called for every failed batch, with its cause. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
@@ -57,7 +60,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   async function decideCharged(group: string, node: string, charges: readonly Ask[], asks: readonly Ask[]): Promise<Outcome> {
     const outcome = await batches.add(group, node, 'awaited', [...charges, ...asks])
     if (!('undecided' in outcome)) return outcome.slice(charges.length)
-    // If the store is only late, it still charges them.
+    // A store that is only late still charges the owed units.
     if (outcome.undecided !== 'timeout') own?.owe(charges)
     return outcome
   }
@@ -89,8 +92,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
   }
 
   /**
-   * Handles an answer that came too late. Its requests were decided without it and stay counted. No entry takes the
-   * slices that it grants, so they are given back.
+   * Handles an answer that came too late. Its requests were decided without it and stay counted. No lease uses the
+   * slices that the answer grants, so they are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {

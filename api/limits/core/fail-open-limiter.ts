@@ -21,7 +21,7 @@ export interface FailOpenLimiterOptions {
   readonly onDecision?: DecisionListener
 }
 
-/** Decides by a limiter and reports every decision. If deciding or reporting fails, requests are unaffected. */
+/** Decides with a limiter and reports every decision. If deciding or reporting fails, requests are unaffected. */
 export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
   function reported(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {
     try {

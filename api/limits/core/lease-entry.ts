@@ -36,7 +36,7 @@ export interface LeaseEntry {
   /** Units of slices whose answers were lost. They may be taken, so they count as held here until `lostUntil`. */
   lost: number
   lostUntil: number
-  /** This instance's part of all units that are taken from the counter, measured since the answer `shareFrom`. */
+  /** This instance's share of all units that are taken from the counter, measured since the answer `shareFrom`. */
   share: number
   shareFrom: Reading | undefined
   /** Units that this instance has taken since `shareFrom`. */

@@ -12,8 +12,8 @@ export interface LeaseRenewal {
   /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
   renewEarly(entry: LeaseEntry): void
   /**
-   * Asks the store whether a counter that refuses has room again. One query serves all requests that are refused in the
-   * meantime.
+   * Asks the store whether a counter that refused a request has room again. One query serves all requests that are
+   * refused in the meantime.
    */
   recheckRefusal(entry: LeaseEntry, now: number): void
   /** Gives the units that are not spent back to the store. */

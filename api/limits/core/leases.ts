@@ -8,8 +8,8 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Returns units that are not being spent to the store. Runs every SWEEP_MS. @returns false when there is nothing to
-   * sweep until the next decision
+   * Gives units that are not being spent back to the store. Runs every SWEEP_MS.
+   * @returns false when there is nothing to sweep until the next decision
    */
   sweep(): boolean
   /** Forgets the state of counters that were reset. */
@@ -51,7 +51,7 @@ type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 /**
  * Takes slices of hot counters' budgets and spends them without asking the store, and remembers refusals for as long as
  * they are certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit
- * is reached, at most a hundredth of it is unspent in each instance, and a twenty-fifth in all of them.
+ * is reached, at most 1 % of it is unspent in each instance, and at most 4 % in all of them together.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()

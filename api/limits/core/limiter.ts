@@ -47,7 +47,7 @@ export interface Limiter {
 
 export interface LimiterOptions {
   readonly counters: CounterStore
-  /** Returns the rules; undefined until they have been read, when all requests are let through. */
+  /** Returns the rules; undefined until they have been read. Until then, all requests are allowed. */
   rules(): RuleTable | undefined
   /** Decides requests that the counters leave undecided. Without it, such requests are allowed. */
   readonly own?: Pick<OwnCounts, 'decide'>

@@ -5,12 +5,12 @@ export interface MemoryWatch {
    * without waiting.
    */
   readonly isShort: boolean
-  /** Asks Redis now. @returns the part of the memory in use; undefined if Redis does not answer */
+  /** Asks Redis now. @returns the share of its memory that is in use; undefined if Redis does not answer */
   ratio(): Promise<number | undefined>
 }
 
 export interface MemoryWatchOptions {
-  /** Returns the part of the memory in use. */
+  /** Returns the share of the memory that is in use. */
   read(): Promise<number>
   /** Monotonic ms. */
   monotonic(): number
@@ -22,7 +22,7 @@ export interface MemoryWatchOptions {
 const ASK_EVERY_MS = 5_000
 /** Higher than the level of the alert (docs/operations.md#rate-limits), and low enough to react before writes fail. */
 const SHORT_FROM = 0.9
-/** Lower than `SHORT_FROM`, so that the state does not change back and forth. */
+/** Lower than `SHORT_FROM`, so that the state does not keep changing. */
 const SHORT_UNTIL = 0.8
 
 export function memoryWatch({ read, monotonic, onChange }: MemoryWatchOptions): MemoryWatch {

@@ -8,7 +8,7 @@ import { recentCounters } from './recent-counters.ts'
  * returned, and keep every caller within its limit in this instance.
  */
 export interface OwnCounts extends Debts {
-  /** Learns from the store's answer. A late one may be older than what is known. */
+  /** Learns from the store's answer. A late answer may be older than the known state. */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
   /** Decides the asks of one request by the same rules as the store. */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]

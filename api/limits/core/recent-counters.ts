@@ -15,7 +15,9 @@ export interface RecentCounters {
   forget(key: string): void
 }
 
-/** These take two million bytes. With twice as many callers, more than half of them are still known. */
+/**
+ * Number of slots, which take two million bytes. With twice as many callers, more than half of them are still known.
+ */
 const SLOTS = 65_536
 /** The key's hash (0 for an empty slot), `held`, `heldBefore` and `atUs`. */
 const NUMBERS_PER_SLOT = 4

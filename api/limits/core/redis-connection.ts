@@ -7,7 +7,7 @@ export type LimiterRedisOptions = ScriptRedisPlace
 
 export interface LimiterRedis {
   readonly scripts: ScriptRunner
-  /** Returns the part of the memory in use, of the fullest server. Rejects when Redis does not answer. */
+  /** Returns the share of memory that is in use on the fullest server. Rejects when Redis does not answer. */
   usedMemory(): Promise<number>
   /** Deletes counters. Rejects when Redis does not answer. */
   forget(keys: readonly string[]): Promise<void>

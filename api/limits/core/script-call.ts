@@ -29,7 +29,7 @@ export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[])
   }
 }
 
-/** @returns its position among the kinds of the batch, from 1; a new kind is added */
+/** @returns the position of the kind in the batch, from 1; a new kind is added */
 function kindOf(kinds: number[], ask: Ask): number {
   const { limit, windowSeconds, burst } = ask.counter.limit
   const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)

@@ -55,8 +55,8 @@ function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<Glob
 }
 
 /**
- * Reads the topics continuously until it is closed. An API that starts while Kafka is away serves without them: seeded
- * rules apply, and no API key is refused.
+ * Reads the topics continuously until it is closed. An API that starts while Kafka is unavailable works without the
+ * topics: seeded rules apply, and no API key is refused.
  */
 export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])

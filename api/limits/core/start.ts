@@ -43,8 +43,7 @@ export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
   /**
-   * Decides about requests to other gateways. It fails open and reports decisions as it does for requests to this
-   * process.
+   * Decides about requests to other gateways. It fails open and reports its decisions, as for requests to this process.
    */
   readonly limiter: Limiter
   readonly settings: LimitSettings

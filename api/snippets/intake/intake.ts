@@ -69,7 +69,7 @@ function inPlace(draft: BlobDraft, address: string, incoming: Streams): BlobDraf
 
   function giveWay(): void {
     isCut = true
-    // If this fails, discarding the draft again after the body reports it.
+    // If this fails, the error is reported when the draft is discarded again after the body.
     draft.discard().catch(() => undefined)
   }
 

@@ -13,8 +13,8 @@ const STARS = [4, 3, 2, 1] as const
 const BANDS_OF_STARS = 6
 
 /**
- * Values that each of several shards reports. If a value could be missing from a shard's report, the search is repeated
- * with more of them, so counts are exact with any number of shards. A single shard reports the right ones by itself.
+ * Number of values that each shard reports if there are several shards. If a value could be missing from a report, the
+ * search is repeated with a larger number, so counts are always exact. A single shard needs no additional values.
  */
 const SHARD_VALUES = 1_000
 export const MOST_SHARD_VALUES = 60_000
@@ -27,7 +27,7 @@ export function shardValues(shards: number): number {
 /** The search for one or more facets, which all have the same filters. */
 export interface FacetSearch {
   readonly dimensions: readonly Dimension[]
-  /** Whether all filters apply, so that its number of products is the total. */
+  /** Whether all filters apply, so that the number of products that it finds is the total. */
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query
@@ -43,14 +43,17 @@ export function countingSearch({ isTotal, query, aggregations }: FacetSearch, mo
   return { size: 0, track_total_hits: isTotal, query, aggs: aggregations(most) }
 }
 
-/** Returns what a search for hits must have to count as well. It must find what the FacetSearch finds. */
+/**
+ * Returns the clauses with which a search for hits also counts. The search must find the same products as the
+ * FacetSearch.
+ */
 export function pageCounts({ isTotal, aggregations }: FacetSearch, most: number): Query {
   return { track_total_hits: isTotal, aggs: aggregations(most) }
 }
 
 /**
- * Returns the searches for the total and the facets. A facet counts under all filters except its own, so each chosen
- * one needs a search of its own. The first one is for the total.
+ * Returns the searches for the total and the facets. A facet counts under all filters except its own, so each facet
+ * that has a filter needs a search of its own. The first one is for the total.
  */
 export function facetSearches(plan: TextPlan | undefined, filters: Filters): FacetSearch[] {
   const text = plan && textQuery(plan)
@@ -92,7 +95,7 @@ function each(field: string, values: readonly string[]): Query {
   return { filters: { filters: values.map((value) => ({ term: { [field]: value } })) } }
 }
 
-/** The answer to a FacetSearch, as far as it is read. */
+/** The parts of the answer to a FacetSearch that are read. */
 export interface FacetAnswer {
   readonly _shards: { readonly total: number }
   readonly hits: { readonly total?: { readonly value: number } }
@@ -127,7 +130,7 @@ export function isApproximate({ aggregations }: FacetAnswer): boolean {
   return [brands, categories, attributes].some((terms) => (terms?.doc_count_error_upper_bound ?? 0) > 0)
 }
 
-/** Facets as the API answers them, without the names of categories. */
+/** Facets as the API returns them, without the names of categories. */
 export interface Facets {
   readonly total: number
   readonly brands: readonly { readonly name: string; readonly count: number }[]
@@ -175,7 +178,7 @@ function priceStats({ price_stats }: FacetCounts): Facets['price_stats'] {
   return { min: price_stats.min!, max: price_stats.max!, avg: price_stats.avg! }
 }
 
-/** Categories count their own products only, and the chosen one also those below it. */
+/** Each category counts only its own products; the chosen category also counts those of its descendants. */
 function categoryCounts({ categories, chosen_category }: FacetCounts, chosen: number | undefined): Facets['categories'] {
   const listed = (categories?.buckets ?? []).map(({ key, doc_count }) => ({ category_id: Number(key), count: doc_count }))
   if (chosen === undefined) return listed

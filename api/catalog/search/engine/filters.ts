@@ -4,7 +4,7 @@ import type { Query } from './query.ts'
 /** What a facet counts. `attribute:<name>` is a facet of its own for each chosen attribute. */
 export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:${string}`
 
-/** Every public product has it. The index also holds products that are not public, and positions. */
+/** Matches exactly the public products. The index also contains hidden products, and positions of the indexer. */
 export const IS_PUBLIC: Query = { term: { is_public: true } }
 
 /** Returns the clause of each dimension that the caller has filtered by. */

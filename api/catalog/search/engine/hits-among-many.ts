@@ -5,11 +5,13 @@ import { type HitsSearch, hitsSearch } from './hits.ts'
 import type { ProductIndex } from './product-index.ts'
 import type { Query } from './query.ts'
 
-/** Scores are rounded to 24 bits, and a limit must not exclude what it only just allows. */
+/** Tolerance for scores, which are rounded to 24 bits: a limit must not exclude a product that reaches it exactly. */
 const ROUNDING = 1e-5
-/** Where to begin, if no search has found a better limit: few products of a large catalogue are above. */
+/**
+ * The limit of the first search, before any search has found a better one. Few products of a large catalogue exceed it.
+ */
 const FIRST_LIMIT = 0.5
-/** The next query may need a somewhat lower limit. */
+/** Margin below the last limit, because the next query may need a somewhat lower one. */
 const ROOM = 0.02
 /** How much lower the next limit is after one that left too few products. */
 const STEP = 0.05
@@ -23,9 +25,9 @@ interface HitsAnswer {
 export type HitsFinder = (hits: HitsSearch, further: readonly Query[]) => Promise<any[]>
 
 /**
- * Finds the same hits as `hitsSearch` would. Orders many products by relevance without scoring those whose other
- * factors are too low: first above a limit that is likely low enough, and then, if necessary, above one that certainly
- * is.
+ * Finds the same hits as `hitsSearch`, but does not score products whose other factors of relevance are too low. It
+ * first searches above a limit that is probably low enough. If necessary, it searches again above a limit that
+ * certainly is.
  */
 export function hitsAmongMany(index: ProductIndex): HitsFinder {
   let likely = FIRST_LIMIT
@@ -39,10 +41,10 @@ export function hitsAmongMany(index: ProductIndex): HitsFinder {
     const found = (first as HitsAnswer).hits.hits
     if (found.length < hits.size) {
       likely = Math.max(0, limit - STEP)
-      // Above 0 are all products.
+      // A limit of 0 excludes no product.
       return [limit === 0 ? first : await index.search(hitsSearch(hits)), ...others]
     }
-    // No product below it can be more relevant than the last one that was found.
+    // No product whose ceiling is below this limit can be more relevant than the last one that was found.
     const certain = (found[found.length - 1]._score ?? 0) - most
     likely = Math.max(0, certain - ROOM)
     return [certain >= limit || limit === 0 ? first : await index.search(hitsAbove(certain, hits)), ...others]
@@ -53,7 +55,10 @@ function hitsAbove(limit: number, hits: HitsSearch): Query {
   return hitsSearch({ ...hits, filters: [...hits.filters, { range: { ceiling: { gte: limit } } }] })
 }
 
-/** Returns searches for the greatest score of each clause of the text. For them, the server skips most products. */
+/**
+ * Returns searches for the greatest score of each clause of the text. The server can skip most products in these
+ * searches.
+ */
 function greatestScores(plan: TextPlan): Query[] {
   const { must, should } = textQuery(plan)
   return [...must, ...should].map((query) => ({ query, size: 1, _source: false, track_total_hits: false }))
@@ -63,7 +68,7 @@ interface ScoreAnswer {
   readonly hits: { readonly max_score: number | null }
 }
 
-/** Returns the most that a product's relevance can be above its `ceiling`. @param answers to `greatestScores` */
+/** Returns the maximum by which a product's relevance can exceed its `ceiling`. @param answers to `greatestScores` */
 export function mostBeside(answers: readonly ScoreAnswer[]): number {
   const score = answers.reduce((sum, { hits }) => sum + (hits.max_score ?? 0), 0)
   return WEIGHTS.text * textFactorOf(score) + WEIGHTS.recency + ROUNDING

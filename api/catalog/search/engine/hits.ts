@@ -45,7 +45,7 @@ export interface HitsSearch {
   readonly sort: Sort
   readonly moment: RelevanceMoment
   readonly size: number
-  /** Either a number of products to pass over, or the product after which the page begins. */
+  /** Either the number of products to skip, or the product after which the page begins. */
   readonly from: number | After
 }
 
@@ -63,12 +63,12 @@ export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSear
   }
 }
 
-/** Returns what selects the products. @param isScored whether the text gives them a score, too */
+/** Returns the query that selects the products. @param isScored whether the text gives them a score, too */
 export function selecting(text: TextQuery | undefined, filters: readonly Query[], isScored: boolean): Query {
   if (text === undefined) return { bool: { filter: [IS_PUBLIC, ...filters] } }
   const { must, minimumShouldMatch, should } = text
   const matching = isScored ? must : must.map(unscored)
   const required = minimumShouldMatch === undefined ? matching : [{ bool: { should: matching, minimum_should_match: minimumShouldMatch } }]
-  // A product that is not public has no words.
+  // The index has no words of products that are not public, so the words also exclude those products.
   return isScored ? { bool: { must: required, should, filter: filters } } : { bool: { filter: [...required, ...filters] } }
 }

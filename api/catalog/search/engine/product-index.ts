@@ -9,7 +9,7 @@ import type { Query } from './query.ts'
 export interface ProductIndex {
   /**
    * @returns the search server's answer, which covers all products. Its form depends on the search.
-   * @throws ApiError `unavailable` when the server is away, `not_ready` when the index is not complete
+   * @throws ApiError `unavailable` if the server does not respond, `not_ready` if the index is not complete
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(body: Query): Promise<any>
@@ -18,7 +18,7 @@ export interface ProductIndex {
   searchAll(bodies: readonly Query[]): Promise<any[]>
 }
 
-/** @param name of an index in the form of the products' */
+/** @param name of an index with the same fields as the product index */
 export function productIndex(reader: IndexReader, name = PRODUCTS_INDEX, options: SearchOptions = {}): ProductIndex {
   return {
     search: async (body) => complete(await reader.search(name, body, options).catch(asApiError)),

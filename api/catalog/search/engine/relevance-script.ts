@@ -2,17 +2,18 @@ import { SALES_HALF_LIFE_MS, salesAt } from '../../../../schemas/catalog/documen
 import { recencyScale, TEXT_HALF, WEIGHTS } from '../../../../state/indexes/catalog/relevance.ts'
 import type { Query } from './query.ts'
 
-/** What relevance depends on apart from the product and the query. It is equal for all pages of a search. */
+/** What relevance depends on apart from the product and the query. It is the same for all pages of a search. */
 export interface RelevanceMoment {
   /** Epoch ms of a full minute. */
   readonly now: number
-  /** `sales_log` that 99 of 100 products with sales do not exceed; null if nothing was sold. */
+  /** The 99th percentile of `sales_log` among products with sales; null if nothing was sold. */
   readonly salesPercentile: number | null
 }
 
 /**
- * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already holds
- * rating, seller and stock. The logarithm is left out for products without sales, because it is the costliest part.
+ * The weighted sum of the factors of state/indexes/catalog/relevance.ts as a Lucene expression. `quality` already
+ * includes rating, seller and stock. The logarithm is left out for products without sales, because it is the costliest
+ * part.
  */
 const SOURCE = [
   `${WEIGHTS.text} * (_score / (_score + ${TEXT_HALF}))`,

@@ -1,10 +1,10 @@
 import type { ProductIndex } from './product-index.ts'
 
-/** Sales of single products move the percentile little. */
+/** The sales of a single product hardly change the percentile. */
 const RENEWED_AFTER_MS = 10 * 60_000
 const PERCENT = 99
 
-/** Returns `sales_log` that 99 of 100 products with sales do not exceed; null if nothing was sold. */
+/** Returns the 99th percentile of `sales_log` among products with sales; null if nothing was sold. */
 export type SalesPercentile = () => Promise<number | null>
 
 /** @param now epoch ms */
@@ -29,7 +29,7 @@ export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => 
         known = renewed
       },
       () => {
-        // The next search tries again; until then it continues with what was known.
+        // The next search tries again. This search uses the last known percentile.
         renewedAt = Number.NEGATIVE_INFINITY
         known = before
       },

@@ -6,7 +6,7 @@ import type { RelevanceMoment } from '../engine/relevance-script.ts'
 import type { Breadth } from '../text/plan.ts'
 import type { SearchRequest } from './search-request.ts'
 
-/** Everything that the next page must have in common with the previous one, apart from the parameters. */
+/** Everything that the next page needs from the previous one, apart from the parameters. */
 export interface Cursor {
   readonly after: After
   readonly moment: RelevanceMoment
@@ -28,7 +28,9 @@ const cursorForm = z.strictObject({
   f: z.string(),
 })
 
-/** Anyone can read a cursor, and a forged one only asks for another page of public products. */
+/**
+ * Returns a cursor as text. It needs no protection, because a forged one only requests another page of public products.
+ */
 export function cursorText(cursor: Cursor, request: SearchRequest): string {
   const { after, moment, breadth, corrections } = cursor
   const form = { a: after, n: moment.now, p: moment.salesPercentile, b: breadth, c: corrections, f: fingerprint(request) }
@@ -50,7 +52,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Identifies what a request searches for, whatever page it wants. */
+/** Identifies what a request searches for, regardless of the page. */
 function fingerprint({ q, filters, category, sort }: SearchRequest): string {
   const { priceMin, priceMax, brands, ratingMin, attributes } = filters
   const searched = JSON.stringify([q, category, priceMin, priceMax, brands.toSorted(), ratingMin, [...attributes].toSorted(), sort])

@@ -7,7 +7,7 @@ const MOST_QUERY_CHARACTERS = 200
 const MOST_BRANDS = 20
 const MOST_BRAND_CHARACTERS = 200
 const MOST_ATTRIBUTE_VALUES = 20
-/** The facet of each attribute takes an additional search. */
+/** Each attribute name needs an additional search for its facet. */
 const MOST_ATTRIBUTE_NAMES = 5
 const MOST_ATTRIBUTE_CHARACTERS = 251
 const MOST_CATEGORY_CHARACTERS = 2_000
@@ -15,7 +15,7 @@ const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 20
 const MOST_CURSOR_CHARACTERS = 4_000
-/** The search server sorts this many products for a page. Cursors continue from there. */
+/** Maximum number of products that the search server sorts for a page. Only cursors lead beyond them. */
 const MOST_PAGED = 10_000
 const CENTS = 100
 
@@ -54,7 +54,7 @@ export const searchParameters = z
       .openapi({
         type: 'string',
         maxLength: MOST_QUERY_CHARACTERS,
-        description: 'Words to find. Without them, all products.',
+        description: 'Words to find. If omitted, all products are found.',
         example: 'cordless drill',
       }),
     category: z

@@ -28,7 +28,7 @@ export function readRequest(query: SearchParameters, categories: () => CategoryT
 function chosenCategory(idOrPath: string, tree: CategoryTree) {
   const category = tree.resolve(idOrPath)
   if (category === undefined) {
-    const details = [{ path: 'query.category', message: 'names no category' }]
+    const details = [{ path: 'query.category', message: 'does not name a category' }]
     throw new ApiError(catalogErrors.unknown_category, { details })
   }
   const { category_id: id } = category

@@ -7,7 +7,10 @@ import type { ProductIndex } from '../engine/product-index.ts'
 const MOST_BRANDS = 5
 const MOST_CATEGORIES = 5
 const COUNTED_BRANDS = 50
-/** Words that begin like the last one. More would slow the first letters down and add only rarer words. */
+/**
+ * Maximum number of words that complete the last one. More would add only rarer words, and would slow down the
+ * suggestions for the first letters.
+ */
 const MOST_ENDINGS = 50
 
 export interface SuggestDeps {

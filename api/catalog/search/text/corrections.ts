@@ -6,13 +6,13 @@ import { type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 const LEAST_CHARACTERS = 3
 /** Words of fewer characters may differ by one letter only. */
 const TWO_EDITS_CHARACTERS = 6
-/** Candidates per word that the search server returns, by similarity and then by frequency. */
+/** Number of candidates per word that the search server returns, sorted by similarity and then by frequency. */
 const CANDIDATES = 12
 /** A word that is found may still be a mistake if a word that differs by one letter is this many times as frequent. */
 const TIMES_AS_FREQUENT = 100
 /** One letter of difference outweighs a frequency e^4 (55) times as high. The best value on the judgments. */
 const EDIT_COST = 4
-/** Words that a search tries for a misspelt one. */
+/** Maximum number of corrections that a search tries for a misspelt word. */
 const MOST_CORRECTIONS = 2
 
 /**

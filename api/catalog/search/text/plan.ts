@@ -28,7 +28,7 @@ export interface TextPlan {
   readonly parts: readonly PlannedPart[]
 }
 
-/** Maximum number of words of a query that count. Longer queries would cost more and narrow nothing down. */
+/** Only this many words of a query are used. More would cost more without narrowing the results further. */
 const MOST_WORDS = 24
 
 /** @returns the plan for exact words; undefined if the query has no word */

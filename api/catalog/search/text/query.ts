@@ -6,7 +6,7 @@ import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type Te
  * the judgments: npm run bench:search-quality
  */
 export const TEXT_BOOSTS = {
-  /** A word that stands for a misspelt one. */
+  /** A correction of a misspelt word. */
   correction: 0.5,
   /** Two words that the product writes as one. */
   joined: 0.42,
@@ -15,7 +15,7 @@ export const TEXT_BOOSTS = {
   synonym: 0.8,
   attribute: 0.5,
   description: 0.2,
-  /** In addition to the number of the measure. */
+  /** The unit of a measure, in addition to its number. */
   measure: 0.15,
   /** "with", "for" and other words that say little. */
   function: 0.3,
@@ -31,7 +31,7 @@ export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
 
 /** Shorter words are hardly ever two words. */
 const LEAST_SPLIT_CHARACTERS = 6
-/** How many of the words must be found, where not all are required. */
+/** How many of the words must be found if not all are required. */
 const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const
 
 export interface TextQuery {
@@ -62,8 +62,8 @@ export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): Tex
 }
 
 /**
- * Returns the breadths that find more than the exact words, narrowest first. `most` of two words are both, and `half`
- * of one word is the word itself.
+ * Returns the breadths that find more than the exact words, narrowest first. Breadths that would require all words are
+ * left out: `most` of two words is both, and `half` of one word is that word.
  */
 export function widerBreadths({ parts }: TextPlan): readonly Breadth[] {
   const required = parts.filter(isRequired).length || parts.length
@@ -108,8 +108,8 @@ function match(field: string, query: string, boost: number): Query {
 }
 
 /**
- * Returns a query that finds the same without scores. The server looks for alternatives in blocks of products if
- * nothing asks which of them scores most.
+ * Returns a query that finds the same products without scoring them. The server is faster at this, because it can check
+ * blocks of products instead of finding the best alternative for each product.
  */
 export function unscored(query: Query): Query {
   const { dis_max: alternatives, bool: all } = query as { dis_max?: { queries: readonly Query[] }; bool?: { must?: readonly Query[] } }

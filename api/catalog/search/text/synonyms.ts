@@ -4,7 +4,7 @@ import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 export interface SynonymGroup {
   /** Words or groups of words. */
   readonly terms: readonly string[]
-  /** Whether only the first term also finds the others, and not the other way round. */
+  /** Whether the first term also finds the others, but not the other way round. */
   readonly one_way: boolean
 }
 

@@ -4,7 +4,7 @@ import type { ClickhouseSettings } from '../../../../state/settings.ts'
 import type { LoggedQuery } from '../../../../state/tables/fraud/logged.ts'
 import type { ReplayResult } from '../report.ts'
 
-/** What the process is to do, without lists and snoozes, which follow in messages of their own. */
+/** What the process must do. Lists and snoozes follow in messages of their own. */
 export interface ReplayOrder {
   readonly version: number
   readonly rules: readonly Rule[]

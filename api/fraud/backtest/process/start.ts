@@ -17,17 +17,17 @@ export interface ReplayRequest extends Pick<ReplayBasis, 'lists' | 'snoozes'> {
   readonly order: ReplayOrder
 }
 
-/** A reason for which a back-test has failed. */
+/** The reason why a back-test failed. */
 export class ReplayError extends Error {
   override readonly name = 'ReplayError'
 }
 
 /**
- * A million transactions and 500 rules take minutes on an idle machine, and several times as long beside scoring, which
- * has priority.
+ * Time limit of a back-test. A million transactions and 500 rules take minutes on an idle machine, and several times as
+ * long while scoring, which has priority, needs the CPU.
  */
 const DEADLINE_MS = 20 * 60_000
-/** Heap of the process. It holds the lists, a batch of transactions, and counters. */
+/** Heap of the process. It contains the lists, a batch of transactions, and counters. */
 const MAX_HEAP_MIB = 384
 const MODULE = new URL('./main.ts', import.meta.url)
 
@@ -37,7 +37,8 @@ export function startReplay(
   onProgress: (progress: ReplayProgress) => void,
   deadlineMs = DEADLINE_MS,
 ): RunningReplay {
-  // The process gets no environment, since it needs no secrets but those of ClickHouse, which the order contains.
+  // The environment is empty: the only secrets that the process needs are those of ClickHouse, which the order
+  // contains.
   const child = fork(MODULE, {
     execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
     env: {},
@@ -63,7 +64,7 @@ export function startReplay(
   })
   child.on('error', (error) => end(`The process of the back-test failed: ${error.message}`))
   child.on('exit', () => end('The process of the back-test ended.'))
-  // A process that ends early also fails the sending; `exit` has reported it.
+  // If the process ends early, sending fails as well, but the handler of `exit` has already reported the reason.
   sendRequest(child, request).catch(() => undefined)
   return { done, cancel: end }
 }

@@ -5,7 +5,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node'
 import { INPUT_FIELDS, inputField } from '../../../../schemas/fraud/models/inputs.ts'
 import { type ModelManifest, parseManifest } from '../../../../schemas/fraud/models/manifest.ts'
 
-/** A model in memory that has repeated its golden vectors. */
+/** A model in memory that has reproduced its test vectors. */
 export interface LoadedModel {
   readonly manifest: ModelManifest
   /** Slots of the model's inputs in a row of all inputs. */
@@ -32,7 +32,7 @@ const SESSION: InferenceSession.SessionOptions = {
   logSeverityLevel: 3,
 }
 
-/** The first runs of a size are slow, so these sizes are run before a model takes part. */
+/** The first runs of a batch size are slow, so the model runs these sizes before it is used. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
 

@@ -5,12 +5,15 @@ import type { ModelNumbers, RowScores, ScoreRequest } from '../wire.ts'
 import { explain, MOST_FACTORS } from './explain.ts'
 import type { LoadedModel } from './model.ts'
 
-/** Scores of at least this are explained, unless the model's own threshold of MEDIUM is lower. */
+/** Minimum score that is explained, unless the model's own threshold of MEDIUM is lower. */
 const EXPLAINED_FROM = 0.3
-/** An explanation takes as long as scoring a hundred rows, so a wave of fraud must not delay the scores. */
+/**
+ * Maximum number of rows that are explained per batch. An explanation takes as long as scoring a hundred rows, and a
+ * wave of fraud must not delay the scores.
+ */
 const MOST_EXPLAINED = 4
 
-/** Scores a batch with the models of the given numbers. */
+/** Scores a batch with the models that have the given numbers. */
 export async function scoreBatch(models: ReadonlyMap<number, LoadedModel>, request: ScoreRequest): Promise<RowScores[]> {
   const { champion, challenger, isChallengers, rows } = request
   const count = isChallengers.length
@@ -40,7 +43,7 @@ async function columnsOf(models: ReadonlyMap<number, LoadedModel>, numbers: Mode
   return columns
 }
 
-/** Returns the rows that are explained: the ones of the greatest scores among those above a threshold. */
+/** Returns the rows to explain: of the rows above a threshold, those with the highest scores. */
 function explainedRows(models: ReadonlyMap<number, LoadedModel>, champion: ModelNumbers, columns: readonly Float32Array[], count: number) {
   const above: { readonly row: number; readonly score: number }[] = []
   for (let row = 0; row < count; row++) {

@@ -1,6 +1,4 @@
-/**
- * Numbers of transactions whose score falls into each bin. Bins have equal widths and are in the order of the scores.
- */
+/** Number of transactions per bin of scores. Bins have equal widths and are sorted by score. */
 export interface ScoreBin {
   /** Mean score. */
   readonly score: number

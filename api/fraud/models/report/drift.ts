@@ -1,4 +1,4 @@
-/** A share that represents none, because the index takes logarithms. */
+/** Replaces a share of 0, because the index takes logarithms. */
 const LEAST_SHARE = 1e-4
 
 /**
