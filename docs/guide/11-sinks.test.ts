@@ -48,7 +48,7 @@ const displays = topology('displays', (t) => {
  * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
  *   again if it does not know whether the first call was applied. The second call must then change nothing.
- * - A target that is away throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
+ * - A target that is down throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
  *   the meantime it does not fetch the partition, so a slow target does not fill the memory.
  */
 interface Displays {
