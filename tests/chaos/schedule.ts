@@ -172,7 +172,7 @@ function drawKinds(random: Random, brokers: 1 | 2 | 3): FaultKind[] {
   return [...kinds, ...ALWAYS[brokers]]
 }
 
-/** Draws a schedule. The same seed and options give the same one. */
+/** Draws a schedule. The same seed and options give the same schedule. */
 export function drawSchedule(seed: number, options: ScheduleOptions = {}): Schedule {
   const random = seededRandom(seed)
   const { brokers = 1 } = options

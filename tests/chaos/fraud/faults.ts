@@ -6,7 +6,7 @@ import { stopped } from '../hurt.ts'
 import { inflictInTurn } from '../in-turn.ts'
 import type { FraudFault } from './plan.ts'
 
-/** A time in which a part was hurt. Epoch ms. */
+/** A period in which a fault affected a part. Epoch ms. */
 export interface Trouble {
   readonly from: number
   readonly to: number

@@ -43,7 +43,7 @@ export interface Calls {
   readonly rules: RuleCall[]
 }
 
-/** The second body of a payment differs by this. */
+/** The amount by which the second body of a payment differs from the first. */
 export const OTHER_AMOUNT = 0.5
 
 /** @param at ISO 8601 */

@@ -17,7 +17,10 @@ export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
-/** Longer than a command lives, and shorter than a part outlives its cart. */
+/**
+ * The longest outage, which is longer than a command lives, and shorter than the time by which a part outlives its
+ * cart.
+ */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
 const SHORT_DOWN_STEPS = 30
@@ -35,7 +38,7 @@ interface Waiter {
   readonly settle: (answer: string | undefined) => void
 }
 
-/** Both deciding topologies, and an API's way to them, in memory. Time passes only in `step`. */
+/** Both deciding topologies in memory, with the functions by which an API reaches them. Time passes only in `step`. */
 export interface MemoryWorld {
   readonly now: number
   /** Whether a command waits for its answer. */

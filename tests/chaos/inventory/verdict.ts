@@ -13,12 +13,12 @@ export interface StockVerdict extends StockFold {
   readonly open: number
 }
 
-/** Nothing expires later than this, once everything is there again. */
+/** Unless something is down, nothing expires later than this after its end. */
 const LATEST_EXPIRY_MS = 5_000
 
 /**
  * Judges a whole log.
- * @param outages while which, and after which, reservations may expire late
+ * @param outages periods during and shortly after which reservations may expire late
  */
 export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
   const stock = foldStock(log)

@@ -28,7 +28,7 @@ export function absencesOf({ asked }: Pick<Evidence, 'asked'>): Absence[] {
     })
 }
 
-/** Returns from when the swipes of users who left count for certain: from when a new profile exists. */
+/** Returns the times from which the swipes of users who left count for certain, because a new profile exists. */
 export function certainFrom(evidence: Evidence): ReadonlyMap<string, number> {
   const back = new Map(evidence.asked.flatMap((one) => (one.kind === 'return' && isAccepted(one) ? [[one.user, one.to] as const] : [])))
   return new Map([...deletionsOf(evidence).keys()].map((user) => [user, back.get(user) ?? Infinity]))

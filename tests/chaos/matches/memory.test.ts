@@ -48,7 +48,7 @@ const SETTLED_WITHIN_MS = 60_000
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** By how many others a note may be overtaken. */
+/** Maximum number of later notes that may overtake a note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions

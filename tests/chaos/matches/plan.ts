@@ -129,7 +129,7 @@ const DEEDS: readonly Deed[] = ['likes', 'liked', 'mutual', 'blocks', 'blocked']
 const LIKES: readonly SwipeDirection[] = ['RIGHT', 'SUPER_LIKE']
 const DIRECTIONS: readonly SwipeDirection[] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE']
 
-/** Draws a round. The same seed and options give the same one. */
+/** Draws a round. The same seed and options give the same round. */
 export function drawPlan(seed: number, { users, leavers, faults: kinds }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')

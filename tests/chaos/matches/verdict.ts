@@ -10,7 +10,7 @@ import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
-/** Both compute a score from the same numbers, but not in the same way. */
+/** The pipeline and the fold compute a score from the same numbers, but not in the same way. */
 const SCORE_TOLERANCE = 1e-6
 
 /** Returns everything in which the outputs of a round differ from what its logs and answers require. */
@@ -40,7 +40,7 @@ function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<s
   return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
 }
 
-/** The pipeline's swipes, those of the pairs, and the table are what follows from the log. */
+/** Checks that the pipeline's swipes, those of the pairs, and the table follow from the log. */
 function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const { logs, tables } = evidence
   const deletions = deletionsOf(evidence)
@@ -50,7 +50,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // Of the others, none is made up or counts twice.
+  // The swipes that may be void need not be there, but none is made up or counts twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
@@ -176,7 +176,7 @@ function count(list: readonly string[], id: string): number {
 
 /**
  * `scored` has what follows from the log, and the users' scores are the fold of `scored`. The scores of those who leave
- * begin again at a moment that the log does not tell.
+ * begin again at a moment that the log does not show.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence

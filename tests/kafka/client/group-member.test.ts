@@ -50,7 +50,7 @@ function scripted(
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
-  /** How long the member wanted to wait, each time. */
+  /** The duration of each wait of the member. */
   waits: number[]
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
