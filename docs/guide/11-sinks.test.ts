@@ -168,10 +168,10 @@ test('a target that was emptied is filled again', async () => {
  * ## A receiver without offsets
  *
  * Some receivers keep nothing: a web server takes single records, and some of its answers are failures. A sink with a
- * `DeliveryTarget` delivers many records at the same time and in no order. A failed record waits in the topic
- * `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in Kafka
- * decide where reading continues. After a crash a record may come again, so receivers need its id. `httpSender` sends
- * records with POST, with a time limit and a bounded answer.
+ * `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
+ * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in
+ * Kafka decide where reading continues. After a crash a record may come again, so receivers need its id. `httpSender`
+ * sends records with POST, with a time limit and a bounded answer.
  */
 test('a failed delivery holds up nobody, and is repeated', async () => {
   const driver = testDriver(displays)

@@ -9,7 +9,7 @@ const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /** A user may read 60 feeds a minute. */
 const LOOKS_PER_FEED = 5
-/** How often a request is repeated that a fault has refused. */
+/** How often a request that a fault has refused is repeated. */
 const ATTEMPTS = 4
 const AGAIN_AFTER_MS = 500
 const MATCHED_WITHIN_MS = 6_000

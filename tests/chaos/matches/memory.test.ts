@@ -30,7 +30,9 @@ import { memoryView } from './memory-view.ts'
 import type { Asked, RequestKind } from './requests.ts'
 import { faultsOf } from './verdict.ts'
 
-/** As in `tests/api/matches/system.ts`: fewer than in production, but in different numbers as there. */
+/**
+ * As in `tests/api/matches/system.ts`: fewer partitions than in production, but different numbers for different topics.
+ */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],
