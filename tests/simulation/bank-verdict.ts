@@ -98,7 +98,7 @@ export function deviations(logs: BankLogs, sent: readonly number[], times: Input
   ].slice(0, MAX_SHOWN)
 }
 
-/** Decides the commands of one partition again, beside the decisions that were made. */
+/** Decides the commands of one partition again, and compares the results with the decisions that were made. */
 function decisionFaults(
   commands: readonly Keyed<Command<Order>>[],
   decisions: readonly Keyed<Decision<Account>>[],

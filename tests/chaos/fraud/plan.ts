@@ -15,7 +15,7 @@ export const FRAUD_FAULTS = [
   'deciding-stopped',
   'redis-killed',
   'redis-stopped',
-  /** Redis is stopped again and again for a moment. */
+  /** Redis is stopped repeatedly, for a moment each time. */
   'redis-slowed',
   'redis-emptied',
   'kafka-killed',

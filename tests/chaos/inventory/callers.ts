@@ -11,7 +11,7 @@ const LONGEST_PAUSE_MS = 4_000
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
-  /** False if nobody knows what became of the request. */
+  /** False if the outcome of the request is unknown. */
   readonly isAnswered: boolean
   readonly reservationId?: string | undefined
   /** The whole answer, for comparisons. */

@@ -20,7 +20,7 @@ interface ModelCart {
 }
 
 const OUTCOMES = { CHECKED_OUT: 'DEDUCTED', RELEASED: 'RELEASED', EXPIRED: 'EXPIRED' } as const
-/** The time by which the parts of a cart must end later than the cart when it is opened. */
+/** When a cart is opened, its parts must end at least this much later than the cart. */
 const LEFT_FOR_PARTS_MS = 45_000
 const EXPIRES_AFTER_MS = 1_000
 

@@ -50,7 +50,7 @@ export interface StockModel {
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
   /** Applies the end of a cart. @returns undefined if there is no such part */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined
-  /** Ends what is open of a reservation. @returns undefined if it is not open */
+  /** Ends the open part of a reservation. @returns undefined if it is not open */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
   /** Returns the invariants of the stock that do not hold; empty if all do. */
   broken(): string[]

@@ -2,7 +2,7 @@ import { foldCarts } from './cart-fold.ts'
 import type { StockLog } from './log.ts'
 import { foldStock, type StockFold } from './stock-fold.ts'
 
-/** A stretch of time in which something was away, epoch ms. */
+/** A period in which something was down, epoch ms. */
 export interface Outage {
   readonly from: number
   readonly to: number

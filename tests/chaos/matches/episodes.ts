@@ -87,7 +87,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
       await insist(() => one.ask(rewindOf(api())))
       await beside
       await pause()
-      // A late repetition of what was taken back, as from a client that did not get the answer.
+      // A late repetition of the swipe that was taken back, as from a client that did not get the answer.
       if (isLong) await one.ask(swipeOf(api(), other.id, direction, key))
       else if (pausesMs[0] % 2 === 0) await swipe(one, other)
       return

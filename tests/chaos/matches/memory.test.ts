@@ -38,7 +38,7 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [64, 2],
   [50, 2],
 ])
-/** A run takes some seconds, most of which it waits for commits. */
+/** A run takes a few seconds, and spends most of them waiting for commits. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10

@@ -119,7 +119,7 @@ export async function listsOf(user: Client, api: number, place: string): Promise
   return { matches: matches.matches, likes: ids(likes.likes), blocks: ids(blocks.blocks), feed: ids(feed.candidates) }
 }
 
-/** Notes again and again how much of `match-seen` the view includes. Ends with `stop`. */
+/** Repeatedly records how much of `match-seen` the view includes. Ends with `stop`. */
 export function watchView(address: string, partitions: number): { readonly samples: readonly ViewSample[]; stop(): void } {
   const samples: ViewSample[] = []
   const redis = new Redis(address, { maxRetriesPerRequest: 0, retryStrategy: () => SAMPLE_EVERY_MS })

@@ -97,7 +97,7 @@ function scripted(
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
     stallGuard,
-    // The clock stands still, so that a wait for the next heartbeat is a whole interval.
+    // The clock does not advance, so a wait for the next heartbeat lasts a whole interval.
     runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)

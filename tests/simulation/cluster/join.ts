@@ -23,7 +23,7 @@ export interface Joining {
 
 /**
  * A leader asks the transaction coordinator to add its partition or group, or whether it was added (KIP-890). The
- * coordinator may do so after the leader has died, in which case nobody is called back.
+ * coordinator may do so after the leader has died, in which case `done` is not called.
  * @param done gets the name of an error
  */
 export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining, done: (error: string | undefined) => void): void {

@@ -24,7 +24,7 @@ export interface WorldOptions {
   readonly partitions?: number
   readonly concurrency?: number
   readonly giveUpAfterMs?: number
-  /** Time that passes between two looks at a condition. */
+  /** Time that passes between two checks of a condition. */
   readonly tickMs?: number
 }
 
