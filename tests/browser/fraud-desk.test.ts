@@ -58,7 +58,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.' })
     expect(given.csrf).toMatch(/^[\w-]{43}$/)
     expect(fakes.changes).toHaveLength(2)
-    // The verdict has taken the case out of the open ones, and the next key opens the first of the others.
+    // The verdict has removed the case from the open ones, and the next key opens the first remaining case.
     await page.keyboard.press('j')
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     expect(await page.isVisible('#undo')).toBe(false)

@@ -16,7 +16,7 @@ const ERASE_WITHIN_SECONDS = 10
 const GONE = { timeoutMs: 100_000, intervalMs: 1_000 }
 const SOON = { timeoutMs: 40_000, intervalMs: 200 }
 
-/** Every compacted topic that holds more of a snippet than ids. */
+/** Every compacted topic that contains more of a snippet than ids. */
 const COMPACTED = ['snippet-decisions', 'snippet-texts', 'snippet-blobs', 'snippets-records-changelog', 'snippets-blobs-changelog']
 const QUICKLY = { 'segment.ms': '1000', 'max.compaction.lag.ms': '1000', 'file.delete.delay.ms': '100' }
 const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '2000', 'file.delete.delay.ms': '100' }

@@ -25,7 +25,7 @@ export const FRAUD_FAULTS = [
   /** The process beside an API that computes the models. */
   'model-killed',
   'model-stopped',
-  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  /** Kafka is stopped. In the meantime an API is killed and started. */
   'outage',
   /** Kafka is stopped. Meanwhile Redis is emptied. */
   'outage-emptied',

@@ -27,7 +27,7 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A change of the rule, which is then known by this name. */
+/** A change that gives the rule this name. */
 export interface RuleCall extends Call {
   readonly name: string
 }

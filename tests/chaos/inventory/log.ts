@@ -7,7 +7,7 @@ export interface Logged<V> {
   readonly value: V
   readonly partition: number
   readonly offset: number
-  /** Epoch ms, by the broker where the topic says so. */
+  /** Epoch ms. The broker's time where the topic says so. */
   readonly timestamp: number
 }
 

@@ -258,7 +258,7 @@ function notesOf(logs: Logs, random: () => number) {
     .map(({ note }) => note)
 }
 
-/** Merges lists into one, each in its order. */
+/** Merges lists into one at random, and keeps the order within each. */
 function* merged<T>(lists: readonly (readonly T[])[], random: () => number): Generator<T> {
   const left = lists.filter(({ length }) => length > 0).map((list) => ({ list, next: 0 }))
   while (left.length > 0) {

@@ -45,7 +45,7 @@ export interface Episode {
   readonly isLong: boolean
 }
 
-/** What a user and another one did before the user left. */
+/** What a user who leaves and another user did before. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
 /** Somebody who deletes their profile. They have no episodes. */
@@ -72,7 +72,7 @@ export type MatchFaultKind =
   | 'redis-emptied'
   | 'kafka-killed'
   | 'kafka-stopped'
-  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  /** Kafka is stopped. In the meantime an API is killed and started. */
   | 'outage'
   /** Kafka is stopped. Meanwhile Redis is emptied. */
   | 'outage-emptied'

@@ -57,7 +57,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   found.push(...counted.filter((swipe) => !sent.has(text(swipe))).map((swipe) => `match-swipes has ${text(swipe)}, which nobody sent`))
   const inTable = counted.filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts, deletions))
   found.push(...differences('the table of swipes', inTable.map(text).toSorted(), tables.swipes.map(text).toSorted()))
-  // Two users of a pair may be in different partitions, so that only the order of one user's swipes is certain.
+  // Two users of a pair may be in different partitions, so only the order of one user's swipes is certain.
   const byUser = (list: readonly PairSwipe[]) => {
     const ofUsers = Map.groupBy(list, ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`)
     return [...ofUsers].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([who, each]) => each.map((swipe) => `${who} ${text(swipe)}`))
@@ -67,7 +67,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   return found
 }
 
-/** Matches, pushes, webhook and lists are those that follow from the pairs' swipes and commands. */
+/** Checks that matches, pushes, webhook calls and lists follow from the pairs' swipes and commands. */
 function matches(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs, tables, lists, delivered } = evidence
   const deletions = deletionsOf(evidence)

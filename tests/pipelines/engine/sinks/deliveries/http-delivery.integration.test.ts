@@ -13,7 +13,7 @@ const PARTITIONS = 2
 /** As many requests as the process may have in flight. */
 const CONNECTIONS = 16
 const TIME_LIMIT_MS = 500
-/** A record that fails six times waits for a minute, and a busy machine may let that happen. */
+/** A record that fails six times waits for a minute, which may happen on a busy machine. */
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
