@@ -52,7 +52,7 @@ function verdictOf(transactionId: string, verdict: FraudVerdict, at: number): Fr
   return { ...about, verdict, previous_verdict: null, previous_at: null, at }
 }
 
-/** Fills the tables with the events of three days, and returns what reads them. */
+/** Fills the tables with the events of three days. Returns these events and a function that reads them. */
 async function world() {
   const { url, database, client } = await testDatabase()
   let offset = 0
