@@ -154,9 +154,9 @@ test('describe shows the whole topology', () => {
 /*
  * ## Mistakes
  *
- * The build function runs when the file is loaded, so most mistakes are reported immediately, with their remedy. Some
- * mistakes only appear when a record arrives. They stop the worker with an error that names the topology, the
- * processor, the partition and the offset. The engine never skips a record because of a bug.
+ * The build function runs when the file is loaded, so the engine reports most mistakes immediately, and says how to fix
+ * them. Some mistakes only appear when a record arrives. They stop the worker with an error that names the topology,
+ * the processor, the partition and the offset. The engine never skips a record because of a bug.
  */
 test('a topic is read once, for any number of processors', () => {
   expect(() =>

@@ -84,7 +84,7 @@ const brakeChecks = topology('brake-checks', (t) => {
   )
 })
 
-/** Creates a record of one day of a bike. */
+/** Creates the record of one ride. */
 function ride(km: number, bike = 'bike-7'): [Topic<string, Ride>, string, Ride] {
   return [rides, bike, { bike, km }]
 }
@@ -105,9 +105,8 @@ test('a bike is inspected after 100 km, and then the count restarts', () => {
  * ## Partitions of state
  *
  * The build function runs once per task, so every task has separate stores and sees only the keys of its own partition.
- * For this reason no locks are needed, and state scales with the number of partitions. If the key of a state differs
- * from that of the record, a second stage is needed (chapter 3). Tests read a task's store with
- * `driver.store(name, partition)`.
+ * For this reason no locks are needed, and state scales with the number of partitions. State whose key differs from the
+ * key of the record needs a second stage (chapter 3). Tests read a task's store with `driver.store(name, partition)`.
  */
 test('each partition has its own part of the state', () => {
   const driver = testDriver(brakeChecks)
@@ -124,8 +123,8 @@ test('each partition has its own part of the state', () => {
  *
  * The engine writes state together with the position in its changelog and the offsets of the sources, in one atomic
  * batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it lacks.
- * If the folder is lost, it reads the whole changelog. Both ways give the same state, and one line covers both in a
- * test.
+ * If the folder is lost, it reads the whole changelog. Both ways lead to the same state, and a test covers both with
+ * one line.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(brakeChecks)

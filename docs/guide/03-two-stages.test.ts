@@ -88,7 +88,7 @@ test('each stage has separate tasks', () => {
  * Every ride now costs one more record. At the busiest station of a big city this means many records with the value
  * one, all in one partition. It is better to aggregate in the first stage and send one sum per station and commit.
  *
- * The place for this is `beforeCommit`, which runs before each commit that has work. The sums can be in a plain `Map`,
+ * The place for this is `beforeCommit`, which runs before each commit that has work. A plain `Map` can hold the sums,
  * because the build function runs once per task and its variables belong to that task alone. One rule makes this safe:
  * **variables of the build function must be empty after `beforeCommit`**. If a process dies, uncommitted work and these
  * variables are lost together, and the work is done again. Committed work would not be done again.

@@ -90,8 +90,8 @@ test('a record from before the ring is counted as late, and has no other effect'
  *
  * Three things make this correct, and each takes one line below:
  *
- * 1. The key of the store begins with the window, so that all windows that are over are at its front and one scan finds
- *    them.
+ * 1. The key of the store begins with the window. All windows that are over are therefore at the front of the store,
+ *    and one scan finds them.
  * 2. The end of the last closed window is also state. A record is late if its window has been published, not merely
  *    because it is older than stream time.
  * 3. Two clocks close windows. `event` closes them while records flow, even if they are read hours later. But event
@@ -170,7 +170,7 @@ test('a record of a published window is late and goes to the late output', () =>
 /*
  * ## Silence
  *
- * The driver's wall clock moves only when the test moves it. Everything that is due on the way runs at its own time.
+ * The driver's wall clock moves only when the test moves it. Everything that falls due in between runs at its own time.
  */
 test('without records, the time of day closes the window', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })

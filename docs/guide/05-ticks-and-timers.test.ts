@@ -13,7 +13,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the bike. Value: the action on its lock. */
 const locks: Topic<string, string> = { name: 'locks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the bike. Value: since when it is missing, epoch ms. */
+/** Key: the bike. Value: the time since which it has been missing, epoch ms. */
 const missing: Topic<string, number> = { name: 'missing-bikes', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 
 const MINUTE_MS = 60_000
@@ -103,14 +103,15 @@ test('a bike that was returned while the worker was stopped is not missing', () 
 /*
  * ## The three clocks
  *
- * | `clock` | runs when | for | |---|---|---| | `event` | a record moves event time past a multiple of `everyMs` |
- * closing windows while records flow, even old ones | | `caught-up` | the time of day passes a multiple, and everything
- * in the source by then is processed | closing windows, timers: results of the input | | `wall` | the time of day
- * passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
+ * | `clock` | runs when | for |
+ * |---|---|---|
+ * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, even old ones |
+ * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: results of the input |
+ * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
  *
  * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If several
  * multiples have passed since the last run, the handler runs once, with the last one. Write handlers that do everything
- * that is due *up to* their time, as `takeDue(now, …)` does, and not "one minute's worth".
+ * that is due *up to* their time, as `takeDue(now, …)` does, and not only "one minute's worth".
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 

@@ -149,8 +149,8 @@ test('a backlog is counted before its time is published', () => {
 /*
  * ## After a crash
  *
- * The markers that a stage has received, and the time that it has closed, are state like any other. A crash at any
- * point of a minute gives the same list, once.
+ * The markers that a stage has received, and the time that it has closed, are state like any other. Regardless of when
+ * in a minute the process crashes, the same list is published, and only once.
  */
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
   'after a crash at %s, the same list is published once',
@@ -216,8 +216,8 @@ test('a stage that waits for markers needs a stage that sends them', () => {
 })
 
 /*
- * A handler with much to do may be a generator that calls `yield` regularly. The worker can then send heartbeats in
- * between. No other code of the task runs, and nothing is committed, until the handler has finished.
+ * A handler that has a lot to do may be a generator that calls `yield` regularly. The worker can then send heartbeats
+ * in between. No other code of the task runs, and nothing is committed, until the handler has finished.
  *
  * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when a first stage may mark),
  * `pipelines/engine/time/time-gate.ts` (when a later stage may close), and `pipelines/trends/topology.ts`, three stages

@@ -183,14 +183,17 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
 /*
  * ## Choose per source
  *
- * A stopped worker prices no rides at all until you have fixed the bug. If anybody may send rides, any of them can stop
+ * A stopped worker prices no rides at all until you have fixed the bug. If anybody may send rides, anybody can stop
  * your worker this way. `onError` says for each source, and for each stage in which a record can fail, what happens to
  * the record: `fail` stops the worker, `drop` skips and counts it, and `dead-letter` skips it and sends it to the dead
  * letters.
  *
- * | stage | the record | default | |---|---|---| | `decode` | cannot be decoded | `dead-letter` | | `reject` | was
- * rejected with `deadLetter()` | `dead-letter` | | `process` | made a processor throw | `fail` | | `produce` | has an
- * output that is too large for its topic, or that cannot be encoded | `fail` |
+ * | stage | the record | default |
+ * |---|---|---|
+ * | `decode` | cannot be decoded | `dead-letter` |
+ * | `reject` | was rejected with `deadLetter()` | `dead-letter` |
+ * | `process` | made a processor throw | `fail` |
+ * | `produce` | has an output that is too large for its topic, or that cannot be encoded | `fail` |
  *
  * Before it throws, a processor may have changed state and emitted records. None of this remains: the worker drops all
  * work since the last commit, and repeats it without this record. The codes of such dead letters are `process_failed`
@@ -234,8 +237,8 @@ test('a source may set records aside at which the code fails, and nothing of the
  * `records_skipped_total` and the log events `record_failed` (with the stack trace) and `record_skipped` show how many
  * there are; watch them, because a bug that affects every record now turns every record into a dead letter.
  *
- * A policy applies only if one record is to blame. This is never so in ticks, `beforeCommit` and time handlers, or when
- * a row of a store has become too large for its changelog. In these cases, a failure stops the worker under every
+ * A policy applies only if one record is to blame. In ticks, `beforeCommit` and time handlers, or when a row of a store
+ * has become too large for its changelog, no single record is to blame. A failure there stops the worker under every
  * policy.
  *
  * In a topic that only your own topology writes, such as a repartition topic, even a record that cannot be decoded *is*

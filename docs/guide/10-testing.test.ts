@@ -86,7 +86,7 @@ test('a test can read what processors count', () => {
 type Move = readonly [station: string, change: number]
 
 interface Way extends TestDriverOptions {
-  /** Restarts the process each time after this number of records. */
+  /** Number of records between two restarts of the process. By default it never restarts. */
   readonly restartEvery?: number
   readonly wipeState?: boolean
 }

@@ -48,7 +48,7 @@ const displays = topology('displays', (t) => {
  * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
  *   again if it does not know whether the first call was applied. The second call must then change nothing.
- * - A target that is away throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
+ * - A target that is down throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
  *   the meantime it does not fetch the partition, so a slow target does not fill the memory.
  */
 interface Displays {
@@ -168,10 +168,10 @@ test('a target that was emptied is filled again', async () => {
  * ## A receiver without offsets
  *
  * Some receivers keep nothing: a web server takes single records, and some of its answers are failures. A sink with a
- * `DeliveryTarget` delivers many records at the same time and in no order. A failed record waits in the topic
- * `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in Kafka
- * decide where reading continues. After a crash a record may come again, so receivers need its id. `httpSender` sends
- * records with POST, with a time limit and a bounded answer.
+ * `DeliveryTarget` delivers many records at the same time and in no particular order. A failed record waits in the
+ * topic `<sink>-retries`, so that it delays no other record, and becomes a dead letter after a day. The offsets in
+ * Kafka decide where reading continues. After a crash a record may come again, so receivers need its id. `httpSender`
+ * sends records with POST, with a time limit and a bounded answer.
  */
 test('a failed delivery holds up nobody, and is repeated', async () => {
   const driver = testDriver(displays)

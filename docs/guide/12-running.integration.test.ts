@@ -174,8 +174,8 @@ test('the next start continues where the last one ended', async () => {
  * ## Failures
  *
  * If something is missing at the start, `run` fails with a one-line error that names the cause and what to check. Once
- * the worker runs, brokers and registry may go away and return, and the worker waits for them. A failure of your code,
- * such as a processor that throws, ends the worker, and `done` rejects.
+ * the worker runs, brokers and registry may go down and come back, and the worker waits for them. A failure of your
+ * code, such as a processor that throws, ends the worker, and `done` rejects.
  */
 test('a second worker needs a separate folder', async () => {
   await startWorker()

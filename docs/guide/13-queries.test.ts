@@ -39,7 +39,8 @@ const stationTotals = topology('station-totals', (t) => {
 })
 
 /*
- * Two worker processes on one broker, which is in memory here. `pipelines/main.ts` does the same in production.
+ * The test runs two worker processes on one broker, which is in memory here. `pipelines/main.ts` does the same in
+ * production.
  */
 const broker = memoryBroker()
 const registry = memoryRegistry()
@@ -102,8 +103,8 @@ test('an answer is typed and has the position of the state that it comes from', 
 })
 
 /*
- * The partition is derived from the key as producers do it (murmur2). Pass `partition` if a store has other keys than
- * its records, or if the producer chooses partitions in its own way, as it does here.
+ * The worker derives the partition from the key in the same way as producers do (murmur2). Pass `partition` if the keys
+ * of a store differ from those of its records, or if the producer chooses partitions in its own way, as it does here.
  *
  * ## Over HTTP
  *

@@ -219,12 +219,12 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
  * ## The time that counts
  *
  * A rider extends a rental shortly before its end, and the worker dies. When the next one reads the command, the end
- * has passed. By the worker's clock the rider would lose the locker without any fault. With `judgedBy: 'append-time'`
- * decisions see as `now` when the broker took the command. This time never goes back within a partition. The outcome
- * follows from the log, so it can be checked later. The topic needs `APPEND_TIME`, since a sender must not set its own
- * time (ADR 19).
+ * has passed. By the worker's clock the rider would lose the locker without any fault. With `judgedBy: 'append-time'`,
+ * `now` is the time at which the broker appended the command to the log. This time never goes back within a partition.
+ * The outcome follows from the log, so it can be checked later. The topic needs `APPEND_TIME`, since a sender must not
+ * set its own time (ADR 19).
  *
- * Rentals end by a tick of the clock `caught-up` (chapter 5), which waits for commands that were sent earlier.
+ * A tick ends rentals. Its clock is `caught-up` (chapter 5), which waits for commands that were sent earlier.
  */
 const rentalFlow: CommandFlow<RentalAsk, Station, RentalAnswer> = {
   name: 'rentals',

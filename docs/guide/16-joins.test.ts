@@ -29,7 +29,7 @@ const payments: Topic<string, number> = { name: 'payments', key: utf8, value: av
 const unlocks: Topic<string, string> = { name: 'unlocks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Key: the rider. Value: bike and cents. */
 const rides: Topic<string, string> = { name: 'rides', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the rider. Value: an amount in cents that paid for no ride. */
+/** Key: the rider. Value: a payment in cents to which no ride belongs. */
 const refunds: Topic<string, number> = { name: 'refunds', key: utf8, value: avroValue<number>('int'), partitions: 1 }
 
 const SPAN_MS = 5 * MINUTE_MS

@@ -206,18 +206,18 @@ describe('the API process', () => {
       adds_as,
       rows: [{ term, minute, woeids, volumes }],
     })
-    // The first was published before the term became frequent, and the second has no count of the world's.
+    // The first row was published before the term became frequent, and the second has no worldwide count.
     await facts.publish(trendRareVolumes, 0, rare(step - 4 * MINUTE_MS, [44418, 1], [3, 60]))
     await facts.publish(trendRareVolumes, 0, rare(step - 3 * MINUTE_MS, [44418], [500]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 5]))
     await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [44418, 1], [5, 7]))
-    // Counted after the minute had left the state. The second one is a repetition.
+    // These rows were counted after the minute had left the state. The second one repeats the first.
     for (const id of ['0-17', '0-17', '0-18']) await facts.publish(trendRareVolumes, 0, rare(step - 2 * MINUTE_MS, [1], [10], id))
     await facts.close()
     await transport.close()
 
     const series = async (of: string) => (await get(`/v1/trends/${encodeURIComponent(of)}/history?hours=1`)).body.data_points
-    // The next step may begin meanwhile, so the last point need not be that of the counts.
+    // The next step may begin in the meantime, so the last point is not necessarily the one with the counts.
     const at = new Date(step).toISOString()
     await expect.poll(async () => (await series(ODD_TERM))?.find(({ ts }: { ts: string }) => ts === at)?.volume, SOON).toBe(2_000_000_000)
     const points = await series(`#${term.toUpperCase()}`)

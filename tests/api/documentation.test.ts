@@ -26,7 +26,7 @@ async function documented() {
 
 /** Formats the error catalogue as a Markdown table, aligned as the formatter aligns it. */
 function errorTable(definitions: readonly ErrorDefinition[]): string {
-  // Services may share a code. It has one row, with what each of them means by it.
+  // Services may share a code. The table has one row for it, with its meaning in each service.
   const byCode = Map.groupBy(definitions, ({ code }) => code)
   const rows = [...byCode].map(([code, [{ status, retryable }, ...others]]) => {
     for (const other of others) expect(other, `${code} means the same status everywhere`).toMatchObject({ status, retryable })

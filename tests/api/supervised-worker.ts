@@ -4,13 +4,18 @@ import type { WorkerProcess } from './worker-process.ts'
 
 /** Restarts a worker that has ended by itself, for instance because a server was not up yet when it started. */
 export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady' | 'kill' | 'lines' | 'url'> {
-  /** Starts the worker again after `kill`, as often as necessary: a server that it needs may be away. */
+  /**
+   * Starts the worker again after `kill`. Repeats this as often as necessary, because a server that it needs may be
+   * down.
+   */
   restart(): Promise<void>
 }
 
 /** How long a typical supervisor waits before it restarts a process. */
 const RESTART_AFTER_MS = 500
-/** Longer than any server of a test is away. After it, the worker's last error is thrown. */
+/**
+ * Time limit of a restart, longer than any server is down in a test. When it ends, the worker's last error is thrown.
+ */
 const RESTART_DEADLINE_MS = 90_000
 
 export async function supervisedWorker(folder: GuardedFolder, start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {

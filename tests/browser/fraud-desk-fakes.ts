@@ -9,7 +9,7 @@ export interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** A request that changes something, as a line, and its body. */
+/** A request that changes something: a line that describes it, and its body. */
 export interface Change {
   readonly line: string
   readonly body: Record<string, unknown>

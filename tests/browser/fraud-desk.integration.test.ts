@@ -51,7 +51,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
       })
     }
     expect(await scored(paid('low', 12, 52.5, 13.4))).toBe('APPROVE')
-    // A high amount from an account of a day.
+    // A high amount from an account that is one day old.
     expect(await scored(paid('high', 900, 52.52, 13.41))).toBe('REVIEW')
     // The page asks once for the user's transactions.
     await stored('fraud_transactions', `case${attempt}-`, 2)
@@ -93,7 +93,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
   test('the editor refuses a wrong condition, saves the right one in shadow, back-tests it, and restores the rules', async () => {
     const rule = `big-${attempt}`
     const user = `u-${rule}`
-    // A device of its own: the one of the other test has a fraud.
+    // This test uses a separate device, because the device of the other test has a confirmed fraud.
     const paid = payment(`${rule}-t`, { payer: { user_id: user }, device: { fingerprint_id: `d-${rule}` } })
     expect(await scored(paid)).toBe('APPROVE')
     await stored('fraud_features', `${rule}-`, 1)

@@ -58,7 +58,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.' })
     expect(given.csrf).toMatch(/^[\w-]{43}$/)
     expect(fakes.changes).toHaveLength(2)
-    // The verdict has taken the case out of the open ones, and the next key opens the first of the others.
+    // The verdict has removed the case from the open ones, and the next key opens the first remaining case.
     await page.keyboard.press('j')
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     expect(await page.isVisible('#undo')).toBe(false)
@@ -146,7 +146,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'line 2, column 7' }).waitFor()
     expect(await page.locator('#condition-marks mark').allTextContents()).toEqual(['txn.amonut'])
     expect(await page.getByLabel('Condition').getAttribute('aria-invalid')).toBe('true')
-    // The underline stands exactly under the faulty text.
+    // The underline is exactly under the faulty text.
     const marked = await page.locator('#condition-marks').evaluate((marks) => marks.textContent)
     expect(marked).toBe('txn.currency = "USD"\n  AND txn.amonut > 100\n')
     await page.getByRole('button', { name: 'Save' }).click()
@@ -237,7 +237,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('row', { name: 'in force' }).waitFor()
     const row = page.getByRole('row', { name: HOSTILE })
     await row.getByRole('button', { name: 'Restore 6' }).click()
-    // Who turns to something else has not confirmed.
+    // A user who turns to something else has not confirmed.
     await page.getByLabel('Find', { exact: true }).focus()
     await row.getByRole('button', { name: 'Restore 6' }).click()
     expect(fakes.changes).toEqual([])

@@ -15,7 +15,7 @@ const ROUND_TIMEOUT_MS = 300_000
 const FULL_TIMEOUT_MS = 600_000
 /** Upper bound for the delay before an incident. */
 const WITHIN_MS = 1_000
-/** Answers that each visitor waits for while a part is away. */
+/** Number of answers that each visitor waits for while a part is down. */
 const VISITS = 50
 
 let system: LinksSystem

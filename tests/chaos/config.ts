@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /** Settings that decide how long the chaos tests run and which parts they kill. */
 export interface ChaosConfig {
-  /** Seeds all random decisions. The output shows it, so that a failure can be repeated. */
+  /** The seed of all random decisions. The output shows it, so that a failure can be repeated. */
   readonly seed: number
   /** Number of kills of each part. */
   readonly rounds: number

@@ -70,8 +70,8 @@ export function orderLog(transport: Transport, name: string): OrderLog {
 }
 
 /**
- * Writes orders for a while, without transactions. It does not repeat what may have been lost, because the log is the
- * reference. The key is the partition.
+ * Writes orders for a while, without transactions. It does not resend orders that may have been lost, because the log
+ * is the reference. The key is the partition.
  */
 async function produceOrders(transport: Transport, topic: string, partitions: () => number, options: OrderOptions): Promise<void> {
   const random = seededRandom(options.seed)

@@ -14,7 +14,7 @@ const OVERLAPS = 0.3
 
 /**
  * Draws the order and the times of faults, one of each kind.
- * @param isWorkerStop names those that may cost a session
+ * @param isWorkerStop returns true for a fault that may cost a worker its session
  */
 export function drawFaults<K extends string>(
   random: Random,

@@ -116,7 +116,8 @@ test('after an election that loses records, a reader continues where the log dif
 
   await second.kill()
   await third.start()
-  // The producer notices that its records are gone. Without transactions, the record with which it does so remains.
+  // The producer notices that its records are gone. Without transactions, the record with which it notices this
+  // remains.
   await expect(write(plain, 'd')).rejects.toMatchObject({ name: 'FencedError' })
   await plain.init()
   await write(plain, 'e', 'f', 'g')

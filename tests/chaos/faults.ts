@@ -20,7 +20,7 @@ export interface FaultDeps {
   readonly others?: readonly Component[]
   /** A worker that joins and leaves. */
   readonly guest?: WorkerSlot
-  /** A topic that may get more partitions. `grown` learns of each growth. */
+  /** A topic that may get more partitions. `grown` is called each time it does. */
   readonly growing?: { readonly topic: string; readonly partitions: number; grown(partitions: number): void }
   /** Prefix of all topics of the run. */
   readonly name: string

@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 240_000
 /** Limits the round. It normally takes 30 s, and each wait within it has its own limit. */
 const ROUND_TIMEOUT_MS = 420_000
 const SEED = 1
-/** Payments per second: as many as two cores do beside all the other tests. */
+/** Payments per second: as many as two cores can handle beside all the other tests. */
 const RATE = 30
 /**
  * Other tests keep the machine busy, so the test counts only the time by which a score is slower than a trivial

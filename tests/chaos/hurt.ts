@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { type ApiProcess, startApiProcess } from '../api/api-process.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
 
-/** Stops a process by a signal until the work is done. */
+/** Suspends a process with a signal until the work is done. */
 export async function stopped(pid: number | undefined, whileStopped: () => Promise<unknown>): Promise<void> {
   process.kill(pid as number, 'SIGSTOP')
   try {
@@ -15,7 +15,7 @@ export async function stopped(pid: number | undefined, whileStopped: () => Promi
   }
 }
 
-/** The API processes of a system, and what starts another one. */
+/** The API processes of a system, and a function that starts another one. */
 export interface ApiHome {
   readonly apis: ApiProcess[]
   readonly folder: { readonly path: string }

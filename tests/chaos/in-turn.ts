@@ -9,7 +9,7 @@ export interface PlannedFault<K extends string> {
   readonly holdMs: number
   /** Pause before the fault. */
   readonly gapMs: number
-  /** Whether it begins while the previous one may last. */
+  /** Whether the fault may begin before the previous one has ended. */
   readonly overlaps: boolean
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const SETTLED_WITHIN_MS = 90_000
 const JUDGE_EVERY_MS = 1_000
-/** After everything is right, it must stay so. */
+/** Once everything is right, it must stay right for this long. */
 const STAYS_RIGHT_MS = 1_000
 
 export interface Judged<E> {

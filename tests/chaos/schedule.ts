@@ -38,7 +38,7 @@ export type Fault =
   | { readonly kind: 'move'; readonly node: 1 | 2 }
   /** Makes one of three brokers the leader of all partitions. */
   | { readonly kind: 'lead'; readonly node: Node }
-  /** kill -9 of a broker that is not the controller. The others lead its partitions meanwhile. */
+  /** kill -9 of a broker that is not the controller. In the meantime the others lead its partitions. */
   | { readonly kind: 'replica-kill'; readonly node: 2 | 3; readonly downMs: number }
   /** A further worker joins the group and leaves it. */
   | { readonly kind: 'join'; readonly ms: number }
@@ -172,7 +172,7 @@ function drawKinds(random: Random, brokers: 1 | 2 | 3): FaultKind[] {
   return [...kinds, ...ALWAYS[brokers]]
 }
 
-/** Draws a schedule. The same seed and options give the same one. */
+/** Draws a schedule. The same seed and options give the same schedule. */
 export function drawSchedule(seed: number, options: ScheduleOptions = {}): Schedule {
   const random = seededRandom(seed)
   const { brokers = 1 } = options

@@ -133,7 +133,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
 
     const balances = keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) })
-    /** The one of payment and receipt that came first, by id. */
+    /** The first of each payment and its receipt to arrive, by id. */
     const unmatched = keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) })
     const reminders = timerStore<string>('due', { key: utf8 })
     const pending = new Map<string, number>()

@@ -273,7 +273,7 @@ describe('the image', () => {
     expect(sources.filter((path) => !shown.some((line) => line.startsWith('!') && path.startsWith(line.slice(1))))).toEqual([])
   })
 
-  /** Folders that code names by a URL count with what they contain in the image. */
+  /** If code names a folder by a URL, everything that the image has in that folder counts. */
   function existing(path: string): string[] {
     try {
       readFileSync(join(ROOT, path))
@@ -312,7 +312,7 @@ describe('monitoring', () => {
       .join('\n')
   }
 
-  /** Returns whether the code composes the name from the name of a thing and a suffix. */
+  /** Returns whether the code composes the metric's name from a prefix and a suffix. */
   function isComposed(metric: string): boolean {
     const suffixes = [...apiSources.matchAll(/`\$\{(?:kind|name)\}((?:_[a-z]+)+)`/g)].map(([, suffix]) => suffix)
     return suffixes.some((suffix) => metric.endsWith(suffix) && apiSources.includes(`'${metric.slice(0, -suffix.length)}'`))

@@ -1,4 +1,4 @@
-/** Timers of a process that is busy from time to time: due timers fire only when it looks. */
+/** Timers of a process that is busy from time to time: due timers fire only when it calls `look`. */
 export function busyProcess() {
   let now = 0
   const due = new Map<() => void, number>()
@@ -12,7 +12,7 @@ export function busyProcess() {
       afterTurn: (callback: () => void) => void turn.push(callback),
       monotonic: () => now,
     },
-    /** Runs what is due at a time, and then what waits for the end of the turn. */
+    /** Runs the timers that are due at a time, and then the callbacks that wait for the end of the turn. */
     look(at: number, read: () => void = () => undefined): void {
       now = at
       for (const [callback, dueAt] of [...due]) {

@@ -24,7 +24,9 @@ export interface Dependence {
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Folders with one subfolder per service. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
-/** Code that runs in production, and commands that know no service. The replay of tweets is a tool of one service. */
+/**
+ * Code that runs in production, and commands that belong to no service. The replay of tweets is a tool of one service.
+ */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
 /** The lists that name each service in one line. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])

@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** By which time it was judged, epoch ms; 0 if that was the worker's clock. */
+  /** The time by which the command was judged, epoch ms; 0 if that was the worker's clock. */
   readonly at: number
 }
 
@@ -61,7 +61,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {
     const isAnswered = results.has(value.reply_to)
-    // What was decided before is answered again, even after the deadline.
+    // A command that was decided before is answered again, even after the deadline.
     const mustBe = decided.has(value.command_id) || mustBeAnswered(value, times)
     if (isAnswered) decided.add(value.command_id)
     return mustBe && !isAnswered
@@ -98,7 +98,7 @@ export function deviations(logs: BankLogs, sent: readonly number[], times: Input
   ].slice(0, MAX_SHOWN)
 }
 
-/** Decides the commands of one partition again, beside the decisions that were made. */
+/** Decides the commands of one partition again, and compares the results with the decisions that were made. */
 function decisionFaults(
   commands: readonly Keyed<Command<Order>>[],
   decisions: readonly Keyed<Decision<Account>>[],

@@ -19,7 +19,7 @@ export function chanceOf(seed: number): Chance {
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
-/** Returns a seed for one of several purposes of another seed. */
+/** Returns a seed for one of several purposes, which is derived from another seed. */
 export function seedFor(seed: number, purpose: string): number {
   let hash = FNV_OFFSET ^ seed
   for (let i = 0; i < purpose.length; i++) hash = Math.imul(hash ^ purpose.charCodeAt(i), FNV_PRIME)

@@ -115,7 +115,7 @@ function unloggedFaults(ledger: Records): string[] {
 
 /**
  * Nothing is lost, and what counts twice does so in the order of the input. Counts may be too low only if requests came
- * late: without transactions, no broker refuses changes of state by a worker that was replaced meanwhile.
+ * late: without transactions, no broker refuses changes of state by a worker that was replaced in the meantime.
  */
 function atLeast({ input, ledger, totals, letters }: CounterLogs, { requestsWereLate: mayBeLow }: InputTimes): string[] {
   const given = input.filter(isGood)

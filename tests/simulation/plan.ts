@@ -7,7 +7,7 @@ import type { WorkerSettings } from './slot.ts'
 export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
-/** Something that happens at a time, in ms since the beginning. Its chance decides the details. */
+/** Something that happens at a time, in ms since the beginning. `chance` decides the details. */
 interface Planned {
   readonly at: number
   readonly chance: number
@@ -102,7 +102,7 @@ function troubleOf(subject: SubjectName): readonly [least: number, most: number]
 function canHappen(kind: FaultKind, subject: SubjectName, sinks: boolean): boolean {
   if (kind === 'store' || kind === 'empty') return sinks
   if (kind === 'grow') return subject === 'counter'
-  // Trends believe their clock: what it says decides which tweets are late.
+  // Trends rely on their clock, because it decides which tweets are late.
   return kind !== 'clock' || subject !== 'trends'
 }
 

@@ -31,7 +31,7 @@ function readLog(log: PartitionLog): ReadRecord[] {
   const { leaderEpoch, lastStable: upTo } = log
   const last = readings.get(log)
   if (last?.leaderEpoch === leaderEpoch && last.upTo === upTo) return last.records
-  // No other leader may have changed what had been read.
+  // Records that were read earlier are reused only if the leader is still the same.
   const from = last?.leaderEpoch === leaderEpoch ? last.upTo : 0
   const records = from === 0 ? readFrom(log, 0) : [...(last?.records ?? []), ...readFrom(log, from)]
   readings.set(log, { leaderEpoch, upTo, records })

@@ -30,7 +30,7 @@ const parsed = () => commandLine(declaration)
 async function main(): Promise<number> {
   const options = parsed()
   const { minutes, trace, shrink: shrinks, 'until-wrong': untilWrong } = options
-  // Errors are usual here. Who reads a trace may want to know where they come from.
+  // Errors are usual here. Only the readers of a trace may want to know where they come from.
   if (!trace) Error.stackTraceLimit = 0
   const startedAt = performance.now()
   const hash = createHash('sha256')

@@ -33,8 +33,8 @@ export interface Scheduler {
   /** Draws a number from `least` to `most`. */
   between(least: number, most: number): number
   /**
-   * Returns the same source of chance for the same name. A part of the simulation that has one of its own decides the
-   * same when another part does less, so that a failing run can be reduced.
+   * Returns a source of chance that depends only on the seed and the name. A part of the simulation with a source of
+   * its own makes the same decisions when another part does less, so that a failing run can be reduced.
    */
   chance(name: string): Chance
   /** @returns a function that cancels the event */

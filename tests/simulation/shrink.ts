@@ -14,7 +14,7 @@ export interface Shrunk {
   readonly runs: number
 }
 
-/** Something left out changes what follows, so a plan without it is tried with some further delays. */
+/** Leaving something out changes what follows, so the smaller plan is tried with some further delays. */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
@@ -40,7 +40,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
   const kinds = new Set(wanted.map(kindOf))
   let best = { plan, faults: wanted }
 
-  /** Takes a smaller plan over if it shows the fault, with the same delays or with others. */
+  /** Adopts a smaller plan if it shows the fault, with the same delays or with others. */
   async function take(smaller: Plan): Promise<boolean> {
     for (let further = 0; further <= FURTHER_SEEDS && runs < mostRuns; further++) {
       const tried = { ...smaller, seed: smaller.seed + further }

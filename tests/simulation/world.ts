@@ -40,7 +40,7 @@ function subjectOf({ subject, partitions, standby, sinks, guarantee, padding, ju
   return counter({ partitions, standby, guarantee, padding, storesOf: sinks ? scheduler : undefined })
 }
 
-/** Runs the world of a plan. The same plan does the same every time. */
+/** Runs the world of a plan. The same plan has the same course and result every time. */
 export async function runPlan(plan: Plan, trace?: Trace): Promise<Outcome> {
   const { seed, troubleMs, upgradedAt, settings, guarantee } = plan
   const scheduler = newScheduler(seed, trace)

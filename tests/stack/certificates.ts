@@ -20,7 +20,7 @@ export interface CertificateOptions {
   readonly dns?: readonly string[]
   readonly uri?: readonly string[]
   readonly usage: 'client' | 'server'
-  /** Epoch ms. Default: valid from an hour ago until in an hour. */
+  /** Epoch ms. Default: valid from an hour ago until an hour from now. */
   readonly notBefore?: number
   readonly notAfter?: number
 }

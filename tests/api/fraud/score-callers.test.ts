@@ -18,7 +18,7 @@ import { payment } from './system.ts'
 const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
-/** Serves the route that scores, with TLS and without. @param gateways SCORE_GATEWAYS */
+/** Serves the route that scores, with TLS and without. @param gateways the value of SCORE_GATEWAYS */
 async function served(gateways: readonly string[]) {
   const { score } = scoreWorld()
   let clients: ClientCertificates | undefined

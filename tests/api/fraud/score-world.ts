@@ -24,14 +24,14 @@ import { NO_IP_FACTS, NOON } from '../../schemas/fraud/payments.ts'
 const NOTHING_TO_CLOSE = { probes: [], close: async () => undefined }
 const DAY_MS = 86_400_000
 const NEVER = new Promise<never>(() => undefined)
-/** What Redis answers about an entity without history. */
+/** Redis's answer about an entity without history. */
 const NO_HISTORY = [null, [], []]
 /** Keys of an entity. */
 const ENTITY_KEYS = 3
 
 type Presence = 'works' | 'fails' | 'hangs'
 
-/** Scoring on fakes, of which each can be made to fail or hang. Redis knows no entity, but keeps answers. */
+/** Scoring on fakes, each of which can be made to fail or hang. Redis knows no entity, but keeps answers. */
 export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })
   const held = new Map<string, Buffer>()
@@ -39,7 +39,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const losses: string[] = []
   const stages: Stage[] = []
   const activities: ScoredActivity[] = []
-  /** How long each write to Redis is kept, in ms. */
+  /** The expiry of each write to Redis, in ms. */
   const keptMs: unknown[] = []
   const state = {
     redis: 'works' as Presence,
@@ -149,7 +149,7 @@ export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
     partitionOf: () => 0,
   })
 
-  /** Scores while the time passes, one ms per turn, for at most `withinMs`. */
+  /** Scores while the clock advances by one ms per turn, for at most `withinMs`. */
   async function scoreWithin(request: FraudRequest, withinMs: number) {
     let isDone = false
     const scoring = score(request, 'request-1').finally(() => {

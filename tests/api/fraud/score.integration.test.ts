@@ -6,7 +6,7 @@ import { type FraudSystem, fraudSystem, payment } from './system.ts'
 const SOON = { timeoutMs: 30_000, intervalMs: 100 }
 
 let system: FraudSystem
-/** Who pays first: another user in each attempt, so that a repetition of the test is not spoilt by the previous one. */
+/** The user who pays first. Each attempt takes another user, so that the previous attempt does not affect it. */
 let firstUser = ''
 
 beforeAll(async () => {

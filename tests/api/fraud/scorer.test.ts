@@ -31,7 +31,7 @@ test('an ordinary payment is approved, kept and logged once, and every stage is 
   expect(scored.features).toMatchObject({ user_velocity_1h: 0, device_velocity_1h: 0, ip_velocity_1h: null })
   expect(world.logged).toEqual([scored])
   expect(await world.answers.find('t1')).toEqual(scored)
-  // The route measures the first and the last one.
+  // The route measures the first and the last stage.
   expect(new Set(world.stages)).toEqual(new Set(STAGES.filter((stage) => stage !== 'validation' && stage !== 'total')))
 })
 

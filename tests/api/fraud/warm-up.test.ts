@@ -28,7 +28,7 @@ test('a rehearsal says whether a part was away', async () => {
   expect(await rehearsePayment({ score: rehearsed, hashes, now: () => NOON })).toBe(false)
 })
 
-/** Runs the time in steps until the condition holds. */
+/** Advances the clock in steps until the condition holds. */
 async function advanceUntil(runtime: ReturnType<typeof manualRuntime>, isReached: () => boolean): Promise<void> {
   for (let steps = 0; !isReached(); steps++) {
     if (steps > 1_000) throw new Error('never')

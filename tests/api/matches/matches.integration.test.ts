@@ -246,7 +246,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     await system.restartApi(0)
     // Without Kafka the API learns from Redis how the view is partitioned.
     await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
-    // A load balancer sends it requests, although the rules of the rate limits are not known yet.
+    // A load balancer sends requests to the API, although the rules of the rate limits are not known yet.
     await expect
       .poll(() => readiness(0), SOON)
       .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })
@@ -259,7 +259,7 @@ test('swipes while the broker is stopped are 202, survive kill -9 of the API, an
     process.kill(pid, 'SIGCONT')
   }
   await expect.poll(async () => new Set(await loggedSwipes(ann)).size, SOON).toBe(ids.length)
-  // A swipe that was on its way to the broker when the API was killed may be there twice.
+  // A swipe that was on its way to the broker when the API was killed may be in the topic twice.
   const logged = await loggedSwipes(ann)
   let at = -1
   for (const id of ids) {
@@ -348,8 +348,8 @@ test('a rewound profile comes first again', async () => {
 test('an administrator learns why a user does not see another one', async () => {
   const { ann, bob } = await couple()
   const admin = await system.user({ scope: 'admin' })
-  // A command that a busy worker does not decide in time is 503, and its repetition gets the first result. Once it is
-  // answered, every read has it.
+  // A command that a busy worker does not decide in time gets a 503, and its repetition gets the first result. Once a
+  // command is answered, every read shows its effect.
   const key = { 'idempotency-key': randomUUID() }
   await expect.poll(async () => (await ann.ask('PATCH', 'me', { max_age_pref: 30 }, key)).status, SOON).toBe(200)
   const explained = async () => (await admin.ask('GET', `feed/explain?user=${ann.id}&candidate=${bob.id}`)).body

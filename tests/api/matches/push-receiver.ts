@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 /** A push as the receiver saw it. */
 export interface ReceivedPush {
   readonly key: string
-  /** Whether the signature is that of the secret, computed as in docs/services/matches.md. */
+  /** Returns whether the signature was made with the secret. Computes it as docs/services/matches.md describes. */
   readonly isGenuine: boolean
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields

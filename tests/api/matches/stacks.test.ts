@@ -16,7 +16,7 @@ function stateOf(stack: UserState['stack']): UserState {
   return { profile, self: undefined, relations: new Map(), recent, seenPages: {}, stack }
 }
 
-/** Feeds on a Redis without candidates. `scripts` decides what Redis answers to the name of a script. */
+/** Feeds on a Redis without candidates. `scripts` decides Redis's answer to each script, by its name. */
 function world(scripts: (name: string) => Promise<unknown>) {
   const clock = { now: NOW }
   const stored = { stack: undefined as UserState['stack'], searches: 0, gate: Promise.resolve() }

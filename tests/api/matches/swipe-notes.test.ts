@@ -13,7 +13,7 @@ const SECOND_MS = 1_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** Notes on a Redis that may be away, beside a spool that holds some swipes. */
+/** Creates notes on a Redis that may be unavailable, beside a spool that holds some swipes. */
 function world(spooled: readonly SwipeEvent[] = []) {
   const state = { isDown: false }
   const run: { script: string; key: string; target: unknown; below: unknown }[] = []
@@ -49,7 +49,7 @@ test('a swipe that Redis does not take counts in this process, and is noted as s
   await vi.advanceTimersByTimeAsync(SECOND_MS)
   expect(notes.pendingOf(ANN)).toEqual([])
   expect(run.map(({ script }) => script)).toEqual([TAKE_SWIPE.name, TAKE_REWIND.name])
-  // Nobody would send the request of a refill that a repetition claims.
+  // A repetition must not claim a refill, because nobody would then send the request for it.
   expect(run[0].below).toBe(0)
 })
 

@@ -48,7 +48,7 @@ export interface MatchesSystemOptions {
 
 export type MatchesSystem = Awaited<ReturnType<typeof matchesSystem>>
 
-/** Fewer than in production, but in different numbers as there. */
+/** Fewer partitions than in production, but different numbers for different topics, as in production. */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],

@@ -8,7 +8,7 @@ import { systemRuntime } from '../../../runtime/system.ts'
 import { type SnippetStack, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
-/** Half a minute suffices on an idle machine. */
+/** Limits the test, which takes half a minute on an idle machine. */
 const TEST_TIMEOUT_MS = 150_000
 /** Takes the place of an hour. */
 const ERASE_WITHIN_SECONDS = 10
@@ -16,7 +16,7 @@ const ERASE_WITHIN_SECONDS = 10
 const GONE = { timeoutMs: 100_000, intervalMs: 1_000 }
 const SOON = { timeoutMs: 40_000, intervalMs: 200 }
 
-/** Every compacted topic that holds more of a snippet than ids. */
+/** Every compacted topic that contains more of a snippet than ids. */
 const COMPACTED = ['snippet-decisions', 'snippet-texts', 'snippet-blobs', 'snippets-records-changelog', 'snippets-blobs-changelog']
 const QUICKLY = { 'segment.ms': '1000', 'max.compaction.lag.ms': '1000', 'file.delete.delay.ms': '100' }
 const KEPT_SHORTLY = { 'segment.ms': '1000', 'retention.ms': '2000', 'file.delete.delay.ms': '100' }
@@ -53,7 +53,7 @@ async function shortenTopics(brokers: string): Promise<void> {
   await transport.close()
 }
 
-/** ClickHouse keeps the parts that it has merged for eight minutes otherwise. */
+/** Without this setting, ClickHouse keeps merged parts for eight minutes. */
 async function keepOldPartsShortly(): Promise<void> {
   await query('ALTER TABLE snippets MODIFY SETTING old_parts_lifetime = 1')
 }
@@ -87,8 +87,8 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that hold one of these byte strings, with the first file of each. In Kafka, deletion marks have
- * the hash of a content as their key for a day.
+ * Returns the stores that hold one of these byte strings, with the first file of each. In Kafka, deletion marks whose
+ * key is the hash of a content remain for a day.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}

@@ -7,7 +7,7 @@ import { startServer } from '../../../api/kit/server.ts'
 import { type Slot, type StreamsOptions, streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Content that is longer than one chunk of decompression and than the buffer of a closed file. */
+/** Content that is longer than a chunk of decompression, and longer than the buffer of a closed file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
 /** Sockets on one machine buffer several megabytes. */
 const MORE_THAN_SOCKETS_BUFFER = 10_485_760

@@ -24,8 +24,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 }
 
 /**
- * The same request gets the first answer, and a different one gets a 409. Only a Redis that is away or has lost
- * everything explains another answer; a block replaces any.
+ * The same request gets the first answer, and a different one gets a 409. A different answer is right only if Redis was
+ * down or had lost everything, or if it is a block.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')
@@ -52,7 +52,9 @@ function inLog({ calls, logs }: Evidence): string[] {
     .map((call) => `${described(call)} is not in the log`)
 }
 
-/** Returns whether a call takes place during a trouble, or so shortly after it that it had to wait. */
+/**
+ * Returns whether a call takes place while a part is in trouble, or so shortly afterwards that the call had to wait.
+ */
 export function meets(trouble: Trouble, { from, to }: Trouble, laterMs = 0): boolean {
   return from <= trouble.to + laterMs && to >= trouble.from
 }

@@ -32,7 +32,10 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver }
   const calls: Calls = { scores: [], blocks: [], feedback: [], rules: [] }
   const startedAt = Date.now()
 
-  /** Begins everything at its time, until the faults have ended. A timer each would keep the driver busy. */
+  /**
+   * Begins everything at its planned time, until the faults have ended. A separate timer for each would keep the driver
+   * busy.
+   */
   async function playAll(planned: readonly Planned[]): Promise<void> {
     const begun: Promise<void>[] = []
     for (const { atMs, work } of planned.toSorted((one, other) => one.atMs - other.atMs)) {

@@ -7,18 +7,18 @@ import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests
 const RULES_AFTER_MS = 10_000
 /** How long after the answer every API enforces a block. */
 const ENFORCED_AFTER_MS = 1_000
-/** How long an API may need until it follows Kafka again, after Kafka or itself was away. */
+/** How long an API may need until it follows Kafka again, after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
 
-/** Blocks and changes of the rules act in time on every API. */
+/** Checks that every API enforces blocks and changes of the rules in time. */
 export function enforced(evidence: Evidence): string[] {
   return [...blocks(evidence), ...rules(evidence)]
 }
 
 /**
  * Nothing is approved that has been on the blocklist for a second, unless the answer says that the API may lack
- * changes, and Kafka or the API was away shortly before. An entity is blocked only if a call of the round has asked
- * for it.
+ * changes, and Kafka or the API was down shortly before. An entity is blocked only if a call of the round has asked for
+ * it.
  */
 function blocks({ calls, inflicted }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)

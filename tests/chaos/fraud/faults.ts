@@ -6,7 +6,7 @@ import { stopped } from '../hurt.ts'
 import { inflictInTurn } from '../in-turn.ts'
 import type { FraudFault } from './plan.ts'
 
-/** A time in which a part was hurt. Epoch ms. */
+/** A period in which a fault affected a part. Epoch ms. */
 export interface Trouble {
   readonly from: number
   readonly to: number
@@ -31,7 +31,7 @@ export interface FaultHands {
   isReady(api: number): boolean
 }
 
-/** An API starts in a second or two, and must not need Kafka for it. */
+/** An API starts in a second or two, and must not need Kafka to start. */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
 /** A slow part works half of the time. */
 const PULSE_MS = 15

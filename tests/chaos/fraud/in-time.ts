@@ -3,7 +3,7 @@ import type { Evidence } from './evidence.ts'
 import type { Beat } from './pulse.ts'
 import type { ScoreCall } from './requests.ts'
 
-/** A caller's answer takes part in a fault of its API until the API has worked off what has waited. */
+/** After a fault, an API still answers late for this long, until it has worked off the requests that have waited. */
 const WORKED_OFF_MS = 500
 const P99 = 0.99
 
@@ -33,7 +33,7 @@ export function inTime(evidence: Evidence, { p99Ms, mostMs, isWhole }: Limits): 
   ]
 }
 
-/** Returns how long the calls took whose API nothing has happened to. */
+/** Returns how long calls took, without calls to an API that a fault had affected. */
 export function timesOf({ calls, inflicted, beats }: Evidence, isWhole: boolean): Times {
   const isLive = (call: ScoreCall) => !inflicted.apis.some((trouble) => trouble.api === call.api && meets(trouble, call, WORKED_OFF_MS))
   const ofApi = Map.groupBy(beats, ({ api }) => api)

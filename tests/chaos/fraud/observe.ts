@@ -22,7 +22,7 @@ export interface Observer {
   close(): Promise<void>
 }
 
-/** @param prefix begins the ids of the round */
+/** @param prefix the prefix of the round's ids */
 export async function observer({ env, rowsOf, ask, redis: { address } }: FraudSystem, prefix: string): Promise<Observer> {
   const topics = [txnScored, fraudFeedback, fraudCases, fraudRulesets, fraudProfiles]
   const reader = await openLogs(env, topics)

@@ -15,7 +15,7 @@ export const FRAUD_FAULTS = [
   'deciding-stopped',
   'redis-killed',
   'redis-stopped',
-  /** Redis is stopped again and again for a moment. */
+  /** Redis is stopped repeatedly, for a moment each time. */
   'redis-slowed',
   'redis-emptied',
   'kafka-killed',
@@ -25,7 +25,7 @@ export const FRAUD_FAULTS = [
   /** The process beside an API that computes the models. */
   'model-killed',
   'model-stopped',
-  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  /** Kafka is stopped. In the meantime an API is killed and started. */
   'outage',
   /** Kafka is stopped. Meanwhile Redis is emptied. */
   'outage-emptied',
@@ -50,7 +50,7 @@ export interface PlannedPayment {
   readonly kind: PaymentKind
   /** Time after the start of the round. */
   readonly atMs: number
-  /** Time until the second request of those that come later. */
+  /** Time until the second request, for kinds whose second request comes later. */
   readonly againMs: number
   /** The APIs of both requests. */
   readonly apis: readonly [number, number]
@@ -108,7 +108,7 @@ export interface PlanOptions {
   readonly rate: number
   /** The faults, one of each. Their order comes from the seed. */
   readonly faults: readonly FraudFaultKind[]
-  /** Begins all ids, so that rounds on one system do not meet. */
+  /** Prefix of all ids, so that rounds on one system do not share any. */
   readonly prefix: string
 }
 
@@ -139,14 +139,14 @@ const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000
 const FEEDBACK_PER_SECOND = 2
 const RULES_PER_SECOND = 0.3
-/** Payments and the rest are planned for this time per fault, and end with the last fault. */
+/** Payments and everything else are planned for this time per fault, and end with the last fault. */
 const PLANNED_PER_FAULT_MS = 3 * FAULT_TAKES_MS
 const FEEDBACK_AFTER_MS = 300
 const LONGEST_FEEDBACK_MS = 8_000
 const TYPES: readonly FraudBlocklistType[] = ['USER', 'DEVICE', 'IP', 'CARD_HASH', 'EMAIL']
 const VERDICTS: readonly FraudVerdict[] = ['CONFIRMED_FRAUD', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE', 'SUSPICIOUS']
 
-/** Draws a round. The same seed and options give the same one. */
+/** Draws a round. The same seed and options give the same round. */
 export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'bulk-stopped' || kind === 'deciding-stopped')

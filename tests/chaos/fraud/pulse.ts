@@ -12,8 +12,8 @@ const EVERY_MS = 50
 const TIMEOUT_MS = 12_000
 
 /**
- * Asks each API again and again whether it is alive, because a busy machine delays this as much as it delays a score.
- * Ends with `stop`.
+ * Repeatedly asks each API whether it is alive, because a busy machine delays this as much as it delays a score. Ends
+ * with `stop`.
  */
 export function feelPulse(urlOf: (api: number) => string): { readonly beats: readonly Beat[]; stop(): Promise<void> } {
   const beats: Beat[] = []

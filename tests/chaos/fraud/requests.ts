@@ -27,7 +27,7 @@ export interface FeedbackCall extends Call {
   readonly reporter: string
 }
 
-/** A change of the rule, which is then known by this name. */
+/** A change that gives the rule this name. */
 export interface RuleCall extends Call {
   readonly name: string
 }
@@ -43,7 +43,7 @@ export interface Calls {
   readonly rules: RuleCall[]
 }
 
-/** The second body of a payment differs by this. */
+/** The amount by which the second body of a payment differs from the first. */
 export const OTHER_AMOUNT = 0.5
 
 /** @param at ISO 8601 */

@@ -4,7 +4,7 @@ import { differences } from '../judge.ts'
 import type { Evidence } from './evidence.ts'
 import { type FeedbackCall, wasAnswered } from './requests.ts'
 
-/** What a fault may answer to a verdict. 0: the API was killed. 404: the transaction is not known yet. */
+/** Statuses that a verdict may get during a fault. 0: the API was killed. 404: the transaction is not known yet. */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
 /** There is one case for each review and each verdict, and no verdict is lost. */

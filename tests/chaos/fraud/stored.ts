@@ -13,7 +13,7 @@ const SEEN_BYTES = 16
 /** Sums of floating-point numbers depend on their order. */
 const TOLERANCE = 1e-9
 
-/** Each transaction of the log stands once in each table, and once in each profile. */
+/** Checks that each transaction of the log is in each table once, and in each profile once. */
 export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }

@@ -11,7 +11,7 @@ const LONGEST_PAUSE_MS = 4_000
 const LONG_REPEAT_SHARE = 0.1
 
 export interface Answered {
-  /** False if nobody knows what became of the request. */
+  /** False if the outcome of the request is unknown. */
   readonly isAnswered: boolean
   readonly reservationId?: string | undefined
   /** The whole answer, for comparisons. */
@@ -24,7 +24,7 @@ export interface CartItem {
   readonly warehouse_id?: string
 }
 
-/** The way of callers to the stock. A request that is repeated has the same key. */
+/** The interface through which callers reach the stock. A repeated request has the same key. */
 export interface Shop {
   change(key: string, action: InventoryAction, line: StockLine, reservationId: string | null): Promise<Answered>
   reserve(key: string, items: readonly CartItem[]): Promise<Answered>

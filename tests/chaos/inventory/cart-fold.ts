@@ -20,7 +20,7 @@ interface ModelCart {
 }
 
 const OUTCOMES = { CHECKED_OUT: 'DEDUCTED', RELEASED: 'RELEASED', EXPIRED: 'EXPIRED' } as const
-/** What opening a cart must leave between its end and that of its parts. */
+/** When a cart is opened, its parts must end at least this much later than the cart. */
 const LEFT_FOR_PARTS_MS = 45_000
 const EXPIRES_AFTER_MS = 1_000
 
@@ -90,7 +90,7 @@ function decide(cart: ModelCart | undefined, command: CartCommand, now: number):
   return ['done', { ...cart, isExtended: true, endsAt: Math.max(cart.endsAt, now + held_ms) }]
 }
 
-/** The time that an answer got from its command. */
+/** Returns the time in an answer, which comes from the command's time. */
 function timeOf(answer: CartAnswer): number | undefined {
   if (!('cart' in answer)) return undefined
   return answer.cart.ended_at ?? answer.cart.ends_at

@@ -7,7 +7,7 @@ export interface Logged<V> {
   readonly value: V
   readonly partition: number
   readonly offset: number
-  /** Epoch ms, by the broker where the topic says so. */
+  /** Epoch ms. The broker's time where the topic says so. */
   readonly timestamp: number
 }
 
@@ -44,7 +44,7 @@ export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null
   return new Map(Array.from(answers, ([id, { text, decidedAt }]) => [id, { answer: JSON.parse(text) as A, decidedAt }]))
 }
 
-/** The sending of a command that was decided. */
+/** A command that was decided, as it was sent. */
 export interface DecidedCommand<C, A> {
   readonly key: string
   readonly id: string

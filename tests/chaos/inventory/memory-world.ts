@@ -17,7 +17,10 @@ export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
-/** Longer than a command lives, and shorter than a part outlives its cart. */
+/**
+ * The longest outage, which is longer than a command lives, and shorter than the time by which a part outlives its
+ * cart.
+ */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
 const SHORT_DOWN_STEPS = 30
@@ -35,7 +38,7 @@ interface Waiter {
   readonly settle: (answer: string | undefined) => void
 }
 
-/** Both deciding topologies, and an API's way to them, in memory. Time passes only in `step`. */
+/** Both deciding topologies in memory, with the functions by which an API reaches them. Time passes only in `step`. */
 export interface MemoryWorld {
   readonly now: number
   /** Whether a command waits for its answer. */
@@ -143,7 +146,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
     log() {
       for (const topic of [inventoryFlow.commands, inventoryChanged]) take(stock, topic as Topic<string, unknown>)
       take(carts, reservationFlow.commands)
-      // Their times are those of the stock's log, not of the log from which they were carried.
+      // Outcomes have the times of the stock's log, not those of the log from which they were forwarded.
       read.set(reservationOutcomes.name, [])
       take(stock, reservationOutcomes)
       const all = <V>({ name }: Topic<string, V>) => (read.get(name) ?? []) as Logged<V>[]

@@ -19,7 +19,7 @@ const LONGEST_REPEAT_MS = 40_000
 const ALL_ENDED_MS = HELD_MS + 65_000
 /** Limits a run, which takes a few hundred steps. */
 const MOST_STEPS = 20_000
-/** Has every kind of movement that callers often make. */
+/** The round of this seed has every kind of movement that callers often make. */
 const VERDICT_SEED = 1
 const RUN_TIMEOUT_MS = 120_000
 

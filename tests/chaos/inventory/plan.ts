@@ -27,7 +27,7 @@ export interface Plan {
   readonly faults: readonly PlannedFault<InventoryFaultKind>[]
 }
 
-/** Draws a round. The same seed and options give the same one. */
+/** Draws a round. The same seed and options give the same round. */
 export function drawPlan(seed: number, options: { callers: number; actions: number; faults: readonly InventoryFaultKind[] }): Plan {
   const faults = drawFaults(seededRandom(seed), options.faults, APIS, (kind) => kind === 'worker-stopped')
   return { ...options, seed, faults }

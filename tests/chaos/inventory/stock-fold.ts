@@ -124,7 +124,7 @@ function foldPartition(log: StockLog): StockFold {
   for (const id of answers.keys()) if (!decided.has(id)) faults.push(`command ${id} was answered, but is not in the log`)
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
-  /** An outcome that moved nothing. A part may only be gone if it expired long after its cart. */
+  /** Checks an outcome that moved nothing. A part may be gone only if it expired long after its cart. */
   function takeLeft(outcome: CartOutcome): void {
     if (outcome.outcome === 'EXTENDED') return
     const hadPart = expiries.some(({ reservationId, isPart }) => isPart && reservationId === outcome.reservation_id)

@@ -6,7 +6,7 @@
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'
 
-/** A movement without what only repeats its cause. */
+/** A movement without the fields that only repeat its cause. */
 export type ModelMovement = Pick<
   InventoryChange,
   'variant_id' | 'warehouse_id' | 'kind' | 'quantity' | 'reservation_id' | 'available' | 'reserved' | 'version'
@@ -50,13 +50,13 @@ export interface StockModel {
   refusal(product: number, command: InventoryCommand, now: number, id: string): ModelAnswer | undefined
   /** Applies the end of a cart. @returns undefined if there is no such part */
   outcome(outcome: CartOutcome): ModelMovement[] | undefined
-  /** Ends what is open of a reservation. @returns undefined if it is not open */
+  /** Ends the open part of a reservation. @returns undefined if it is not open */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
   /** Returns the invariants of the stock that do not hold; empty if all do. */
   broken(): string[]
 }
 
-/** A part stays for a minute after its cart. */
+/** A part outlives its cart by a minute. */
 const PART_MS = 60_000
 const INT_MAX = 2_147_483_647
 const MOST_ENDED = 1_000
@@ -203,7 +203,7 @@ export function stockModel(): StockModel {
     }
   }
 
-  /** @returns what brings back everything as it is now */
+  /** @returns a function that restores the current state */
   function remember(): () => void {
     const before = rows.map((row) => ({ ...row }))
     const open = reservations.map((one) => ({ one, quantities: one.lines.map(({ quantity }) => quantity) }))

@@ -2,7 +2,7 @@ import { foldCarts } from './cart-fold.ts'
 import type { StockLog } from './log.ts'
 import { foldStock, type StockFold } from './stock-fold.ts'
 
-/** A stretch of time in which something was away, epoch ms. */
+/** A period in which something was down, epoch ms. */
 export interface Outage {
   readonly from: number
   readonly to: number
@@ -13,12 +13,12 @@ export interface StockVerdict extends StockFold {
   readonly open: number
 }
 
-/** Nothing expires later than this, once everything is there again. */
+/** Unless something is down, nothing expires later than this after its end. */
 const LATEST_EXPIRY_MS = 5_000
 
 /**
  * Judges a whole log.
- * @param outages while which, and after which, reservations may expire late
+ * @param outages periods during and shortly after which reservations may expire late
  */
 export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
   const stock = foldStock(log)

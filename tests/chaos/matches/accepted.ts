@@ -7,8 +7,8 @@ import { type Asked, isAccepted } from './requests.ts'
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
- * How long a user may still seem to be away, or without a place, after the answer to the request that changed it. Both
- * are in Redis before they are answered, so this only covers a request that was under way.
+ * How long after a user has returned or reported a place, an answer may still lack the user or the place. Both are in
+ * Redis before their requests are answered, so this only covers requests that were under way.
  */
 const RETURN_LAG_MS = 2_000
 
@@ -28,7 +28,7 @@ export function excusedByAbsence(evidence: Evidence): number {
   return evidence.asked.filter((one) => judged(one, evidence) === 'excused').length
 }
 
-/** `excused`: the answer would be wrong if no user had been away. */
+/** `excused`: the answer is right only because a user was gone. */
 function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   const { asked } = evidence
   if (isAccepted(one))

@@ -6,13 +6,13 @@ export function deletionsOf({ logs }: Evidence): ReadonlyMap<string, number> {
   return new Map(logs.matchDeletions.map(({ key, value }) => [key, value.deleted_at]))
 }
 
-/** The time in which a user has no profile. Epoch ms. */
+/** The period in which a user has no profile. Epoch ms. */
 export interface Absence {
   readonly user: string
-  /** When the deletion was sent first and answered. */
+  /** When the deletion was first sent, and when it was answered. */
   readonly from: number
   readonly to: number
-  /** When a new profile was requested first and answered; Infinity if the user did not return. */
+  /** When a new profile was first requested, and when that was answered; Infinity if the user did not return. */
   readonly back: number
   readonly backAt: number
 }
@@ -28,7 +28,7 @@ export function absencesOf({ asked }: Pick<Evidence, 'asked'>): Absence[] {
     })
 }
 
-/** Returns from when the swipes of users who left count for certain: from when a new profile exists. */
+/** Returns the times from which the swipes of users who left count for certain, because a new profile exists. */
 export function certainFrom(evidence: Evidence): ReadonlyMap<string, number> {
   const back = new Map(evidence.asked.flatMap((one) => (one.kind === 'return' && isAccepted(one) ? [[one.user, one.to] as const] : [])))
   return new Map([...deletionsOf(evidence).keys()].map((user) => [user, back.get(user) ?? Infinity]))

@@ -17,7 +17,10 @@ export interface Place {
   readonly lon: number
 }
 
-/** Lets a user leave, with what comes before and beside it. Some return. Other requests than that may fail. */
+/**
+ * Lets a user leave, with the requests that come before and beside the departure. Some users return. All requests
+ * except the deletion and the return may fail.
+ */
 export async function depart(departure: Departure, { clients }: Pick<Actors, 'clients'>, { lat, lon }: Place): Promise<void> {
   const { user, partners, apis, pausesMs, returns } = departure
   const leaver = clients[user]
@@ -41,7 +44,9 @@ export async function depart(departure: Departure, { clients }: Pick<Actors, 'cl
     }
   }
 
-  /** Sends a request until it is decided. Repeated ones are the same one, because a late second one could undo more. */
+  /**
+   * Repeats a request with the same key until it is decided. A second request that arrives late could undo too much.
+   */
   async function insist(requestOf: (api: number, key: string) => Request): Promise<Asked> {
     const until = Date.now() + INSISTS_MS
     const key = randomUUID()

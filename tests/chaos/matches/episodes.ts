@@ -9,7 +9,7 @@ const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /** A user may read 60 feeds a minute. */
 const LOOKS_PER_FEED = 5
-/** How often a request is repeated that a fault has refused. */
+/** How often a request that a fault has refused is repeated. */
 const ATTEMPTS = 4
 const AGAIN_AFTER_MS = 500
 const MATCHED_WITHIN_MS = 6_000
@@ -87,7 +87,7 @@ export async function perform(episode: Episode, { clients, detector }: Actors): 
       await insist(() => one.ask(rewindOf(api())))
       await beside
       await pause()
-      // A late repetition of what was taken back, as from a client that did not get the answer.
+      // A late repetition of the swipe that was taken back, as from a client that did not get the answer.
       if (isLong) await one.ask(swipeOf(api(), other.id, direction, key))
       else if (pausesMs[0] % 2 === 0) await swipe(one, other)
       return

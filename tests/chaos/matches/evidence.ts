@@ -51,7 +51,7 @@ export interface Delivered {
   readonly isGenuine: boolean
 }
 
-/** When the view of users had which position of a partition of `match-seen`. Epoch ms. */
+/** A time (epoch ms) at which the view of users had a certain position in a partition of `match-seen`. */
 export interface ViewSample {
   readonly at: number
   readonly partition: number

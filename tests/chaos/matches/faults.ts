@@ -5,7 +5,7 @@ import { stopped } from '../hurt.ts'
 import { inflictInTurn } from '../in-turn.ts'
 import type { MatchFault } from './plan.ts'
 
-/** A time in which Redis did not answer, or at which it lost everything. Epoch ms. */
+/** A period in which Redis did not answer, or the time at which it lost everything. Epoch ms. */
 export interface RedisTrouble {
   readonly from: number
   readonly to: number

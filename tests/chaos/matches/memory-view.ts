@@ -20,7 +20,7 @@ export interface Severance {
 /** The view of users in memory: what Redis would hold, and the lists that the API would make of it. */
 export interface MemoryView {
   apply(partition: number, key: string, value: Value): void
-  /** Notes that a user may not see another one, or may again, as the API does. */
+  /** Notes, as the API does, that a user may no longer see another user, or may see that user again. */
   note(partition: number, userId: string, severance: Severance): void
   listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
   /** Returns all keys that are not empty. */

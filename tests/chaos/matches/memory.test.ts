@@ -30,13 +30,15 @@ import { memoryView } from './memory-view.ts'
 import type { Asked, RequestKind } from './requests.ts'
 import { faultsOf } from './verdict.ts'
 
-/** As in `tests/api/matches/system.ts`: fewer than in production, but in different numbers as there. */
+/**
+ * As in `tests/api/matches/system.ts`: fewer partitions than in production, but different numbers for different topics.
+ */
 const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [200, 3],
   [64, 2],
   [50, 2],
 ])
-/** A run takes some seconds, most of which it waits for commits. */
+/** A run takes a few seconds, and spends most of them waiting for commits. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
@@ -48,7 +50,7 @@ const SETTLED_WITHIN_MS = 60_000
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** By how many others a note may be overtaken. */
+/** Maximum number of later notes that may overtake a note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions
@@ -256,7 +258,7 @@ function notesOf(logs: Logs, random: () => number) {
     .map(({ note }) => note)
 }
 
-/** Merges lists into one, each in its order. */
+/** Merges lists into one at random, and keeps the order within each. */
 function* merged<T>(lists: readonly (readonly T[])[], random: () => number): Generator<T> {
   const left = lists.filter(({ length }) => length > 0).map((list) => ({ list, next: 0 }))
   while (left.length > 0) {

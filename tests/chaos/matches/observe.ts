@@ -24,7 +24,7 @@ import type { Lists, Logs, TableRows, ViewSample } from './evidence.ts'
 import type { Client } from './requests.ts'
 
 const SAMPLE_EVERY_MS = 25
-/** More than a round has users, so that each list has one page. */
+/** More than the number of users in a round, so that each list has one page. */
 const PAGE = 100
 const MOST_CANDIDATES = 50
 const READ_AGAIN_MS = 500
@@ -87,7 +87,7 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
       const client = new Redis(redis.address)
       try {
         const keys = await client.keys('*')
-        // What the API notes expires by itself, and a block by another user stays.
+        // The notes of the API expire by themselves, and a block by another user stays.
         return keys.filter((key) => KINDS_OF_THE_VIEW.test(key) && left.some((id) => key.endsWith(`:${id}`)))
       } finally {
         client.disconnect()
@@ -119,7 +119,7 @@ export async function listsOf(user: Client, api: number, place: string): Promise
   return { matches: matches.matches, likes: ids(likes.likes), blocks: ids(blocks.blocks), feed: ids(feed.candidates) }
 }
 
-/** Notes again and again how much of `match-seen` the view includes. Ends with `stop`. */
+/** Repeatedly records how much of `match-seen` the view includes. Ends with `stop`. */
 export function watchView(address: string, partitions: number): { readonly samples: readonly ViewSample[]; stop(): void } {
   const samples: ViewSample[] = []
   const redis = new Redis(address, { maxRetriesPerRequest: 0, retryStrategy: () => SAMPLE_EVERY_MS })

@@ -68,7 +68,7 @@ export function foldPair(
   return after(swipes.length, commands.length, deletions.length)
 }
 
-/** Only what is newer, and blocks by the other one, survive. */
+/** Only newer events, and blocks by the other user, survive. */
 function departed(state: PairState, { side, deletedAt }: PairDeletion): PairState {
   const isOld = (swipe: PairSwipe | undefined) => swipe !== undefined && swipe.ts <= deletedAt
   const [own, other] = side === 'a' ? [state.a, state.b] : [state.b, state.a]

@@ -45,7 +45,7 @@ export interface Episode {
   readonly isLong: boolean
 }
 
-/** What a user and another one did before the user left. */
+/** What a user who leaves and another user did before. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
 /** Somebody who deletes their profile. They have no episodes. */
@@ -72,7 +72,7 @@ export type MatchFaultKind =
   | 'redis-emptied'
   | 'kafka-killed'
   | 'kafka-stopped'
-  /** Kafka is stopped. Meanwhile an API is killed and started. */
+  /** Kafka is stopped. In the meantime an API is killed and started. */
   | 'outage'
   /** Kafka is stopped. Meanwhile Redis is emptied. */
   | 'outage-emptied'
@@ -129,7 +129,7 @@ const DEEDS: readonly Deed[] = ['likes', 'liked', 'mutual', 'blocks', 'blocked']
 const LIKES: readonly SwipeDirection[] = ['RIGHT', 'SUPER_LIKE']
 const DIRECTIONS: readonly SwipeDirection[] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE']
 
-/** Draws a round. The same seed and options give the same one. */
+/** Draws a round. The same seed and options give the same round. */
 export function drawPlan(seed: number, { users, leavers, faults: kinds }: PlanOptions): Plan {
   const random = seededRandom(seed)
   const faults = drawFaults(random, kinds, APIS, (kind) => kind === 'worker-stopped')

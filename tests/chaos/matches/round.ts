@@ -130,7 +130,7 @@ async function locate(who: Client, index: number, { lat, lon }: Here): Promise<v
   await waitUntil(async () => (await place()).status === 204, { what: `the place of user ${index}`, timeoutMs: 30_000, intervalMs: 2_000 })
 }
 
-/** Reads the feed again and again, from one of two places, so that some feeds search and others are kept. */
+/** Repeatedly reads the feed from one of two places, so that some feeds search and others are kept. */
 async function readFeeds(who: Client, index: number, seed: number, here: Here, state: { readonly isOver: boolean }): Promise<void> {
   const random = seededRandom(seed * 1_000 + index)
   while (!state.isOver) {

@@ -7,7 +7,7 @@ const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {
   readonly faults: readonly string[]
-  /** How often a user was shown again whom Redis no longer knew to be swiped, as documented. */
+  /** How often a swiped user was shown again because Redis had lost the swipe, which the documentation allows. */
   readonly excused: number
 }
 
@@ -15,7 +15,7 @@ export interface Shown {
  * Checks the users who were shown during the round. A user must not see anybody whom they have swiped, except after a
  * rewind, or from whom a block or the end of a match separates them.
  *
- * Until the view includes a swipe, only Redis remembers it. So a swipe may be forgotten until then if Redis was away
+ * Until the view includes a swipe, only Redis remembers it. So a swipe may be forgotten until then if Redis was down
  * when the swipe was answered, or was emptied later. Blocks and ends of matches are in the log before they are
  * answered, so nothing excuses them.
  */
@@ -76,7 +76,7 @@ interface Separation {
 function separationsOf(evidence: Evidence): Separation[] {
   const { asked } = evidence
   const absences = absencesOf(evidence)
-  /** Returns when one of the users leaves who have separated themselves by a request. */
+  /** Returns when, after a request that has separated two users, the first of them leaves. */
   const leftAfter = (one: Asked, users: readonly (string | undefined)[]) =>
     Math.min(Infinity, ...absences.flatMap(({ user, from, to }) => (users.includes(user) && to >= one.from ? [from] : [])))
   const isBetween =
@@ -112,11 +112,11 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
   return times
 }
 
-/** After Redis was away, an API takes this long to connect again. */
+/** After Redis was down, an API takes this long to connect again. */
 const RECONNECT_MS = 2_000
 
 /**
- * An API that starts while Kafka is away reads in Redis how the view is partitioned. If Redis was emptied before, it
+ * An API that starts while Kafka is down reads in Redis how the view is partitioned. If Redis was emptied before, it
  * cannot store swipes beside the view until Kafka is back.
  */
 function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {

@@ -19,8 +19,8 @@ interface Row {
 }
 
 /**
- * Computes offline what the swipes of a log mean: of a swiper's swipes at one target the newest counts, including
- * rewinds, and one swipe_id counts once. It shares no code with the pipeline.
+ * Computes offline what the swipes of a log mean: of a swiper's swipes at one target, including rewinds, only the
+ * newest counts, and a swipe_id counts only once. It shares no code with the pipeline.
  */
 export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {
   const rows = new Map<string, Row>()

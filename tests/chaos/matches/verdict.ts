@@ -10,7 +10,7 @@ import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
-/** Both compute a score from the same numbers, but not in the same way. */
+/** The pipeline and the fold compute a score from the same numbers, but not in the same way. */
 const SCORE_TOLERANCE = 1e-6
 
 /** Returns everything in which the outputs of a round differ from what its logs and answers require. */
@@ -40,7 +40,7 @@ function isErased(users: readonly string[], at: number, deletions: ReadonlyMap<s
   return users.some((user) => at <= (deletions.get(user) ?? -Infinity))
 }
 
-/** The pipeline's swipes, those of the pairs, and the table are what follows from the log. */
+/** Checks that the pipeline's swipes, those of the pairs, and the table follow from the log. */
 function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const { logs, tables } = evidence
   const deletions = deletionsOf(evidence)
@@ -50,14 +50,14 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // Of the others, none is made up or counts twice.
+  // The swipes that may be void need not be there, but none is made up or counts twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
   found.push(...counted.filter((swipe) => !sent.has(text(swipe))).map((swipe) => `match-swipes has ${text(swipe)}, which nobody sent`))
   const inTable = counted.filter(({ swiper_id, target_id, ts }) => !isErased([swiper_id, target_id], ts, deletions))
   found.push(...differences('the table of swipes', inTable.map(text).toSorted(), tables.swipes.map(text).toSorted()))
-  // Two users of a pair may be in different partitions, so that only the order of one user's swipes is certain.
+  // Two users of a pair may be in different partitions, so only the order of one user's swipes is certain.
   const byUser = (list: readonly PairSwipe[]) => {
     const ofUsers = Map.groupBy(list, ({ swiper_id, target_id }) => `${swiper_id} ${target_id}`)
     return [...ofUsers].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([who, each]) => each.map((swipe) => `${who} ${text(swipe)}`))
@@ -67,7 +67,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   return found
 }
 
-/** Matches, pushes, webhook and lists are those that follow from the pairs' swipes and commands. */
+/** Checks that matches, pushes, webhook calls and lists follow from the pairs' swipes and commands. */
 function matches(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs, tables, lists, delivered } = evidence
   const deletions = deletionsOf(evidence)
@@ -176,7 +176,7 @@ function count(list: readonly string[], id: string): number {
 
 /**
  * `scored` has what follows from the log, and the users' scores are the fold of `scored`. The scores of those who leave
- * begin again at a moment that the log does not tell.
+ * begin again at a moment that the log does not show.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence

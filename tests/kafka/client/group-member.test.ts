@@ -50,7 +50,7 @@ function scripted(
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
-  /** How long the member wanted to wait, each time. */
+  /** The duration of each wait of the member. */
   waits: number[]
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -97,7 +97,7 @@ function scripted(
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
     stallGuard,
-    // The clock stands still, so that a wait for the next heartbeat is a whole interval.
+    // The clock does not advance, so a wait for the next heartbeat lasts a whole interval.
     runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)

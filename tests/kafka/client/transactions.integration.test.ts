@@ -301,7 +301,7 @@ test('others can abort an open transaction of a dead producer, but do not touch 
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const prefix = uniqueName('workers-')
-  // The time-out is far beyond the end of this test, so only the heir ends these transactions.
+  // The time-out is far beyond the end of this test, so only the successor ends these transactions.
   const open = async (name: string) => {
     const producer = transport.producer({ transactionalId: `${prefix}${name}`, transactionTimeoutMs: 600_000 })
     await producer.init()

@@ -22,5 +22,5 @@ export function billing(maxIdleMs?: number, name = 'billing') {
   return { flow, orders, prices, bills }
 }
 
-/** With this note, few orders are more than the records of a task that may be queued. */
+/** A note so long that a few orders with it exceed the limit of queued records of a task. */
 export const LONG_NOTE = 'x'.repeat(100_000)

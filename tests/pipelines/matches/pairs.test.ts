@@ -21,7 +21,7 @@ function pairsDriver() {
   }
   const events = () => driver.read(matchEvents).map(({ value }) => value)
   const pushes = () => driver.read(matchNotifications).map(({ value }) => [value?.user_id, value?.other_id])
-  /** The newest relation of each user and other. */
+  /** The newest relation of each user to each other user. */
   const relations = new Map<string, unknown>()
   function relation(user: string, other: string) {
     for (const { key, value } of driver.read(matchRelations)) relations.set(key as string, value)
@@ -169,7 +169,7 @@ test('what a new profile does before the pairs of the deleted one are cleared st
   const deletedAt = driver.now
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
   pipe(pairSwipe(ANN, BOB, 'RIGHT', deletedAt + 1), pairSwipe(ANN, CAT, 'RIGHT', deletedAt + 1))
-  // Nothing of the deleted profile counts any more: neither the match nor the likes at it.
+  // Nothing of the deleted profile counts any more: neither the match nor the likes that it received.
   expect([events(), pushes()]).toEqual([[], []])
   command('block', ANN, CAT)
   driver.advanceWallClock(10_000)
@@ -185,7 +185,7 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   command('block', ANN, BOB)
   const deletedAt = driver.now
   driver.advanceWallClock(10)
-  // The deletion comes by another topic and is late.
+  // The deletion arrives late, because it comes through another topic.
   command('block', BOB, ANN)
   pipe(pairSwipe(ANN, CAT, 'RIGHT', 1_000), pairSwipe(CAT, ANN, 'RIGHT', 2_000))
   const endedAt = driver.now
@@ -196,7 +196,7 @@ test('a deletion lifts a block even if the other user has blocked since, and mak
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: deletedAt })
-  // A tombstone cannot say until when ends of the match are void.
+  // A tombstone cannot say until when ends of the match are void, so a record that says it precedes the tombstone.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 

@@ -92,7 +92,9 @@ test('transactions in any order and any batches give the same profile', () => {
   )
 })
 
-/** Sightings have no order, and when something was first seen is forgotten while it is not seen for long. */
+/**
+ * Sorts the sightings of a profile and removes the times of first sightings, which are forgotten after a long absence.
+ */
 function sightingsAside(profile: FraudProfile) {
   const sorted = (rows: Buffer) =>
     Array.from({ length: rows.length / 16 }, (_, row) => `${rows.readUInt32BE(row * 16)} ${rows.readUIntBE(row * 16 + 10, 6)}`).sort()
@@ -112,7 +114,7 @@ test('a folded profile says what a list of all transactions says', () => {
         const sums = sumsOf(profile, { t, id: NOBODY }, WINDOWS)
         for (const [index, windowMs] of WINDOWS.entries()) {
           const exact = naive.within(t, windowMs)
-          // A user's week is exact; that of others is of two-hour sums before the last day.
+          // A user's week is exact. For other entities, the part before the last day consists of two-hour sums.
           const most = kind === 'user' || windowMs < 7 * DAY ? exact : naive.within(t, windowMs + 2 * HOUR)
           expect(sums[index].count).toBeGreaterThanOrEqual(exact.count)
           expect(sums[index].count).toBeLessThanOrEqual(most.count)

@@ -3,7 +3,8 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 
 /**
  * Provisions given servers: the topics of one service with production partitions, and all others with one, because a
- * small broker would need minutes for the hundreds of production. Prints what production would create for the service.
+ * small broker would need minutes for the hundreds of partitions in production. Prints what production would create for
+ * the service.
  */
 const [brokers, registry, ...names] = process.argv.slice(2)
 const isOfService = ({ name }: { readonly name: string }) => names.some((prefix) => name.startsWith(prefix))

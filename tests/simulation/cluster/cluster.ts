@@ -6,13 +6,13 @@ import { Group, keyOf } from './groups.ts'
 import { PartitionLog } from './partition-log.ts'
 import { Transactions } from './transactions.ts'
 
-/** Until the controller has chosen another leader, a partition of a crashed broker has none, ms. */
+/** How long the controller takes to choose another leader for a partition of a crashed broker, ms. */
 const ELECTION_MS = [20, 400] as const
 /** How long a new coordinator reads its log, ms. */
 const LOADING_MS = [0, 150] as const
 /** How long the replicas need for a batch, ms. */
 const REPLICATION_MS = [0.1, 4] as const
-/** How far the clocks of the brokers, which some topics take, are ahead of right ones, ms. */
+/** How far the clocks of the brokers, which set the timestamps of some topics, are ahead of a correct clock, ms. */
 const CLOCK_MS = [-400, 400] as const
 const PORT = 9_092
 export const NO_LEADER = -1

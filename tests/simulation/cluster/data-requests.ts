@@ -101,7 +101,7 @@ function partitionJoining(
   }
 }
 
-/** Errors that older clients may not repeat the request for are answered by one that they do repeat it for. */
+/** Replaces errors after which older clients may not repeat the request by one after which they do. */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'
   return PASSING_ERRORS.has(error) ? 'NOT_ENOUGH_REPLICAS' : error
@@ -138,7 +138,7 @@ interface Wanted {
   readonly maxBytes: number
 }
 
-/** Fetch v17 without sessions. Waits for the first byte or the end of the client's patience. */
+/** Fetch v17 without sessions. Waits for the first byte, or until the client's longest wait is over. */
 export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const maxWaitMs = body.readInt32()
   body.readInt32()

@@ -8,7 +8,7 @@ interface Expected {
 
 /**
  * Producers for which a log or a group waits for the confirmation that it is part of their transaction. The end of the
- * transaction also ends the wait, so that an answer from before it admits nothing after it.
+ * transaction also ends the wait, so that an answer from before the end admits nothing after it.
  */
 export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()
@@ -30,12 +30,15 @@ export class ExpectedProducers {
     return this.#all.get(producerId)
   }
 
-  /** Records or offsets of the transaction are there. */
+  /** Must be called when records or offsets of the transaction have arrived. */
   begun(producerId: number): void {
     this.#all.delete(producerId)
   }
 
-  /** In version 2 the end of a transaction has the epoch of the next one, whose records may already wait. */
+  /**
+   * Must be called at the end of a transaction. In version 2 the end has the epoch of the next transaction, whose
+   * records may already wait.
+   */
   ended({ producerId, epoch }: Identity): void {
     const known = this.#all.get(producerId)
     if (known?.adds === true && known.epoch === epoch) return

@@ -120,7 +120,7 @@ export class Group {
     for (const member of this.members.values()) member.seenAt = Math.max(member.seenAt, at)
   }
 
-  /** Removes members whose session has ended, or who keep partitions for too long. */
+  /** Removes members whose session has ended, or that keep partitions for too long. */
   expire(): void {
     const now = this.#scheduler.now()
     for (const member of [...this.members.values()]) {

@@ -4,7 +4,7 @@ import type { Identity, Transaction } from './transactions.ts'
 
 /** How long a message between two brokers takes, ms. */
 const MESSAGE_MS = [0.05, 1.5] as const
-/** Pause before a leader asks again while the transaction before is being ended, and for how long it asks, ms. */
+/** Pause before a leader asks again while the previous transaction is being ended, and how long it keeps asking, ms. */
 const RETRY_MS = [1, 20] as const
 const PATIENCE_MS = 100
 
@@ -23,7 +23,7 @@ export interface Joining {
 
 /**
  * A leader asks the transaction coordinator to add its partition or group, or whether it was added (KIP-890). The
- * coordinator may do so after the leader has died, in which case nobody is called back.
+ * coordinator may do so after the leader has died, in which case `done` is not called.
  * @param done gets the name of an error
  */
 export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining, done: (error: string | undefined) => void): void {

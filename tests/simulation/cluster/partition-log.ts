@@ -34,7 +34,7 @@ interface EpochStart {
   readonly start: number
 }
 
-/** The last epoch up to another one, and the offset where it ends. */
+/** The last epoch that is not later than a given one, and the offset where it ends. */
 export interface EpochEnd {
   readonly epoch: number
   readonly offset: number
@@ -187,8 +187,8 @@ export class PartitionLog {
   }
 
   /**
-   * Leaves of all committed records below an offset the last one of each key, and of aborted ones none. Batches without
-   * records vanish, except markers and the last batch of a producer.
+   * Below an offset, keeps only the last committed record of each key, and no aborted records. Batches without records
+   * vanish, except markers and the last batch of a producer.
    * @param upTo at most the last stable offset, and below the last batch
    */
   compact(upTo: number): void {

@@ -45,7 +45,7 @@ export interface Markers {
 export class Transactions {
   /** The version that the cluster has enabled. Each request still has a version of its own. */
   version: TransactionVersion = 2
-  /** The first epoch of each producer. A high one makes a run use it up. */
+  /** The first epoch of each producer. If it is high, a run uses up all epochs of a producer id. */
   firstEpoch = 0
   readonly #all = new Map<string, Transaction>()
   readonly #scheduler: Scheduler

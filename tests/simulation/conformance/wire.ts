@@ -22,7 +22,7 @@ import { readChunks } from '../../../kafka/record-batch/reader.ts'
 import { BatchWriter } from '../../../kafka/record-batch/writer.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 
-/** A broker that starts answers these for a while. */
+/** Errors that a starting broker returns for a while. */
 const STARTING: ReadonlySet<string> = new Set(['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR'])
 const PAUSE_MS = 10
 const PATIENCE_MS = 30_000
@@ -51,7 +51,7 @@ export interface Initialised extends Producer {
 /** Batches of a producer. Transactions of version 2 have Produce v12, TxnOffsetCommit v5 and EndTxn v5. */
 export type Version = 1 | 2
 
-/** Single requests to a cluster of one broker, with the names of the errors that it answers. */
+/** Sends single requests to a cluster of one broker, and returns the names of the errors in its answers. */
 export class Wire {
   readonly #connection: Connection
   readonly #runtime: Pick<Runtime, 'sleep' | 'monotonic'>
@@ -67,7 +67,7 @@ export class Wire {
     return this.#unique(prefix)
   }
 
-  /** Repeats a step until its result is wanted. */
+  /** Repeats a step until `isWanted` accepts its result. */
   async until<Result>(step: () => Promise<Result>, isWanted: (result: Result) => boolean): Promise<Result> {
     const deadline = this.#runtime.monotonic() + PATIENCE_MS
     for (;;) {
@@ -109,7 +109,7 @@ export class Wire {
     return errorCode === 0 && partitions[0]?.errorCode === 0 ? topicId : undefined
   }
 
-  /** @param expected the identity that the caller had, if it does not want to fence every other producer */
+  /** @param expected the identity that the caller had; undefined to fence every other producer */
   async init(id: string | null, expected?: Producer, timeoutMs = TRANSACTION_TIMEOUT_MS): Promise<Initialised> {
     if (id !== null) await this.#find('transaction', id)
     return this.#started(async () => {
@@ -228,7 +228,7 @@ export class Wire {
     return answer.partitions[0]
   }
 
-  /** @param topics undefined when the member has nothing to say about them */
+  /** @param topics undefined for a heartbeat that does not name the member's topics */
   async heartbeat(group: string, { memberId, epoch }: Member, topics?: readonly string[], owned?: readonly string[]) {
     await this.#find('group', group)
     const ids = await Promise.all((owned ?? []).map((topic) => this.#topicId(topic)))

@@ -39,7 +39,7 @@ export interface SimulatedSinks {
   open(place: SinkPlace): readonly Runner[]
   /** Redis loses everything. */
   empty(): void
-  /** Returns what the stores lack or have too much, compared with the log. */
+  /** Returns what is missing from the stores, and what should not be there, compared with the log. */
   deviations(cluster: Cluster): string[]
 }
 

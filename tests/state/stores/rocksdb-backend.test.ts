@@ -365,8 +365,8 @@ test(
   CHILD_TIMEOUT_MS,
 )
 
-// While other processes starve the compactions, the allocator keeps up to 10 % more of their memory, so one run in some
-// hundred exceeds the budget. A budget that is not kept is exceeded in every run.
+// While other processes starve the compactions, the allocator keeps up to 10 % more of their memory, so one run in a
+// few hundred exceeds the budget. A budget that is not kept is exceeded in every run.
 test('memory stays within the budget for any number of stores and partitions', { retry: 2, timeout: CHILD_TIMEOUT_MS }, async () => {
   const budget = 64 * MIB
   const rowCount = 1_000_000

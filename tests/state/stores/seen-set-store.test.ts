@@ -228,7 +228,7 @@ describe('a set of more items than its capacity', () => {
   const ADDED = 4 * CAPACITY
   const FILL_TIMEOUT_MS = 60_000
 
-  /** [ms between two items, number of items that live] */
+  /** [ms between two items, number of items that are remembered] */
   test.each([
     [1_000, CAPACITY],
     [60_000, CAPACITY],

@@ -55,7 +55,7 @@ export async function stockApi() {
   const fields = { name: 'catalog', description: '', isUserId: () => true, errors: Object.values(catalogErrors), probes: [] }
   const api = await testApp({ services: [{ ...fields, routes: parts.flatMap(({ routes }) => routes) }] })
 
-  /** Lets a step pass. The views then have what was decided. */
+  /** Advances the world by one step. The views then contain everything that was decided. */
   async function step(): Promise<void> {
     await world.step(true)
     redis.flush()

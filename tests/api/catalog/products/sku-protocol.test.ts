@@ -114,7 +114,9 @@ function world(random: Random) {
       await nextTurn()
     },
     takeUses,
-    /** Lets skus read what was recorded before time passes, as the clock of their tick requires. */
+    /**
+     * Advances the clock. Before that, the topology of skus reads every use so far, as the clock of its tick requires.
+     */
     pass(ms: number) {
       takeUses()
       for (const { sku, use } of unread) ofSkus.driver.pipe(skuUses, sku, use)

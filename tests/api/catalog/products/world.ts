@@ -24,7 +24,7 @@ import { caughtUpKey, type View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
-/** So that the skus of most requests are in several partitions. */
+/** Several partitions, so that most requests have skus in more than one. */
 const SKU_PARTITIONS = 3
 export const CATEGORY = 12
 
@@ -166,7 +166,7 @@ export const SELLER: TokenClaims = { sub: '7', scope: 'seller' }
 export const OTHER: TokenClaims = { sub: '8', scope: 'seller' }
 export const ADMIN: TokenClaims = { sub: 'root', scope: 'admin' }
 
-/** Takes everything for an image, and refuses what begins with `bad`. */
+/** Accepts everything as an image, except files that begin with `bad`. */
 async function keepImage(bytes: Buffer): Promise<StoredImage> {
   if (bytes.toString().startsWith('bad')) throw new ApiError(catalogErrors.invalid_image)
   return { content_hash: createHash('sha256').update(bytes).digest('hex'), content_type: 'image/png', width: 4, height: 3 }

@@ -34,7 +34,7 @@ test('an administrator asks for a rebuild, and sees how far it is', async () => 
   const { ask, known, published } = await opened()
   const { status, body } = await ask('POST')
   expect([status, body]).toMatchObject([202, { index: 'catalog-products', state: 'requested', progress: 0, started_at: null }])
-  // The worker that carries out the request overwrites its status, so the status is there first.
+  // The worker that carries out the request overwrites its status, so the API must publish the status first.
   expect(published).toEqual([
     { topic: 'index-rebuilds', key: body.rebuild_id },
     { topic: 'index.rebuild', key: 'catalog-products' },

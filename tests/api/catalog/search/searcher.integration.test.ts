@@ -176,7 +176,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
   it.each(filters)('the best products are those of all: %s', async (_title, q, chosen) => {
     for (const page of [1, 2, 40]) {
       const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
-      // The second time, the limit is that of the first.
+      // The second search starts with the limit that the first one found.
       for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
     }
   })

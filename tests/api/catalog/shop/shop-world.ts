@@ -54,7 +54,7 @@ export function found(fields: Partial<SearchAnswerBody> = {}): SearchAnswerBody 
   } as SearchAnswerBody
 }
 
-/** The shop on views in memory, and on a search that returns `answer` and remembers what it was asked. */
+/** The shop on views in memory, with a search that returns `answer` and records the queries. */
 export async function shopWorld() {
   const values = new Map<string, string>([
     ['{catalog-products:0}:caught-up', '1'],

@@ -52,7 +52,7 @@ function verdictOf(transactionId: string, verdict: FraudVerdict, at: number): Fr
   return { ...about, verdict, previous_verdict: null, previous_at: null, at }
 }
 
-/** Fills the tables with three days, and returns how to read them. */
+/** Fills the tables with the events of three days. Returns these events and a function that reads them. */
 async function world() {
   const { url, database, client } = await testDatabase()
   let offset = 0
@@ -168,7 +168,7 @@ test('the process gives the report that this process computes, and any process c
     [true, true],
     [true, false],
   ])
-  // The same request again finds its job, and starts nothing.
+  // A repetition of the same request finds its job, and starts no other.
   expect(await jobs.start(job, { ...replay, run: () => expect.unreachable() })).toEqual({ outcome: 'started' })
   expect(await other.read('unknown')).toBeUndefined()
   await Promise.all([jobs.close(), other.close()])

@@ -19,7 +19,7 @@ import { conditions, facts, TEST_LISTS } from '../../../schemas/fraud/rules/cond
 const MAX_RULES = 8
 const MAX_SNOOZES = 4
 const MAX_TRANSACTIONS = 6
-/** Times of scoring, expiries and ends of snoozes lie close together, so that each order of them occurs. */
+/** Times of scoring, expiries and ends of snoozes are close together, so that each order of them occurs. */
 const times = fc.integer({ min: 0, max: 3 }).map((step) => NOON + step)
 const users = fc.constantFrom('u1', 'u2')
 const ruleIds = fc.integer({ min: 0, max: MAX_RULES - 1 }).map((index) => `r${index}`)

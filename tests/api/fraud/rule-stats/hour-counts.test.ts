@@ -14,7 +14,7 @@ function ruleOf(rule_id: string, given: Partial<Rule> = {}): Rule {
   return { ...SEEDED_RULES[0], rule_id, condition: 'txn.amount > 100', ...given }
 }
 
-/** Scores amounts with a rule set, and notes each evaluation as scoring does. */
+/** Scores amounts with a rule set, and records each evaluation as scoring does. */
 function scoring(counts: HourCounts, rules: readonly Rule[]) {
   const ruleSet = compileRuleSet(1, rules)
   const tallies = new RuleTallies(ruleSet)

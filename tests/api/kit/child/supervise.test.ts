@@ -22,7 +22,7 @@ function world(options: Partial<SuperviseOptions> = {}) {
     timers: runtime,
     ...options,
   })
-  /** Lets promises settle before and after the time passes. */
+  /** Advances the clock, and lets promises settle before and after that. */
   async function pass(ms = 0): Promise<void> {
     await runtime.nextTurn()
     runtime.advance(ms)

@@ -10,7 +10,7 @@ function bytesOf(number: number): Uint8Array {
   return bytes
 }
 
-/** All hashes are in one segment, and few first words make long chains that wrap around. */
+/** All hashes are in one segment and have few distinct first words, which causes long chains that wrap around. */
 const hash = fc
   .tuple(fc.constantFrom(0, 1, 2, 0x7fff_ffff, -1, -2, -3), fc.integer({ min: 0, max: 12 }))
   .map(([first, second]) => Int32Array.of(first, second, 7, -1))

@@ -82,7 +82,7 @@ test('an API that starts while Kafka is away answers with its snapshot, and catc
   await publish([['key 10', '100']])
   await expect.poll(() => second.table.get('key 10'), SOON).toBe(100)
   await expect.poll(() => second.table.isStale, SOON).toBe(false)
-  // While nothing changes, the broker still gives news often enough.
+  // Even while nothing changes, the broker answers often enough that the table does not become stale.
   let last = second.table.staleMs
   for (let times = 0; times < 5; times++) {
     const hasNews = () => {

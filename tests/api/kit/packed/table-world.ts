@@ -59,7 +59,7 @@ export function put(broker: MemoryBroker, key: string, value: string | undefined
   broker.append(topic.name, key.charCodeAt(0) % PARTITIONS, record)
 }
 
-/** Opens a table on a broker that can go away, with clocks that the test moves. */
+/** Opens a table on a broker that can become unavailable, with clocks that the test moves. */
 export async function tableWorld({
   folder = tableFolder(),
   files = diskFiles,

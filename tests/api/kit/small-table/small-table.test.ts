@@ -117,7 +117,7 @@ test('answers from its snapshot when Kafka is away at the start, and says so, un
   state.isAway = false
   await expect.poll(() => reports(table), SOON).toEqual({})
   expect([contents(), table.isFromSnapshot, table.isStale]).toEqual([{ b: 'three' }, false, false])
-  // It continued behind the two records that the snapshot has.
+  // The table continued after the two records that the snapshot contains.
   expect(begun[0].reduce((sum, offset) => sum + offset, 0)).toBe(2)
 })
 

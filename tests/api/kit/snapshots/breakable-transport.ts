@@ -5,7 +5,7 @@ import type { Transport } from '../../../../kafka/transport.ts'
 const POLL_MS = 10
 
 /**
- * Creates a transport to a broker that is away while `state.isAway`.
+ * Creates a transport to a broker that is unavailable while `state.isAway`.
  * @param begun receives the offsets from which each fetcher began to read, by partition
  */
 export function breakableTransport(broker: MemoryBroker, state: { readonly isAway: boolean }, begun: number[][] = []): Transport {
@@ -26,7 +26,7 @@ export function breakableTransport(broker: MemoryBroker, state: { readonly isAwa
           from[partition.partition] = offset
           fetcher.assign(partition, offset, reset)
         },
-        // A broker that is away gives no news, but the client reports no failure either.
+        // An unavailable broker sends no data, but the client reports no failure either.
         async poll() {
           if (!state.isAway) return await fetcher.poll(POLL_MS)
           await new Promise((resolve) => setTimeout(resolve, POLL_MS))

@@ -191,7 +191,7 @@ test('a customer who rotates its IPv6 networks under a long window does not fill
   }
   expect(memory.isShort).toBe(true)
   expect(failures).toEqual([])
-  // Without the wider networks, each of them would have a counter of about 100 bytes.
+  // Without the wider networks, each of the networks would have a counter of about 100 bytes.
   expect(await admin.dbsize()).toBeLessThan(ROUNDS * NETWORKS_PER_ROUND * 0.75)
   expect((await from('198.51.100.1')).refusal?.definition.status).toBe(429)
 })

@@ -99,7 +99,7 @@ test.each(['', 'a', '/a*', '/a/*/b', 'get /a', 'GET  /a', '/a?b', '/a b', '**', 
   expect(parsePattern(text)).toBeUndefined()
 })
 
-/** Finds the rules by the documented order of precedence, comparing every pair. */
+/** Finds the rules by the documented order of precedence, and compares every pair of rules. */
 function reference(rules: readonly LimitRule[], method: string, path: string, tier: string): string | undefined {
   const rank = ({ endpoint_pattern, tier: own, created_at, rule_id }: LimitRule): [number, number, number, number, string] => {
     const [pattern, named] = endpoint_pattern.split(' ').reverse()

@@ -126,7 +126,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     ['all', () => true],
   ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
-    // Late enough that a busy machine does not take the answer for one in time.
+    // So late that even a busy machine does not count the answer as in time.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
     const count = admitted(await statuses(ask, 400))
     // Redis also counts requests that this process refuses because the answer is late.

@@ -64,7 +64,7 @@ test.each(FROM_A_PAGE)('a web page reads and changes nothing: %s', async (_what,
       '_bulk',
       { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: `{"delete":{"_index":"${index}"}}\n` },
     ],
-    // What a rebound name may send as well.
+    // Further requests, which a page can send after DNS rebinding.
     [`${index}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body: '{"word":"changed"}' }],
     [index, { method: 'DELETE' }],
   ]

@@ -66,7 +66,7 @@ function crowdedRow() {
   }
 }
 
-/** Returns the work of each kind of decision beside a number of open reservations. */
+/** Returns the work of each kind of decision while a number of reservations are open. */
 function workBeside(count: number): Record<string, Work> {
   const { open, workOf } = crowdedRow()
   const ids = open(count)

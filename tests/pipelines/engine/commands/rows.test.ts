@@ -23,7 +23,7 @@ import {
 import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
-/** An account takes sums, oldest first, from deposits that end. */
+/** An account withdraws amounts from deposits that expire, from the oldest deposit first. */
 interface Move {
   readonly amount: number
 }

@@ -107,7 +107,7 @@ test('a turn that has lost the job can publish nothing, complete nothing and con
   let isOver = false
   start('a', async (turn) => {
     zombie ??= turn
-    // It ignores the signal, as a process does that was stopped for a while.
+    // This turn ignores the signal, like a process that was suspended for a while.
     while (!isOver) await new Promise((resolve) => setTimeout(resolve, 10))
   })
   onTestFinished(() => {

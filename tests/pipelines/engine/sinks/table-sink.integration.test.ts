@@ -90,7 +90,7 @@ test(
       return child
     }
 
-    // Kills the sink in the middle of a batch that crosses the border, and elsewhere.
+    // Kills the sink in the middle of a batch that crosses the border, and after whole batches.
     for (const dieAfter of [1, 2, 5]) {
       const [, signal] = await once(start(dieAfter), 'exit')
       expect(signal).toBe('SIGKILL')

@@ -164,8 +164,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
-  // These are all records of every partition in which others wrote, not just their three words. One partition has none
-  // of the words.
+  // The worker has read all records of every partition in which others wrote, not just their three words. One partition
+  // has none of the words.
   expect(rows() - before).toBe(5)
   await back.count()
 }

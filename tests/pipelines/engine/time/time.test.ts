@@ -172,7 +172,7 @@ test('a time that one partition of the previous stage has skipped is not publish
   const { driver, ann, bob, vote, mark } = secondStage(election)
   vote(0, ann)
   vote(1, bob)
-  // Upstream partition 2 was away at minute 1. Two workers send minute 2 at once, and partitions 0 and 1 receive it in
+  // Upstream partition 2 was down at minute 1. Two workers send minute 2 at once, and partitions 0 and 1 receive it in
   // different orders.
   for (const partition of [0, 1]) for (const upstream of [0, 1]) mark(partition, upstream, minute(1))
   for (const upstream of [0, 1, 2]) mark(0, upstream, minute(2))
@@ -220,7 +220,7 @@ test('times that are closed at a greater lag are a subset of those closed at a s
       const [near, far] = [Math.min(a, b), Math.max(a, b)]
       const time = number * MINUTE_MS
       if (isClosedBehind(time, far, MINUTE_MS)) expect(isClosedBehind(time, near, MINUTE_MS)).toBe(true)
-      // A stage that takes `far` per time has a step at least as long.
+      // If a stage takes `far` for each time, the step between the times that it closes is at least as long.
       const step = [...Array(128).keys()].findIndex((each) => each > 0 && isClosedBehind(each * MINUTE_MS, far, MINUTE_MS))
       expect(step * MINUTE_MS).toBeGreaterThanOrEqual(Math.min(far, 64 * MINUTE_MS))
     }),
@@ -446,7 +446,7 @@ test('a clock that was briefly ahead, by any amount, confirms no time that has n
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)
   mark.sent()
-  // Sent while the clock was ahead, and answered when it was right.
+  // The request was sent while the clock was ahead, and was answered when the clock was right.
   mark.observe(0, 21_050, 6, 1_070)
   expect(mark.ready([{ position: 6 }])).toBeUndefined()
   mark.observe(0, 1_110, 7, 1_111)

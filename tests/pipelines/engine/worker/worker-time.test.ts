@@ -86,7 +86,7 @@ test('a long time handler yields to the event loop, and no partial result is com
 
 /**
  * Creates a transport whose producer always has enough data to flush early. `isOpen` reports whether a transaction is
- * open, for which a real broker would count the time-out.
+ * open, because a real broker would then count its time-out.
  */
 function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
   const transport = memoryTransport(broker)

@@ -61,7 +61,7 @@ test('the log gets ids only', async () => {
   expect(lines).toEqual([['match_push', { push_id: 'm-1:ann', match_id: 'm-1', user_id: 'ann', other_id: 'bob' }]])
 })
 
-/** Applies records to a view in memory, of which `checkMatch` needs strings and hashes. */
+/** Applies records to a view in memory. `checkMatch` needs only its strings and hashes. */
 function view() {
   const texts = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()

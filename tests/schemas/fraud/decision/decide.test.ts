@@ -4,7 +4,9 @@ import { areProbabilities, type DecisionInput, decide } from '../../../../schema
 import { DEFAULT_POLICY, type ModelScores, type Policy } from '../../../../schemas/fraud/decision/policy.ts'
 import type { RuleAction } from '../../../../schemas/fraud/rules/rule.ts'
 
-/** Thresholds that a weighted sum reaches without the models' own, so that each can be tested apart. */
+/**
+ * The default policy without the models' own thresholds, so that those of the weighted sum can be tested separately.
+ */
 const POLICY: Policy = { ...DEFAULT_POLICY, alone: { account_takeover: {}, payment_fraud: {}, money_laundering: {} } }
 
 const WITH_ALONE: Policy = {

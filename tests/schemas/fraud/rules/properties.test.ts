@@ -43,7 +43,7 @@ test('compiled conditions agree with a naive interpreter in three-valued logic',
   expect(seen).toEqual(new Set([true, false, undefined]))
 })
 
-/** Checks what must hold for every text: a condition, or faults within the text, in time. */
+/** Checks that every text gives, in time, either a condition or faults whose positions are within the text. */
 function expectConditionOrFaults(text: string): void {
   const start = performance.now()
   const compiled = compileCondition(text)

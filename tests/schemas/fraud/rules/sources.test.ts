@@ -24,7 +24,7 @@ function withoutNull(type: unknown): unknown {
   return others.length === 0 ? only : undefined
 }
 
-/** Returns the kind of value that rules see of an Avro type. */
+/** Returns the kind of value that rules see for an Avro type. */
 function kindOf(type: unknown): string {
   const name = typeof type === 'string' ? type : (type as { type?: string } | undefined)?.type
   if (name === 'long' || name === 'int' || name === 'double') return 'number'

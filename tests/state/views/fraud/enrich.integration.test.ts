@@ -93,7 +93,7 @@ test('each payment counts once for those after it, however far the sink lags beh
     { numRuns: 25 },
   )
 
-  /** The sink counts all payments of one user, so of the device's only some. */
+  /** Lets the sink count all payments of one user, and therefore only some payments of the device. */
   async function sinkUser(user: string, scored: readonly FraudRequest[], sunk: Set<FraudRequest>): Promise<void> {
     const added = scored.filter((one) => one.payer.user_id === user && !sunk.has(one))
     for (const one of added) sunk.add(one)

@@ -119,7 +119,7 @@ test('a block that was lifted is over and a lifted one that was renewed is not, 
       const field = severedField(BOB, 'blocks')
       for (const at of order) await runScript(redis, NOTE_SEVERED, [recent], severedArguments(field, 1_000 + at, decided[at]))
       expect([decided, await isSevered()]).toEqual([decided, decided.at(-1)])
-      // The block by the other user is a cause of its own.
+      // The block by the other user is a separate reason.
       await runScript(redis, NOTE_SEVERED, [recent], severedArguments(severedField(BOB, 'blocked'), 1_000, true))
       expect(await isSevered()).toBe(true)
     }

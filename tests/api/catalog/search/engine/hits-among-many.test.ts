@@ -39,7 +39,7 @@ it('a product is never more relevant than its ceiling and what the text and rece
 interface Product {
   readonly id: number
   readonly ceiling: number
-  /** What sales have lost since, and what the age adds. */
+  /** The share of the ceiling that is lost because sales have decayed. `recency` is the factor of the product's age. */
   readonly lost: number
   readonly recency: number
   readonly textScore: number
@@ -49,7 +49,7 @@ function relevance({ ceiling, lost, recency, textScore }: Product): number {
   return ceiling * (1 - lost) + WEIGHTS.recency * recency + WEIGHTS.text * textFactorOf(textScore)
 }
 
-/** Answers searches for hits and for greatest scores, of which only the first clause has any. */
+/** Answers searches for hits and for the greatest scores of clauses. Only the first clause has scores. */
 function memoryIndex(products: readonly Product[]) {
   const scored: number[] = []
   const all = products.toSorted((a, b) => relevance(b) - relevance(a) || a.id - b.id)

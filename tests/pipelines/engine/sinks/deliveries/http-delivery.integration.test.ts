@@ -13,11 +13,11 @@ const PARTITIONS = 2
 /** As many requests as the process may have in flight. */
 const CONNECTIONS = 16
 const TIME_LIMIT_MS = 500
-/** A record that fails six times waits for a minute, and a busy machine may let that happen. */
+/** A record that fails six times waits for a minute, which may happen on a busy machine. */
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
-/** A receiver that misbehaves at the first request of some keys, and that can go away and come back. */
+/** A receiver that misbehaves at the first request of some keys, and that can go down and come back. */
 async function receiver() {
   /** Successful requests per key. */
   const delivered = new Map<string, number>()
@@ -131,7 +131,7 @@ test(
     // A record is in flight until its answer arrives and, some milliseconds later, its offset is committed.
     expect(repeats()).toBeLessThanOrEqual(3 * CONNECTIONS)
 
-    // The receiver is away. The records wait in the retry topic, also for the next process.
+    // The receiver is down. The records wait in the retry topic, where the next process finds them, too.
     hook.slowDown(0)
     hook.stop()
     await produce('well', 50)

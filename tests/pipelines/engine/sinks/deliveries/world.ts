@@ -24,7 +24,7 @@ export interface WorldOptions {
   readonly partitions?: number
   readonly concurrency?: number
   readonly giveUpAfterMs?: number
-  /** Time that passes between two looks at a condition. */
+  /** Time that passes between two checks of a condition. */
   readonly tickMs?: number
 }
 
@@ -35,7 +35,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
   broker.createTopic({ name: TOPIC, partitions })
   const calls: Call[] = []
   const control = {
-    /** Decides what becomes of an attempt. It may wait. */
+    /** Decides the outcome of an attempt, and may wait before that. */
     answer: (_value: string, _attempt: number): DeliveryOutcome | Promise<DeliveryOutcome> => DELIVERED,
     running: 0,
     mostRunning: 0,
