@@ -76,7 +76,7 @@ export const stateSettings = settingsFragment({
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Stored uncompressed, because processes map them as they are. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
-    /** Time within which deleted things vanish from everywhere. */
+    /** Time within which deleted data is erased everywhere. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })

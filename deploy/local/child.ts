@@ -25,9 +25,7 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /**
-   * Working folder. Always inside the data folder, so that processes left over from a killed run can be found by it.
-   */
+  /** Working folder. It is always inside the data folder, by which processes left over from a killed run are found. */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string

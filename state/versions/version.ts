@@ -15,14 +15,14 @@ export interface VersionFile {
   readonly bytes: number
 }
 
-/** A record that nothing may be fetched for. */
+/** Thrown for a version that is invalid, so none of its files may be fetched or used. */
 export class VersionRefusedError extends Error {
   override readonly name = 'VersionRefusedError'
 }
 
 /** A version is a handful of files: vectors, an index, trees and a manifest. */
 const MOST_FILES = 64
-/** Names become names of files. They therefore hold no separator, and do not begin with a dot. */
+/** Names become names of files. They therefore contain no separator and do not begin with a dot. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const HASH = /^[0-9a-f]{64}$/
 

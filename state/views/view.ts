@@ -19,7 +19,7 @@ export type ViewOperation =
    * first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
-  /** Writes a field unless its value, which begins with a whole number, begins with a greater one than `number`. */
+  /** Writes a field, unless the whole number with which its value begins is greater than `number`. */
   | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
   /**
    * Removes the fields of a hash. Those that begin with `prefix` stay if they end with `suffix`, or if their value

@@ -97,8 +97,8 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 }
 
 /**
- * Compares sizes only, because hashing all of them at every start would take too long for the little that it could
- * find. The manifest's hashes help to identify a file that is suspected to be damaged.
+ * Compares sizes only. Hashing every jar at every start would take too long for the few faults that it could find. The
+ * manifest's hashes help to identify a file that is suspected to be damaged.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

@@ -147,7 +147,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Removes the level, so that the default applies, or for a subject the global level.
+   * Removes the level. Then the default applies or, for a subject, the global level.
    * @returns the removed level
    */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {

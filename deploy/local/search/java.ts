@@ -15,7 +15,7 @@ const JVM_OPTIONS = [
   // The server stops in a shutdown hook of its own and logs there.
   '-Dlog4j.shutdownHookEnabled=false',
   '-Dlog4j2.disable.jmx=true',
-  // Network buffers in the heap, as OpenSearch's own start script does: its limit then covers them.
+  // Keeps network buffers in the heap, as OpenSearch's own start script does, so that the heap limit covers them.
   '-Dio.netty.allocator.numDirectArenas=0',
 ]
 

@@ -1,7 +1,7 @@
 import { unitOf } from './units.ts'
 
 /**
- * A word of a title or a query as the index knows it.
+ * A word of a title or a query as the index stores it.
  * - `word`: letters, or letters and digits.
  * - `number`: an integer, decimal or fraction, such as `3-1/2`.
  * - `measure`: a number together with its unit, such as `3-1/2in`. It follows the number itself.
@@ -46,7 +46,7 @@ export function wordsOf(text: string): Word[] {
   return words
 }
 
-/** A unit without a number is spelled like one with a number. Single letters are more often something else. */
+/** Spells a unit without a number like one with a number. Leaves single letters alone, because most are not units. */
 function spelled(token: string): string {
   return token.length === 1 ? token : (unitOf(token) ?? token)
 }

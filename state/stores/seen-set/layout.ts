@@ -48,7 +48,7 @@ const ROUNDING_UNITS = 2
 const GROWTH = 6
 /** The last layer may be this many times larger, so that no small layer follows. */
 const LAST_LAYER_FACTOR = 2
-/** Extra room for pages to which more than their share of the items belong, and because whole runs are forgotten. */
+/** Extra room, because some pages get more than their share of the items, and because runs are forgotten as a whole. */
 const ROOM = 1.5
 /**
  * The first layer's share of the error rate. Most sets have only this page, so its share is large and its fingerprints

@@ -73,7 +73,7 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
   lingerMs: SCORED_LINGER_MS,
 }
 
-/** Columns that give the event back: select them in this order, and pass each row to `scoredOf`. */
+/** Columns from which `scoredOf` restores the event: select them in this order, and pass it each row. */
 export const SCORED_SELECTION = ['scored', ...FEATURE_NAMES].join(', ')
 
 /** @param row the columns of `SCORED_SELECTION` */

@@ -10,8 +10,8 @@ export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
 
 /**
- * Column by which the first answer to a transaction counts. A caller may repeat a transaction while the kept answers
- * are away, and then two different events have its id.
+ * Column that determines which answer to a transaction was the first and therefore counts. If a caller repeats a
+ * transaction while the stored answers are unavailable, two different events have its id.
  */
 export const EARLIEST = 'earliest'
 const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`

@@ -9,7 +9,9 @@ export interface ScoreCount {
   readonly normal: number
 }
 
-/** Counts of a feature's values by bin, for the time before and for the last day. The last bin holds missing values. */
+/**
+ * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin holds missing values.
+ */
 export interface FeatureCounts {
   readonly feature: string
   readonly before: readonly number[]

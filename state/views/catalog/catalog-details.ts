@@ -14,7 +14,7 @@ export const CATALOG_DETAILS_VIEW = 'catalog-details'
 export interface ProductDetails {
   /** How many reviews have 1, 2, 3, 4 and 5 stars; empty without reviews. */
   readonly stars: readonly number[]
-  /** Those that do not depend on the time. */
+  /** The badges that do not depend on the current time. */
   readonly badges: readonly string[]
 }
 

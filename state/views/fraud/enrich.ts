@@ -74,8 +74,9 @@ return found
 }
 
 /**
- * Takes back what `ENRICH` has added, unless a counter has it. KEYS: of each entity the transactions in flight. ARGV: 1
- * field of the transaction, then of each entity its value. Another request with the same id keeps its own value.
+ * Removes what `ENRICH` has added, unless it was added to a counter. KEYS: of each entity the transactions in flight.
+ * ARGV: 1 field of the transaction, then of each entity its value. Another request with the same id keeps its own
+ * value.
  */
 export const WITHDRAW: ViewScript = {
   name: 'withdraw',

@@ -31,8 +31,8 @@ export const CLAIM_ANSWER: ViewScript = {
 }
 
 /**
- * Stores ARGV 1 for ARGV 2 ms unless there is an answer already, or the one that begins with ARGV 3. Returns the answer
- * that stays instead, or nil. KEYS: 1 the answer.
+ * Stores ARGV 1 for ARGV 2 ms unless there is already an answer other than ARGV 3. Returns the answer that stays
+ * instead, or nil. KEYS: 1 the answer.
  */
 export const KEEP_ANSWER: ViewScript = {
   name: 'keep-answer',
@@ -69,7 +69,7 @@ export function isClaim(bytes: Buffer): boolean {
   return bytes[0] === CLAIM && bytes.length === CLAIM_BYTES
 }
 
-/** Returns whether two requests say the same. All requests have their fields in the same order. */
+/** Returns whether two requests are equal. All requests have their fields in the same order. */
 export function isSameRequest(one: FraudRequest, other: FraudRequest): boolean {
   return requestHash(one).equals(requestHash(other))
 }

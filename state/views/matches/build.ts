@@ -47,14 +47,14 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
 
 export interface Built {
   readonly stack: Stack
-  /** Resolves when the stack is stored, or was not because something newer made it useless. */
+  /** Resolves when the stack has been stored, or discarded because something newer made it useless. */
   readonly stored: Promise<unknown>
 }
 
 /**
- * Searches candidates for a user and begins to store them.
+ * Searches for candidates for a user and begins to store them.
  * @param token the one with which the caller has locked the search
- * @param state read after the search was locked: a rewind that came before would be missing
+ * @param state must be read after the search was locked; otherwise a rewind in between would be missing
  */
 export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Built> {
   const { reader, scripts, partitionOfCell, now } = deps

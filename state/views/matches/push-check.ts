@@ -43,6 +43,7 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text)
   if (relation === undefined || !isSevered(relation)) return 'open'
-  // Users who block each other cannot match, so a block without the match is from before it, and has been lifted since.
+  // Users who block each other cannot match. A block that does not include the match therefore precedes it and has been
+  // lifted since.
   return relation.matchedAt !== undefined ? 'severed' : 'unknown'
 }

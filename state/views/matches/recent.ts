@@ -1,8 +1,9 @@
 import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
- * What the API knows of a user and the view does not include yet: swipes, blocks, ended matches, and the place. Every
- * function that shows people to each other asks it, so that nobody sees somebody again whom they have just swiped.
+ * What the API knows about a user and the view does not include yet: swipes, blocks, ended matches, and the place.
+ * Every function that shows people to each other reads it, so that nobody sees somebody again whom they have just
+ * swiped.
  *
  * | field | value |
  * |---|---|
@@ -18,9 +19,10 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * removes fields that are no newer than the view. The whole hash expires two days after its last change, because that
  * is longer than an outage.
  *
- * A deletion lifts what the user who leaves has caused, up to its time: in the user's own hash the sink removes the
- * notes, and in those of others it writes that they are lifted, when the pairs say so. Blocks by others remain, and so
- * does what a new profile does. An API may note a decision after that, but notes never replace newer ones.
+ * When a user deletes their profile, everything that the user has caused until then is lifted. The sink removes the
+ * notes from the user's own hash, and marks those in the hashes of other users as lifted once the pairs say so. Blocks
+ * by others remain, and so does what a new profile does. An API may note an older decision afterwards, but notes never
+ * replace newer ones.
  */
 export interface Recent {
   /** The newest swipe at each target. */
@@ -46,7 +48,7 @@ export interface RecentSwipe {
 
 /**
  * Why a user may not see another one: the user blocks the other one, the other one blocks the user, or their match has
- * ended. Each cause goes on its own: lifting one block leaves the other one.
+ * ended. Each cause ends separately: lifting one block leaves the other in place.
  */
 export type Cause = 'blocks' | 'blocked' | 'ended'
 
@@ -132,8 +134,8 @@ export function severedField(otherId: string, cause: Cause): string {
 }
 
 /**
- * Returns the operations for a user who deletes their profile. Of what is noted for them, blocks by others remain, and
- * blocks and ends of matches from after the deletion.
+ * Returns the operations for a user who deletes their profile. They remove all notes of the user except blocks by
+ * others, and blocks and ends of matches from after the deletion.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [
@@ -147,7 +149,10 @@ export function liftingOperations(key: string, field: string, until: number, now
   return noted(key, field, until, `${until}${LIFTED}`, now)
 }
 
-/** When the view is built again, nothing is noted about times that are so old that no API can note something older. */
+/**
+ * Returns no operations for a time so old that no API can still note an older one, as for most records when the view is
+ * rebuilt.
+ */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []
   return [
@@ -213,7 +218,7 @@ export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
   }
 }
 
-/** Adds swipes to what is stored, as if they were stored, too. */
+/** Returns the recent events as they would be if these swipes were stored, too. */
 export function withSwipes<R extends Pick<Recent, 'last'> & Partial<Pick<Recent, 'swipes'>>>(recent: R, added: readonly RecentSwipe[]): R {
   if (added.length === 0) return recent
   const swipes = new Map(recent.swipes)

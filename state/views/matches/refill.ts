@@ -7,7 +7,7 @@ import { placeOf, readUser } from './viewer.ts'
 export type Refill = 'built' | 'skipped'
 
 /**
- * Searches candidates for a user and stores them, so that the next feed finds them.
+ * Searches for candidates for a user and stores them, so that the next feed finds them.
  * @param partition the partition of the view of users that has the user's keys
  * @param token unique
  */

@@ -68,7 +68,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   let examined = 0
   let isOpen = false
 
-  /** Reads cells in rounds, so that a full cell gets what the others leave. */
+  /** Reads cells in rounds, so that a full cell can use what the others leave of the limit. */
   async function examine(cells: readonly Cell[]): Promise<void> {
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))
