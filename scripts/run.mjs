@@ -71,7 +71,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Handles them with another Node, when this one cannot load TypeScript. */
+/** Does the same with a different Node if this one cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))

@@ -22,8 +22,9 @@ export function trialFolder(parent = tmpdir()) {
 }
 
 /**
- * Returns the folder for a test run's temporary files: in memory if there is enough of it. Servers that start and end
- * all the time wait for the disk at each file and each fsync that they make. A kill -9 loses nothing in memory either.
+ * Returns the folder for a test run's temporary files: in memory if there is enough of it. Tests start and stop servers
+ * all the time, and each server waits for the disk at every file and every fsync. Files in memory survive a kill -9 as
+ * well.
  * @param env a folder that the user chose by TMPDIR is kept
  */
 export function testDisk(env, memoryDisk = MEMORY_DISK) {

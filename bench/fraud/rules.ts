@@ -19,7 +19,7 @@ export interface RuleTimes {
   readonly matches: number
   /** Of every evaluation, in ms. Other processes of the machine are included. */
   readonly all: { readonly median: number; readonly p99: number }
-  /** Of the fastest evaluation of each transaction, in ms. Other processes hardly show. */
+  /** Of the fastest evaluation of each transaction, in ms. Other processes hardly affect it. */
   readonly fastest: { readonly median: number; readonly p99: number }
 }
 

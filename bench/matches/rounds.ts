@@ -28,7 +28,7 @@ export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Above this load, others use the machine, and the figures are marked. */
+/** Above this load, other processes are using the machine, and the figures are marked. */
 const BUSY = 1
 
 /** Returns the load of the machine before a measurement begins, as a remark. */
@@ -52,7 +52,7 @@ function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   return sums
 }
 
-/** Asks at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
+/** Sends requests at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
 export async function atRate(
   perSecond: number,
   seconds: number,

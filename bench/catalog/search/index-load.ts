@@ -33,7 +33,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     await call('POST', `/${name}/_bulk`, lines.join(''))
   }
 
-  /** Returns whether there is an index with `count` products, in the form that the program wants. */
+  /** Returns whether there is an index with `count` products, in the form that the program expects. */
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false

@@ -23,14 +23,14 @@ import declaration from './run.command.ts'
 import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
-/** A new kind of request compiles a few more of the server's methods. */
+/** A new kind of request makes the server compile a few more methods. */
 const ROUND_WARM_UP_SECONDS = 5
 /** Changes reach the index in bulks, because the sink waits 250 ms for more of them. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
-/** Is none of the products' own indexes, so that nothing else reads it. */
+/** Differs from the real index of products, so that nothing else reads it. */
 const REBUILT_INDEX = 'rebuilt'
-/** How often a change is looked for, and for how long. */
+/** Interval of the searches for a change, and their time limit. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000

@@ -84,7 +84,7 @@ export function seenSetLayout({ capacity, errorRate, lifetimeMs }: SeenSetShape)
   const last = layers[layers.length - 1]
   if (last.fingerprintBits > MAX_FINGERPRINT_BITS) throw new RangeError('errorRate is too small for this capacity')
   const pages = last.firstPage + last.pages
-  if (pages > MAX_PAGES) throw new RangeError(`capacity needs ${pages} pages, and a set can have ${MAX_PAGES}`)
+  if (pages > MAX_PAGES) throw new RangeError(`capacity needs ${pages} pages, but a set can have at most ${MAX_PAGES}`)
   const unitMs = Math.ceil(lifetimeMs / UNITS_PER_LIFETIME)
   const lifeUnits = Math.ceil(lifetimeMs / unitMs)
   return { layers, pages, unitMs, lifeUnits, spanUnits: Math.floor(lifeUnits / SPANS_PER_LIFETIME) - ROUNDING_UNITS }

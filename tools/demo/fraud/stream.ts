@@ -7,7 +7,7 @@ import { requestBody } from './request-body.ts'
 
 const SECOND_MS = 1_000
 const DAY_MS = 86_400_000
-/** At five payments per second, each person pays about twice an hour, so that nobody seems to hurry. */
+/** At five payments per second, each person pays about twice an hour, so that nobody pays suspiciously often. */
 const PEOPLE = 10_000
 /** Accounts are at most this young when the demo begins. */
 const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
@@ -93,7 +93,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     for (const [order, parts] of all.entries()) {
       const isOwn = parts.at < from
       const at = isOwn ? from : Math.floor(from + (parts.at - from) * scale)
-      // What the victim paid before is sent late, with its own time.
+      // The victim's own earlier payments are sent late, with their original times.
       const body = requestBody(paymentOf(random, isOwn ? parts : { ...parts, at }).request)
       planned.push({ at, body, pattern: isOwn ? undefined : pattern, order })
     }
@@ -104,5 +104,5 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
   return { next }
 }
 
-/** The first one makes a case with its first payment. */
+/** The first fraud leads to a case with its first payment. */
 const FRAUD_ORDER: readonly Pattern[] = ['new_account', ...PATTERNS.filter((pattern) => pattern !== 'new_account')]

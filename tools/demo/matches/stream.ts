@@ -17,7 +17,7 @@ const MAX_DRAWS = 30
 /** Share of likes that the least and the most popular users get. */
 const LEAST_LIKED = 0.2
 const MOST_LIKED = 0.8
-/** Share of likes for users who are not of the demo: visitors of the page should see matches. */
+/** Share of likes for users who are not part of the demo: visitors of the page should see matches. */
 const VISITOR_LIKED = 0.7
 const SUPER_LIKED = 0.05
 

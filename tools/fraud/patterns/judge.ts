@@ -38,7 +38,7 @@ export interface TrafficReport {
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 
-/** The share of frauds in real traffic, as assumed. Traffic that measures each pattern contains more of them. */
+/** Assumed share of frauds in real traffic. Traffic that measures each pattern contains more of them. */
 export const FRAUD_SHARE = 0.005
 
 /** Frauds are confirmed after this time, ms. */

@@ -38,7 +38,7 @@ export interface HistoryBuilder {
 
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
 const FIRST_ROWS = 65_536
-/** An interaction of at least this weight says yes: a whole view, or four stars. */
+/** An interaction of at least this weight means that the user liked the item: a whole view, or four stars. */
 const CHOSEN_WEIGHT = 1
 const IS_WITHDRAWN = 1
 const IS_RECOMMENDED = 2

@@ -4,7 +4,7 @@ import { FOLLOWED_MS } from '../replay/replay.ts'
 import type { JudgedList } from '../train/rank.ts'
 import type { History } from './history.ts'
 
-/** The newest answers teach; more would not fit into the memory of the ranker's training. */
+/** Number of newest answers that the ranker learns from. More would not fit into the memory of its training. */
 const MOST_ANSWERS = 20_000
 const QUERY_SECONDS = 600
 

@@ -21,7 +21,7 @@ export interface PythonPlace {
 }
 
 export interface PythonProgram extends PythonPlace {
-  /** A file of this folder, which reads its job from a JSON file and knows files only. */
+  /** A file of this folder, which reads its job from a JSON file and works only with files. */
   readonly program: 'factorise' | 'rank'
   readonly job: { readonly folder: string }
   readonly signal?: AbortSignal

@@ -45,14 +45,14 @@ export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void
   putUser(userId: bigint, user: RecommendationUser): void
   putPreferences(userId: bigint, preferences: UserPreferences): void
-  /** A list counts from its last change on: what it was before is not known any more. */
+  /** A list counts from its last change on, because its earlier content is no longer known. */
   putEditorial(name: string, list: EditorialList): void
   /** Interactions come in the order of their times. */
   apply(userId: bigint, event: PastInteraction): void
   /** Counts a list that was shown to its user. Lists and interactions come in the order of their times. */
   show(list: ShownList): void
   /**
-   * Makes the list that the user would have got on the homepage.
+   * Makes the list that the user would have received on the homepage.
    * @param now epoch ms
    * @param shownUntil epoch ms; times shown after this time do not count for the user. Default: all count
    */
