@@ -1,8 +1,8 @@
 /**
  * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 and the system
  * programs are installed, then runs the task's TypeScript file with Node 24. It is plain JavaScript without
- * dependencies, because it runs before anything is installed, on any Node from version 18. Later runs take
- * milliseconds.
+ * dependencies, because it runs before anything is installed, on any Node from version 18. When everything is
+ * installed, it takes milliseconds.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

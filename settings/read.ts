@@ -23,8 +23,8 @@ export interface ReadOptions {
 }
 
 /**
- * The result of reading one fragment. It returns the fragment's value once the whole configuration is known to be
- * valid. Before that, `peek` returns `undefined` if a variable is invalid.
+ * The result of reading one fragment. `value` requires that the whole configuration is valid. `peek` may be called
+ * earlier and returns `undefined` if a variable is invalid.
  */
 export interface FragmentReading<Value> {
   peek(): Value | undefined

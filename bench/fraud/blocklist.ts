@@ -37,7 +37,7 @@ const TOKEN_SECONDS = 3_600
 
 const log = createLogger('silent')
 
-/** Measures how soon three other instances enforce a change, and what a large list costs. */
+/** Measures how soon three other instances enforce a change, and the cost of a large list. */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   try {
@@ -48,7 +48,7 @@ export async function blocklistTable(folder: string, load: BlocklistLoad, say: (
   }
 }
 
-/** A blocklist as a process has it, with its table. */
+/** The blocklist of a process, with its table. */
 interface Reader {
   readonly blocklist: OpenBlocklist
   readonly table: Pick<PackedTable<unknown, unknown>, 'size' | 'bytes'>

@@ -23,7 +23,7 @@ export interface RuleTimes {
   readonly fastest: { readonly median: number; readonly p99: number }
 }
 
-/** Measures reading the facts of a transaction and evaluating as many rules as may be active. */
+/** Measures reading the facts of a transaction and evaluating the maximum number of active rules. */
 export function measureRules(): RuleTimes {
   const random = seededRandom(SEED)
   const rules = benchRules(MAX_ACTIVE_RULES, random)

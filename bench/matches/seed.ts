@@ -42,7 +42,7 @@ export function seedSwipes(target: SeedTarget, swipes: readonly SwipeEvent[]): P
   return sendAll(target, swipeEvents, swipes, (swipe) => [swipe.swiper_id, swipe, now])
 }
 
-/** Sends a record per thing and waits until all are acknowledged. */
+/** Sends one record per item and waits until all are acknowledged. */
 export async function sendAll<Thing, K, V>(
   { transport, registry }: SeedTarget,
   topic: Topic<K, V>,

@@ -53,7 +53,7 @@ export interface FieldVersion {
   readonly text: string
 }
 
-/** Text, or bytes, which take no more room in Redis than they have. */
+/** Text or bytes. Redis stores bytes as they are, so they take no additional memory. */
 export type ViewValue = string | Buffer
 
 /** Fields of a hash that `setIfNewer` writes. */
@@ -138,7 +138,7 @@ export interface BinaryReader {
 /** A Lua script that changes keys of one hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
-/** Runs scripts of readers, for what the API itself keeps beside a view. */
+/** Runs scripts of readers, for data that the API itself keeps beside a view. */
 export type ViewScripts = BoundedScripts
 
 /**

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:catalog`: measures the page of a product, beside Hono with a constant answer of the same size. See
+ * `npm run bench:catalog`: measures the product page, compared with Hono and a constant answer of the same size. See
  * run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'

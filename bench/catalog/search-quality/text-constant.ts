@@ -14,7 +14,7 @@ import { generatedTitles } from '../search/titles.ts'
 import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
-/** Products with lower scores are left out, since none of the other factors could lift them into the first ten. */
+/** Products with lower scores are left out, because none of the other factors could lift them into the first ten. */
 const CANDIDATES = 1_000
 /** Draws of the other factors. */
 const DRAWS = 5

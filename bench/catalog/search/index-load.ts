@@ -70,7 +70,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
       return Math.min(next, count)
     },
     remove: () => client.call({ method: 'DELETE', path: `/${name}` }),
-    /** Gives products a new price. Returns them as they are now. */
+    /** Gives products a new price, and returns the changed documents. */
     async change(numbers: readonly number[]): Promise<readonly CatalogDocument[]> {
       const changed = numbers.map((number, at) => ({ ...make(number), price_cents: LEAST_PRICE_CENTS + ((version + at) % PRICES) }))
       await write(changed)

@@ -28,7 +28,7 @@ export interface ScoreOptions {
 }
 
 const SEED = 7
-/** The broker's JVM compiles for about a minute after its start, which takes most of a core. */
+/** For about a minute after its start, the broker's JVM compiles code, which takes most of a core. */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
 /** Number of connections, similar to that of a load balancer. */

@@ -27,8 +27,8 @@ const KAFKA_STREAMS_VARIANTS = [
 ]
 
 /**
- * The topology match-pairs on the swipes of job J3, beside Kafka Streams on the same job. Both commit exactly once. The
- * topology keeps more of a pair than the job asks for: it emits a relation to each user, events and pushes.
+ * The topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process exactly
+ * once. The topology does more for a pair than the job requires: it emits a relation to each user, events and pushes.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values

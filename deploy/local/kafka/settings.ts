@@ -31,8 +31,8 @@ const TRANSACTION_CLEANUP_MS = 1_000
  */
 const ADD_PARTITIONS_RETRY_MS = 1
 /**
- * Kafka's default of 50 partitions per internal topic suits clusters. On one machine they would need 100 folders with
- * open files.
+ * Kafka's default of 50 partitions per internal topic suits clusters. On one machine, these partitions would need 100
+ * folders with open files.
  */
 const INTERNAL_PARTITIONS = 8
 /** Kafka appends an empty metadata record every 500 ms. With one every 30 s, an idle machine stays idle. */

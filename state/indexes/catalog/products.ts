@@ -124,7 +124,10 @@ export interface ProductSource
   readonly description: string
 }
 
-/** What the index keeps of a product that is not public: no search finds it, and no older write brings it back. */
+/**
+ * The document of a product that is not public. No search finds it, and it keeps an older write from restoring the
+ * product.
+ */
 export interface HiddenSource {
   readonly product_id: number
   readonly is_public: false

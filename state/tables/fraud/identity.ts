@@ -20,8 +20,8 @@ const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(92233720368547
 export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3, 'UTC')", EARLIEST_COLUMN]
 
 /**
- * Nobody waits for these rows: Redis has an answer for a day. An insert into the 40 or 70 columns of such a table costs
- * ClickHouse as much as hundreds of rows, and its part is merged several times.
+ * These rows may be written late, because Redis has each answer for a day. An insert into the 40 or 70 columns of such
+ * a table costs ClickHouse as much as hundreds of rows, and its part is merged several times.
  */
 export const SCORED_LINGER_MS = 3_000
 

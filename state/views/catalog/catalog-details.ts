@@ -2,8 +2,8 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * What the page of a product shows beside the product, its stock and its seller. Fed by `catalog-documents` and
- * partitioned as it is.
+ * What a product page shows in addition to the product, its stock and its seller. Fed by `catalog-documents` and
+ * partitioned like it.
  *
  * | key | value |
  * |---|---|

@@ -13,7 +13,7 @@ import {
 } from '../view.ts'
 
 /**
- * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions`, partitioned as it is.
+ * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions`, partitioned like it.
  *
  * | key | value |
  * |---|---|

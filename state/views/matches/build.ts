@@ -29,7 +29,10 @@ interface Resume {
   readonly found: readonly string[]
 }
 
-/** A search takes milliseconds. If its process ends, others wait for this time. */
+/**
+ * Lifetime of the lock of a search. A search takes milliseconds, but if its process ends, other searches wait until the
+ * lock expires.
+ */
 export const BUILD_LOCK_MS = 2_000
 /** Somebody who returns later begins again with the nearest cells. */
 const RESUME_TTL_MS = 3_600_000

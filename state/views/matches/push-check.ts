@@ -16,7 +16,7 @@ export interface MatchToTell {
 /**
  * - `open`: nothing forbids the push
  * - `severed`: a block or the end of the match hides the two from each other
- * - `deleted`: one of them has no profile any more
+ * - `deleted`: one of them no longer has a profile
  * - `unknown`: the view is being built, or does not include the match yet although it matters
  */
 export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'

@@ -7,12 +7,12 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  *
  * | field | value |
  * |---|---|
- * | `s:<user_id>` | newest swipe at another user: time, id and direction, with spaces between |
+ * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
  * | `x:<user_id>:<cause>` | the other user must not be shown, after a block by either of them, or after the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
- * | `left` | time at which the user deleted their profile: what they did before is not noted any more |
+ * | `left` | time at which the user deleted their profile: what they did before is no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so such a
  * field can be older than the view. It does no harm, because newer fields of a target replace older ones, and the sink
@@ -25,7 +25,7 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * replace newer ones.
  */
 export interface Recent {
-  /** The newest swipe at each target. */
+  /** The newest swipe on each target. */
   readonly swipes: ReadonlyMap<string, RecentSwipe>
   readonly last: RecentSwipe | undefined
   /** Users who may not be seen, and why. */
@@ -119,7 +119,7 @@ export function noteArguments(fields: Readonly<Record<string, string>>): (string
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]
 }
 
-/** Returns the field of the newest swipe at a user. */
+/** Returns the field of the newest swipe on a user. */
 export function swipeField(targetId: string): string {
   return SWIPE + targetId
 }

@@ -7,9 +7,9 @@ import { leavingOperations, liftingOperations, severedField, swipeField, swipeVe
 import { storedRelation } from './relation.ts'
 
 /**
- * All that the API knows of a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are partitioned
- * alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds results of
- * commands: see results.ts.
+ * Everything that the API knows about a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are
+ * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds
+ * results of commands: see results.ts.
  *
  * | key | value |
  * |---|---|

@@ -14,8 +14,8 @@ const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01
 /**
- * Longer frauds end after this many payments. Together with the share, this keeps blocked payments below 1 % of five
- * minutes, above which the guard would raise an alert.
+ * Longer frauds end after this many payments. Together with FRAUD_SHARE, this keeps blocked payments below 1 % of all
+ * payments of five minutes. Above 1 %, the guard would raise an alert.
  */
 const LONGEST_FRAUD = 12
 /** The first fraud begins this soon, so that there is a case within a minute. */

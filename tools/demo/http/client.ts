@@ -20,7 +20,7 @@ export interface DemoCaller {
   readonly scope?: string
 }
 
-/** Calls the API as anybody, with tokens of the development key. */
+/** Calls the API as any user, with tokens signed by the development key. */
 export interface DemoClient {
   /** @param path from the root */
   ask(caller: DemoCaller, method: string, path: string, body?: object): Promise<Reply>

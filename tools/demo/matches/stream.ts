@@ -50,7 +50,7 @@ export interface DemoMatchOptions {
 }
 
 /**
- * Creates an endless stream of what users of the match feed do. Equal options give equal streams. Swipes follow
+ * Creates an endless stream of actions of users of the match feed. Equal options give equal streams. Swipes follow
  * popularity: the most popular users are swiped most often, and liked most often.
  */
 export function demoMatches({ seed, rate, startAt }: DemoMatchOptions): DemoMatches {

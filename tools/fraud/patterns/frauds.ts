@@ -33,7 +33,7 @@ export const FRAUDS: Readonly<Record<Pattern, Fraud>> = {
   structuring,
 }
 
-/** Somebody tries with tiny amounts, from a server, whether a stolen card works. */
+/** Somebody uses tiny amounts, sent from a server, to test whether a stolen card works. */
 function cardTesting({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const merchant = pick(random, world.merchants)
   const address = serverAddress(random)
@@ -53,7 +53,7 @@ function cardTesting({ random, world, name, at, victim }: Scene): PaymentParts[]
   })
 }
 
-/** Somebody signs in as the victim, on another device in another country, and spends much at once. */
+/** Somebody signs in as the victim, on another device in another country, and immediately spends large amounts. */
 function accountTakeover({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const city = otherCity(random, victim.home)
   const address = { ip: addressOf(random), country: city.country, isDatacenter: random() < 0.5 }

@@ -24,14 +24,14 @@ export interface History {
   next(index: number): number
   /** Index of the first interaction at this time or later; `count` if all are earlier. */
   firstSince(time: number): number
-  /** Whether the user chose the item here: what a good list would have offered. */
+  /** Whether the user chose the item here, so that a good list would have offered it. */
   isChosen(index: number): boolean
   /** Whether lists leave the item out from here on. */
   isWatched(index: number): boolean
 }
 
 export interface HistoryBuilder {
-  /** Interactions are added in the order of their times. */
+  /** Interactions must be added in chronological order. */
   add(userId: bigint, event: PastInteraction): void
   build(): History
 }

@@ -41,7 +41,7 @@ export interface Replay {
 export const FOLLOWED_MS = 30 * 60_000
 /** Older interactions are left out of a replay: they cost time, and statistics have mostly forgotten them. */
 const MOST_REPLAYED = 300_000
-/** Other work is done after this many interactions. */
+/** The replay yields to other work after this many interactions. */
 const PER_TURN = 2_000
 
 /** Applies a history, and asks a question before interactions with items that lists could have offered. */

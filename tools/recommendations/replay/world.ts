@@ -47,9 +47,9 @@ export interface ReplayWorld {
   putPreferences(userId: bigint, preferences: UserPreferences): void
   /** A list counts from its last change on, because its earlier content is no longer known. */
   putEditorial(name: string, list: EditorialList): void
-  /** Interactions come in the order of their times. */
+  /** Interactions must be applied in chronological order. */
   apply(userId: bigint, event: PastInteraction): void
-  /** Counts a list that was shown to its user. Lists and interactions come in the order of their times. */
+  /** Counts a list that was shown to its user. Lists and interactions must be passed in chronological order. */
   show(list: ShownList): void
   /**
    * Makes the list that the user would have received on the homepage.
@@ -92,7 +92,7 @@ export function replayWorld(): ReplayWorld {
     boost: () => boostByEditors(editorialAt(now), now),
   }
 
-  /** Applies what happened to items since the last time, as a commit of the streams does. */
+  /** Applies what has happened to items since the last call, as a commit of the streams does. */
   function settle(): void {
     unsettled = 0
     for (const [itemId, activity] of happened.take()) {

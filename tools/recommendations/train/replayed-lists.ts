@@ -14,7 +14,10 @@ export interface ReplayedLists extends Replay {
 /** Maximum number of candidates per list that were not chosen. More would hardly improve training. */
 const MOST_OTHERS = 100
 
-/** Makes the lists that users would have received in the past. Lists from which nothing was chosen teach nothing. */
+/**
+ * Makes the lists that users would have received in the past. Leaves out lists from which nothing was chosen, because
+ * they teach nothing.
+ */
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []
   const random = seededRandom(seed)

@@ -44,7 +44,7 @@ export type TrainingOutcome =
       readonly state: 'IN_FORCE' | 'REFUSED'
       readonly reason: string
       readonly version: string
-      /** Epoch ms: the candidate knows nothing of what happened from then on. */
+      /** Epoch ms: the candidate has not learned from anything that happened from then on. */
       readonly learnedUntil: number
       readonly metrics: Metrics
     }
