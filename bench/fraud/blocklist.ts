@@ -55,7 +55,7 @@ interface Reader {
   close(): Promise<void>
 }
 
-/** Opens the blocklist with a transport of its own, and waits until it is read. */
+/** Opens the blocklist with a separate transport, and waits until the list has been read. */
 async function openReader({ addresses }: BenchServers, folder: string): Promise<Reader> {
   const transport = apiTransport({ brokers: [addresses.kafka], log })
   const registry = registryClient({ url: addresses.registry })

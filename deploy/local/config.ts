@@ -187,7 +187,7 @@ function configOf(settings: Settings) {
     /** Default settings of services, for those that the user has not set. */
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES,
-    /** The user's value; undefined derives it from the API's port. */
+    /** The user's value; if undefined, it is derived from the API's port. */
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO,
     /** Partition counts of new topics. */

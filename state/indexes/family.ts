@@ -22,9 +22,9 @@ export interface ConcreteIndex extends IndexOrigin {
 }
 
 /**
- * The concrete indexes of one `Index`. While one is filled, an alias with a random token belongs to it. Only the holder
- * of the token can write to it and give it the index's name: a process that was replaced without noticing fails at the
- * server, because its alias no longer exists.
+ * The concrete indexes of one `Index`. While one of them is being filled, it has an alias with a random token. Only the
+ * holder of the token can write to this index and make it the searched one. A process that was replaced without
+ * noticing fails at the server, because its alias no longer exists.
  */
 export interface IndexFamily {
   /** @throws TargetUnavailableError, as all methods, when a retry may help */

@@ -16,7 +16,7 @@ export interface SearchOptions {
 export interface IndexReader {
   /**
    * @param index the index's name, without a number
-   * @param body the search in the server's language. It must not contain text of users as syntax.
+   * @param body the search in the server's language. It must not contain user input as syntax.
    * @returns the server's answer, which covers every document of the index
    * @throws TargetUnavailableError when the server cannot give a whole answer now; Error when it refuses the search
    */

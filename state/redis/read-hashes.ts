@@ -31,7 +31,7 @@ export async function readHashes(redis: CommandClient, keys: readonly string[]):
   return found.map(fieldsOf)
 }
 
-/** @param reply fields and values by turns */
+/** @param reply fields and values in turn */
 function fieldsOf(reply: readonly string[]): Record<string, string> {
   // A field may have any name, including that of a property that all objects inherit.
   const fields: Record<string, string> = Object.create(null)

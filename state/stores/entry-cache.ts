@@ -100,7 +100,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
   let revision = 0
-  /** Most keys are read and then changed, so the last entry is kept at hand. */
+  /** Most keys are read and then changed, so the last entry is remembered. */
   let last: Entry<K, V> | undefined
 
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {

@@ -56,7 +56,7 @@ const NUMBER_BYTES = 4
 /**
  * The first byte of each row's key. A value row holds the values of a join key, or a part of them. Values that expire
  * together are found by the index rows of their segment, which list join keys. Each commit writes the keys that got a
- * first value in a segment into one index row, so a record reads and writes one row, and little more.
+ * first value in a segment into one index row, so a record costs little more than reading and writing one row.
  */
 const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**
@@ -143,8 +143,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that takes the next value, when the first one is full. Searches in doubling steps,
-   * because reading a part may mean decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. Searches in doubling
+   * steps, because reading a part may mean decoding it.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -314,7 +314,7 @@ function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   return at
 }
 
-/** Sorts values, oldest first. Values of equal time keep their order, in which later ones come from later parts. */
+/** Sorts values, oldest first. Values of equal time keep their order, because later values are in later parts. */
 function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
@@ -330,7 +330,7 @@ function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   }
 }
 
-/** Bytes as text of one character each, which sorts like the bytes. */
+/** Text with one character per byte, which sorts like the bytes. */
 const bytesAsText: Codec<string> = {
   encode(text, out) {
     out.reserve(text.length)

@@ -72,8 +72,8 @@ export interface View<K, V> {
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**
-   * The key of a string of the view that `operationsFor` needs for this record, or undefined. Records of deleted things
-   * say nothing about them, so only the view's current content shows which lists contain them.
+   * The key of a string of the view that `operationsFor` needs for this record, or undefined. A deletion's record says
+   * nothing about what was deleted, so only the view's current content shows which lists contain it.
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
   /**

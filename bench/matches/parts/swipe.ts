@@ -29,7 +29,7 @@ export interface SwipeLoad {
 }
 
 /**
- * Prepares swipes by some thousand users, whose tokens the API has already verified.
+ * Prepares swipes by up to 2,000 users, whose tokens the API has already verified.
  * @param targetOf default: targets by popularity
  */
 export async function swipeLoad(

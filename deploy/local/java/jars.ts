@@ -15,7 +15,7 @@ export interface JarSet {
   readonly what: string
   /** File with the dependencies, for Maven. */
   readonly pom: string
-  /** File with the hash of every jar, in the format of sha256sum. A change of the dependencies needs new hashes. */
+  /** File with the hash of every jar, in the format of sha256sum. Changed dependencies require new hashes. */
   readonly pins: string
 }
 

@@ -42,7 +42,7 @@ const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 
 export const productsMappings = {
-  // Results do not show the words, and the topic has everything for a rebuild.
+  // Results do not show these fields, and a rebuild reads everything from the topic.
   _source: { excludes: ['words', 'head', 'more', 'description'] },
   properties: {
     product_id: { type: 'long' },

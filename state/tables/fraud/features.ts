@@ -18,7 +18,7 @@ const COLUMN_TYPES: Readonly<Record<string, string>> = {
   string: 'LowCardinality(Nullable(String))',
 }
 
-/** Every feature has a column of its own, as the schema of `txn.scored` lists them. */
+/** The features that the schema of `txn.scored` lists. Each has a separate column. */
 const FEATURES = featureFields()
 export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ name }) => name as keyof FraudFeatures)
 

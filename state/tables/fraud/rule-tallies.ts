@@ -4,7 +4,7 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 
-/** A week, and the day that it begins in. */
+/** A week, plus the day on which it begins. */
 const KEPT_DAYS = 8
 const MS_PER_SECOND = 1_000
 

@@ -17,8 +17,8 @@ export interface BuildDeps {
 
 /**
  * The progress of searches for a user who has more candidates nearby than one search may examine. A search continues
- * where the last one stopped, but only when the user has swiped all that the last one found. Otherwise the rest would
- * be missing until the search has come full circle.
+ * where the last one stopped, but only when the user has swiped everybody whom the last one found. Otherwise the others
+ * would be missing until the search has come full circle.
  */
 interface Resume {
   /** The searches are comparable only while this stays the same: see `basisOf`. */
@@ -87,7 +87,7 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
   return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
 
-  /** Candidates of the last search that this one does not come to, because it began where that one stopped. */
+  /** Candidates of the last search that this search does not reach, because it began where the last one stopped. */
   function leftOver(found: readonly Ranked[]): Ranked[] {
     if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []
     const ids = new Set(idsOf(found))

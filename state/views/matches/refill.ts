@@ -3,7 +3,7 @@ import { type BuildDeps, buildStack, lockBuild } from './build.ts'
 import { userKeys } from './users.ts'
 import { placeOf, readUser } from './viewer.ts'
 
-/** `skipped`: nobody waits for the candidates, or another search of the user runs. */
+/** `skipped`: nobody waits for the candidates, or another search for the user is running. */
 export type Refill = 'built' | 'skipped'
 
 /**

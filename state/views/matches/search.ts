@@ -30,7 +30,7 @@ export interface SearchDeps {
   /** Users whom the viewer has swiped or may not see. */
   isExcluded(userId: string): boolean
   interestOf(userId: string): Interest
-  /** Receives the members of a cell when they have been read, cells in the order of the search. */
+  /** Receives the members of a cell once they have been read. Cells arrive in the order of the search. */
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number

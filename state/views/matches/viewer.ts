@@ -68,7 +68,7 @@ function parsedSelf(text: string | null): MatchSelf | undefined {
   return text === null ? undefined : (JSON.parse(text) as MatchSelf)
 }
 
-/** What is known about a user without relations to others. */
+/** What is known about a user, apart from relations to others. */
 export interface OwnState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined

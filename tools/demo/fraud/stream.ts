@@ -9,7 +9,7 @@ const SECOND_MS = 1_000
 const DAY_MS = 86_400_000
 /** At five payments per second, each person pays about twice an hour, so that nobody pays suspiciously often. */
 const PEOPLE = 10_000
-/** Accounts are at most this young when the demo begins. */
+/** No account is younger than this when the demo begins. */
 const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01

@@ -6,7 +6,7 @@ export const POPULATION = 400
 /** The year for which ages are drawn. If birth dates depended on today, the same seed would not play the same users. */
 const REFERENCE_YEAR = 2026
 const YOUNGEST = 20
-/** Ages are the youngest plus the mean of two draws below this, so that middle ages are frequent. */
+/** An age is YOUNGEST plus the mean of two draws below this, so that middle ages are frequent. */
 const AGE_SPREAD = 42
 const LAST_MONTH = 12
 const SHORTEST_MONTH = 28

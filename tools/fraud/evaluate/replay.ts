@@ -3,7 +3,7 @@ import type { MatrixFile } from '../matrix.ts'
 import { profileReplay } from '../profile-replay.ts'
 import type { LabelledPayment } from './payments.ts'
 
-/** What a payment is used for, as Python reads it. */
+/** What a payment is used for, as numbers that Python reads. */
 export const PART = { none: 0, train: 1, test: 2 } as const
 
 /** All times are in epoch ms; ends are exclusive. */
