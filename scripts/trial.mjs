@@ -9,7 +9,7 @@ const PARENT_CHECK_MS = 1_000
 const MEMORY_DISK = '/dev/shm'
 /** All servers of a test run together write less than 1 GB. */
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
-/** The servers and processes of a test run need 4 GB, and the files in memory as well. */
+/** A test run needs 4 GB for its servers and processes, and 4 GB for its files in memory. */
 const FREE_MEMORY_BYTES = 8 * 1024 ** 3
 
 /**
@@ -43,7 +43,7 @@ function isRoomy(folder) {
   }
 }
 
-/** Newer Node versions know the limit of a container. */
+/** Newer Node versions take the memory limit of a container into account. */
 function availableMemory() {
   return process.availableMemory?.() ?? freemem()
 }

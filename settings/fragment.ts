@@ -23,10 +23,7 @@ export type Report = (variable: string, message: string) => void
  */
 export interface SettingsFragment<Value = unknown, V extends Variables = Variables> {
   readonly variables: V
-  /**
-   * Checks rules between variables and the requirements of production. Runs only after every single variable has been
-   * found valid.
-   */
+  /** Checks rules between variables and the requirements of production. Runs only if every single variable is valid. */
   rules?(values: Values<V>, report: Report, surroundings: Surroundings): void
   value(values: Values<V>, surroundings: Surroundings): Value
 }

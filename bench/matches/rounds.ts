@@ -42,7 +42,7 @@ function roundOf({ latencies, failures }: Paced, more: Record<string, number>): 
   return { p50, p99, max, count: latencies.length, failures: byCode(failures), more }
 }
 
-/** Adds up failures by status and code; the rest of a message has the id of the request. */
+/** Counts failures by status and code. The rest of a message is ignored, because it contains the id of the request. */
 function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   const sums = new Map<string, number>()
   for (const [message, count] of failures) {

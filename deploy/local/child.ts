@@ -25,7 +25,9 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Working folder. It is always inside the data folder, by which processes left over from a killed run are found. */
+  /**
+   * Working folder. It is always inside the data folder, so that processes left over from a killed run are found by it.
+   */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string

@@ -9,7 +9,7 @@ import { installPinned } from './pinned.mjs'
 const NODE_MAJOR = 24
 /**
  * For each platform, the package with the Node binary. It needs no install script, whereas the `node` package downloads
- * the binary in one. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
+ * the binary in its install script. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
  */
 const PINNED_NODE = {
   'linux-x64': {

@@ -36,7 +36,7 @@ export function promoted<V extends FileVersion>(history: VersionHistory<V>, vers
   return trimmed({ ...history, champion: version, challenger, earlier })
 }
 
-/** Puts a version on trial, or ends the trial; undefined when it is not kept, or is the champion. */
+/** Puts a version on trial, or ends the trial. Returns undefined if the version is not kept or is the champion. */
 export function withChallenger<V extends FileVersion>(
   history: VersionHistory<V>,
   version: string | undefined,
@@ -45,7 +45,7 @@ export function withChallenger<V extends FileVersion>(
   return isKept && (version === undefined || version !== history.champion) ? trimmed({ ...history, challenger: version }) : undefined
 }
 
-/** Restores the previous champion; undefined when none is kept. The one that was in force stays and can be promoted. */
+/** Restores the previous champion; undefined when none is kept. The replaced champion is kept and can be promoted. */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier
   if (before === undefined) return undefined

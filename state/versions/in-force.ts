@@ -87,8 +87,8 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
 }
 
 /**
- * A store or a disk can recover. A file that another process of the host has removed in the meantime is fetched again.
- * Damaged or wrong files cannot.
+ * A store or a disk can recover, and a file that another process of the host has removed in the meantime can be fetched
+ * again. Damaged or wrong files cannot recover.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

@@ -69,7 +69,9 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
     }
   }
 
-  /** Removes a damaged version in one step. Processes that have mapped its files keep them until they open others. */
+  /**
+   * Removes a damaged version in one step. Processes that have mapped its files can use them until they open others.
+   */
   async function setAside(place: string): Promise<void> {
     const aside = join(folder, `${PARTIAL}${randomUUID()}`)
     try {

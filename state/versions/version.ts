@@ -22,7 +22,7 @@ export class VersionRefusedError extends Error {
 
 /** A version is a handful of files: vectors, an index, trees and a manifest. */
 const MOST_FILES = 64
-/** Names become names of files. They therefore contain no separator and do not begin with a dot. */
+/** Names are used as file names, so they contain no separator and do not begin with a dot. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const HASH = /^[0-9a-f]{64}$/
 

@@ -67,7 +67,7 @@ export const VALUE_FIELD = 'value'
 export interface View<K, V> {
   /** Also the name in hash tags: `{name:partition}`. */
   readonly name: string
-  /** True if callers wait for its changes, so that the sink must not let them collect. */
+  /** True if callers wait for its changes, so the sink must not delay them to form larger batches. */
   readonly isAwaited?: boolean
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]

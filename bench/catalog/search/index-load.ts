@@ -48,7 +48,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     /**
      * Creates the index and fills it.
      * @param writers how many bulks are sent at a time
-     * @param signal ends it before all products are written
+     * @param signal stops before all products are written
      * @returns how many products were written
      */
     async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {

@@ -24,7 +24,7 @@ const OPPOSITES: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
   '<=': '>',
 }
 
-/** Returns a test that is true exactly if the condition is `wanted`, and false if the condition is missing a value. */
+/** Returns a test that is true exactly if the condition is `wanted`, and false if a value that it reads is missing. */
 export function twoValued(node: Node, wanted = true): Test {
   switch (node.kind) {
     case 'boolean':

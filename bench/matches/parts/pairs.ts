@@ -108,7 +108,7 @@ function j3Config(args: readonly string[]): BenchConfig {
   return benchConfig(asked)
 }
 
-/** Writes the swipes of J3, left ones included, by different users in each round. */
+/** Writes the swipes of J3, including left-swipes, by different users in each round. */
 async function sendSwipes(target: Parameters<typeof sendAll>[0], records: number, round: number): Promise<void> {
   const { swiper, swipee, right } = makeSwipes(records)
   const id = (user: number) => `${user.toString(16).padStart(8, '0')}-0000-4000-8000-${round.toString(16).padStart(12, '0')}`

@@ -84,7 +84,7 @@ function tidied(text: string): string {
 /** Words after which a title says what belongs to the product rather than what it is. */
 const END_OF_NAME = /\s(?:with|without|in|for|by|from|-|–|—)\s|,/i
 const IN_BRACKETS = /\([^)]*\)/g
-/** In English the noun that names a product is the last of its name; the words before it narrow it down. */
+/** In English, a product's name ends with the noun for the product; the words before it narrow it down. */
 const HEAD_WORDS = 3
 
 /** Returns the words at the end of a product's name, which say what it is. */

@@ -42,7 +42,7 @@ export interface Layer {
 const UNITS_PER_LIFETIME = 1_000
 /** A run of items expires as a whole, so a run must be short compared with the lifetime. */
 const SPANS_PER_LIFETIME = 10
-/** Times are rounded to units, which must not make an item live more than a span too long. */
+/** Times are rounded to units, which must not extend an item's life by more than a span. */
 const ROUNDING_UNITS = 2
 /** Ratio of the sizes of two layers. A greater one means fewer layers to read, and more pages that are nearly empty. */
 const GROWTH = 6

@@ -19,7 +19,7 @@ export interface FeatureCounts {
 }
 
 const SCORES = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
-/** Features whose distribution shows a change of the traffic or of what callers send. */
+/** Features whose distribution shows a change in the traffic or in what callers send. */
 const WATCHED = [
   'amount_usd',
   'amount_zscore',

@@ -17,7 +17,7 @@ import { profileKeys } from './profiles.ts'
 
 /**
  * Reads what is known about entities of one partition. Then adds a transaction to those in flight of each entity,
- * unless it is already there. One script for all entities of a transaction takes a fifth of the requests.
+ * unless it is already there. One script for all entities of a transaction needs only a fifth of the requests.
  *
  * KEYS: 1 the view's caught-up flag, then of each entity the profile, the transactions in flight and their counters.
  * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters, 6

@@ -8,7 +8,7 @@ import type { ViewScript } from '../view.ts'
  *
  * | key | value |
  * |---|---|
- * | `fraud-answer:<transaction_id>` | while the transaction is scored a claim, then the answer |
+ * | `fraud-answer:<transaction_id>` | a claim while the transaction is being scored, then the answer |
  *
  * A claim is a 0 and 15 bytes of a hash of the request. An answer is a 1 and the scored transaction:
  * schemas/fraud/scored-bytes.ts

@@ -47,8 +47,8 @@ export interface RecentSwipe {
 }
 
 /**
- * Why a user may not see another one: the user blocks the other one, the other one blocks the user, or their match has
- * ended. Each cause ends separately: lifting one block leaves the other in place.
+ * Why a user may not see another user: the user blocks the other, the other blocks the user, or their match has ended.
+ * Each cause ends separately: lifting one block leaves the other in place.
  */
 export type Cause = 'blocks' | 'blocked' | 'ended'
 

@@ -85,7 +85,7 @@ function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): 
   return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page) } }, ...included(keys, value)]
 }
 
-/** Removes the swipes that the record includes from the recent ones. */
+/** Removes from the recent events the swipes that the record includes. */
 function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
   return swipes.map(({ target_id, swipe_id, ts }) => {
     return { op: 'hdelUpTo', key: keys.recent, field: swipeField(target_id), upTo: swipeVersion(ts, swipe_id) }

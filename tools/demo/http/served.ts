@@ -13,7 +13,7 @@ export interface ServedQuestion {
   readonly endAt: number
   /** Sends a request whose reply shows whether the service runs. */
   ask(client: DemoClient): Promise<Reply>
-  /** Returns whether the reply comes from the service. Other replies of 404 mean that the API does not run it. */
+  /** Returns whether the reply comes from the service. Other 404 replies mean that the API does not run the service. */
   isServed(reply: Reply): boolean
 }
 

@@ -102,7 +102,7 @@ function homeIn({ lat, lon }: { lat: number; lon: number }, random: Random) {
   return nearby({ lat, lon }, TOWN_RADIUS_KM, random)
 }
 
-/** Draws a place within some kilometres north or south, and east or west. */
+/** Draws a place within a few kilometres north or south, and east or west. */
 export function nearby({ lat, lon }: { readonly lat: number; readonly lon: number }, km: number, random: Random) {
   const offset = () => ((2 * random() - 1) * km) / KM_PER_DEGREE
   return { lat: lat + offset(), lon: lon + offset() / Math.cos((lat * Math.PI) / 180) }

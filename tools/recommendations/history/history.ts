@@ -42,7 +42,7 @@ const FIRST_ROWS = 65_536
 const CHOSEN_WEIGHT = 1
 const IS_WITHDRAWN = 1
 const IS_RECOMMENDED = 2
-/** Stands for the request that led to an interaction, of which training only needs to know that there was one. */
+/** Stands for the request that led to an interaction. Training only needs to know that there was one. */
 const SOME_REQUEST = 'recommended'
 
 const COLUMNS = {

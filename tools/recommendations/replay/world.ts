@@ -62,7 +62,10 @@ export interface ReplayWorld {
 
 /** How long watched items are left out. */
 const WATCHED_MS = 90 * DAY_MS
-/** Interactions between two commits when nobody asks. Fewer would fold the same items more often. */
+/**
+ * Maximum number of interactions between two commits while no list is requested. With fewer, the same items would be
+ * folded more often.
+ */
 const MOST_UNSETTLED = 500
 /** The replay needs no position in a log. */
 const NO_OFFSET = 0

@@ -16,7 +16,7 @@ export interface JudgedList {
   readonly positions?: Uint32Array
 }
 
-/** Labels. LightGBM gains 2 to the power of a label, minus 1, from a candidate on top. */
+/** Labels. For LightGBM, the gain of a candidate on top is 2 to the power of its label, minus 1. */
 export const CHOSEN = 1
 export const CHOSEN_NEXT = 3
 
