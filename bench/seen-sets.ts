@@ -10,7 +10,7 @@ const MEASURED = 1_000
 const ASKED = 50_000
 const CACHE_BYTES = 8 * 1024 * 1024
 
-/** What adding an item to a set of that many items costs. */
+/** The cost of adding an item to a set of this size. */
 export interface SeenSetCost {
   readonly items: number
   /** CPU time. */
@@ -21,7 +21,7 @@ export interface SeenSetCost {
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per item, to decode the set and to ask for one item after the other. */
+  /** CPU time per item, to decode the set and to look up one item after the other. */
   readonly readMicroseconds: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:tables`: measures a packed table, and a Map with the same entries. A transport in this process makes
- * the records, so that the figures are those of the table and not of a broker.
+ * `npm run bench:tables`: measures a packed table, and a Map with the same entries. A transport in this process
+ * generates the records, so that the figures do not include a broker.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Packing, packedTable } from '../api/kit/packed/packed-table.ts'
@@ -155,7 +155,7 @@ async function benchPacked(folder: string): Promise<void> {
   print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
-  // The look-ups blocked the event loop, so that the table is stale, and a stale table writes no snapshot.
+  // The look-ups blocked the event loop, so the table is stale, and a stale table writes no snapshot.
   while (table.isStale) await new Promise((resolve) => setTimeout(resolve, 1))
   print('packed: snapshot written', `${(await seconds(table.close)).toFixed(1)} s`)
   delay.reset()

@@ -17,8 +17,8 @@ import declaration from './places.command.ts'
 const COUNTRIES = 50
 const CITIES = 500
 /**
- * Cities that are missing in the public list get this number plus their GeoNames id. It is far above every woeid of the
- * list.
+ * Cities that are missing from the public list get this number plus their GeoNames id. It is far above every woeid of
+ * the list.
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**

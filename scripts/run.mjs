@@ -1,8 +1,8 @@
 /**
  * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 and the system
  * programs are installed, then runs the task's TypeScript file with Node 24. It is plain JavaScript without
- * dependencies, because it runs before anything is installed, on any Node from version 18. Later runs take
- * milliseconds.
+ * dependencies, because it runs before anything is installed, on any Node from version 18. When everything is
+ * installed, it takes milliseconds.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -71,7 +71,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Handles them with another Node, when this one cannot load TypeScript. */
+/** Does the same with a different Node if this one cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))

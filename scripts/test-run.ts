@@ -7,8 +7,8 @@ import { runningFile, type TestTotals } from './verify-reporter.ts'
 
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 /**
- * A lane takes ten minutes on an idle machine. No limit of vitest ends a test that never leaves its loop, so a run that
- * takes longer is killed, and names the files that were running.
+ * A lane takes ten minutes on an idle machine. Vitest's time limits cannot end a test that never leaves its loop. A run
+ * that takes much longer is therefore killed, and the error names the test files that were running.
  */
 const LANE_TIMEOUT_MS = 45 * 60_000
 const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }

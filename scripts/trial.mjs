@@ -9,7 +9,7 @@ const PARENT_CHECK_MS = 1_000
 const MEMORY_DISK = '/dev/shm'
 /** All servers of a test run together write less than 1 GB. */
 const MEMORY_DISK_BYTES = 4 * 1024 ** 3
-/** The servers and processes of a test run need 4 GB, and the files in memory as well. */
+/** A test run needs 4 GB for its servers and processes, and 4 GB for its files in memory. */
 const FREE_MEMORY_BYTES = 8 * 1024 ** 3
 
 /**
@@ -22,8 +22,9 @@ export function trialFolder(parent = tmpdir()) {
 }
 
 /**
- * Returns the folder for a test run's temporary files: in memory if there is enough of it. Servers that start and end
- * all the time wait for the disk at each file and each fsync that they make. A kill -9 loses nothing in memory either.
+ * Returns the folder for a test run's temporary files: in memory if there is enough of it. Tests start and stop servers
+ * all the time, and each server waits for the disk at every file and every fsync. Files in memory survive a kill -9 as
+ * well.
  * @param env a folder that the user chose by TMPDIR is kept
  */
 export function testDisk(env, memoryDisk = MEMORY_DISK) {
@@ -42,7 +43,7 @@ function isRoomy(folder) {
   }
 }
 
-/** Newer Node versions know the limit of a container. */
+/** Newer Node versions take the memory limit of a container into account. */
 function availableMemory() {
   return process.availableMemory?.() ?? freemem()
 }

@@ -75,8 +75,8 @@ function seconds(ms: number): string {
 }
 
 /**
- * Downloads the servers in Java and the independent Python clients, so that tests need not wait for them within their
- * time limits.
+ * Downloads the Java servers and the independent Python clients, so that tests need not wait for them within their time
+ * limits.
  */
 async function prepareTools(): Promise<boolean> {
   try {

@@ -16,15 +16,15 @@ export class SettingsError extends Error {
 
 export interface ReadOptions {
   /**
-   * If false, only single variables are checked and no rules, as for services that a process does not run. Default
-   * true.
+   * If false, only the variables themselves are checked, and not the rules between them, as for services that a process
+   * does not run. Default true.
    */
   readonly withRules?: boolean
 }
 
 /**
- * The result of reading one fragment. It returns the fragment's value once the whole configuration is known to be
- * valid. Before that, `peek` returns `undefined` if a variable is invalid.
+ * The result of reading one fragment. `value` requires that the whole configuration is valid. `peek` may be called
+ * earlier and returns `undefined` if a variable is invalid.
  */
 export interface FragmentReading<Value> {
   peek(): Value | undefined

@@ -1,9 +1,9 @@
 /**
  * The times within which each store erases deleted data. They are shares of one promised time, so that they still fit
- * together when it is changed: docs/operations.md
+ * together when that time is changed (see docs/operations.md).
  */
 export interface ErasureTimes {
-  /** How long the last read of a burnt thing can be repeated. */
+  /** How long the last read of a burnt snippet can be repeated. */
   readonly repeatableMs: number
   /**
    * Unreferenced blobs are removed once nobody has touched them for this long. This is longer than any command takes,
@@ -13,7 +13,7 @@ export interface ErasureTimes {
   /** Interval of the removal of such blobs. */
   readonly sweepEveryMs: number
   /**
-   * Interval at which state and tables are freed of the old versions of rows. Removing them takes some time, and the
+   * Interval at which old versions of rows are removed from state and tables. Removing them takes some time, and the
    * files of a table remain for some minutes more.
    */
   readonly scrubEveryMs: number

@@ -34,7 +34,7 @@ export const stateSettings = settingsFragment({
     ),
     IMAGES_URL: documented(
       z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
-      'where images are stored: a `file:` or `s3:` URL, neither inside `BLOBS_URL` nor around it, because each place is cleared of what nobody refers to',
+      'where images are stored: a `file:` or `s3:` URL. Neither it nor `BLOBS_URL` may contain the other, because unreferenced content is removed from each',
       '`data/images` in `MILLRACE_HOME`',
     ),
     MODELS_URL: documented(
@@ -76,7 +76,7 @@ export const stateSettings = settingsFragment({
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
     /** Stored uncompressed, because processes map them as they are. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
-    /** Time within which deleted things vanish from everywhere. */
+    /** Time within which deleted data is erased everywhere. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
   }),
 })

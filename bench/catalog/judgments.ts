@@ -4,7 +4,7 @@ import { dataSet } from '../../scripts/data-sets.ts'
 
 export interface JudgedQuery {
   readonly text: string
-  /** Gain from 0 to 2 by product. Products that nobody judged have none. */
+  /** Gain from 0 to 2 by product. Products without a judgment have none. */
   readonly gains: ReadonlyMap<string, number>
 }
 

@@ -37,7 +37,7 @@ const TOKEN_SECONDS = 3_600
 
 const log = createLogger('silent')
 
-/** Measures how soon three other instances enforce a change, and what a large list costs. */
+/** Measures how soon three other instances enforce a change, and the cost of a large list. */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   try {
@@ -48,14 +48,14 @@ export async function blocklistTable(folder: string, load: BlocklistLoad, say: (
   }
 }
 
-/** A blocklist as a process has it, with its table. */
+/** The blocklist of a process, with its table. */
 interface Reader {
   readonly blocklist: OpenBlocklist
   readonly table: Pick<PackedTable<unknown, unknown>, 'size' | 'bytes'>
   close(): Promise<void>
 }
 
-/** Opens the blocklist with a transport of its own, and waits until it is read. */
+/** Opens the blocklist with a separate transport, and waits until the list has been read. */
 async function openReader({ addresses }: BenchServers, folder: string): Promise<Reader> {
   const transport = apiTransport({ brokers: [addresses.kafka], log })
   const registry = registryClient({ url: addresses.registry })
@@ -179,7 +179,7 @@ function entryOf(index: number, now: number): FraudBlocklistEntry {
   }
 }
 
-/** Returns the heap that a Map takes, without what is left to collect. */
+/** Returns the heap that a Map occupies, without garbage. */
 function mapBytes(entries: number): number {
   const { gc } = globalThis
   gc?.()
@@ -188,7 +188,7 @@ function mapBytes(entries: number): number {
   const now = Date.now()
   for (let index = 0; index < entries; index++) {
     const { entity_type, entity_value, expires_at } = entryOf(index, now)
-    // A copy, as a key that is read from a record: not a rope of two strings.
+    // Copied, so that the key is a flat string like one that is read from a record, and not a rope of two strings.
     map.set(Buffer.from(`${entity_type}:${entity_value}`).toString('latin1'), expires_at)
   }
   gc?.()
@@ -197,7 +197,7 @@ function mapBytes(entries: number): number {
   return bytes
 }
 
-/** @returns a function that returns the time on the wall and the CPU time of this process since then */
+/** @returns a function that returns the wall-clock time and the CPU time of this process since this call */
 function stopwatch(): () => readonly [string, string] {
   const startedAt = performance.now()
   const before = process.cpuUsage()

@@ -19,11 +19,11 @@ export interface RuleTimes {
   readonly matches: number
   /** Of every evaluation, in ms. Other processes of the machine are included. */
   readonly all: { readonly median: number; readonly p99: number }
-  /** Of the fastest evaluation of each transaction, in ms. Other processes hardly show. */
+  /** Of the fastest evaluation of each transaction, in ms. Other processes hardly affect it. */
   readonly fastest: { readonly median: number; readonly p99: number }
 }
 
-/** Measures reading the facts of a transaction and evaluating as many rules as may be active. */
+/** Measures reading the facts of a transaction and evaluating the maximum number of active rules. */
 export function measureRules(): RuleTimes {
   const random = seededRandom(SEED)
   const rules = benchRules(MAX_ACTIVE_RULES, random)

@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:fraud --',
   description:
-    'Measures fraud scoring: how long 500 rules take on one transaction, here and in two other engines, which npm installs, without servers; the blocklist on separate servers, that is, how soon other instances enforce a change, and the memory and start of a large list beside a Map; the three models in their process, without servers; profiles, that is, how fast their topology works off a backlog, beside Kafka Streams on J2, and when a profile is in Redis; and scores of payments by one API with its workers, even with all payments from one IP address or to one merchant. Linux only, because CPU times come from /proc.',
+    'Measures the parts of fraud scoring. Rules, without servers: how long 500 rules take on one transaction, here and in two other engines, which npm installs. Blocklist, on separate servers: how soon other instances enforce a change, and the memory and start-up time of a large list, compared with a Map. Models: the three models in their process, without servers. Profiles: how fast their topology processes a backlog, compared with Kafka Streams on J2, and when a profile is in Redis. Scores: payments scored by one API with its workers, also with all payments from one IP address or to one merchant. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     changes: integer('Changes of the blocklist.', { default: 200, min: 1 }),

@@ -55,7 +55,7 @@ export async function ownStack(folder: string): Promise<Record<string, string>> 
   // Reuses the programs that npm start has already downloaded.
   const tools = join(localConfig().home, 'tools')
   mkdirSync(tools, { recursive: true })
-  // The folder of an earlier run has it already.
+  // The folder of an earlier run already has this link.
   if (!existsSync(join(folder, 'tools'))) symlinkSync(tools, join(folder, 'tools'))
   const ports = await Promise.all(PORTS.map(async (name) => [name, String(await freePort())]))
   return { ...Object.fromEntries(ports), MILLRACE_HOME: folder }

@@ -32,7 +32,7 @@ export function startNode(
   return startProgram(process.execPath, [...flags, join(ROOT, main), ...args], env, event)
 }
 
-/** Starts any program that logs its address as JSON. Otherwise like `startNode`. */
+/** Does the same as `startNode` for any program that logs its address as JSON. */
 export async function startProgram(
   program: string,
   args: readonly string[],

@@ -8,7 +8,7 @@ const QUIET_SHARE = 0.12
 /** A machine with other work never gets quiet, so a benchmark continues after this time and reports the load. */
 const LIMIT_MS = 120_000
 
-/** Waits until the machine does nearly nothing, for example until servers have finished the work that seeding left. */
+/** Waits until the machine is nearly idle, for example until servers have finished the work that seeding left. */
 export async function untilQuiet(): Promise<void> {
   const end = performance.now() + LIMIT_MS
   while (performance.now() < end) {

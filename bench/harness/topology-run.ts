@@ -33,7 +33,10 @@ const TIMEOUT_MS = 300_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 
-/** Starts a process with one topology, and measures from when its tasks run until they have processed a backlog. */
+/**
+ * Starts a process with one topology, and measures the time from when its tasks run until they have processed a
+ * backlog.
+ */
 export async function runTopology({ addresses, home }: BenchServers, options: TopologyRunOptions): Promise<TopologyRun> {
   const { group, topics, records, prof } = options
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [addresses.kafka] })

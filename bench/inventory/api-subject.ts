@@ -18,7 +18,7 @@ interface Answer {
   readonly reservationId: string | undefined
 }
 
-/** Asks the API, with a token that has the scope `internal`. */
+/** Sends the operations to the API, with a token that has the scope `internal`. */
 export function apiSubject(apiUrl: string, token: string): ApiSubject {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const { hostname, port } = new URL(apiUrl)

@@ -4,12 +4,12 @@ import { flag, integer } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:inventory --',
   description:
-    'Measures reservations, deductions and releases of stock at a fixed rate, with their parts: first over many variants, then on one. Beside it stand conditional updates in PostgreSQL, and a bare script in Redis as the upper bound. Missing peers are skipped. Linux only, because CPU times come from /proc.',
+    'Measures reservations, deductions and releases of stock at a fixed rate, with their parts: first over many variants, then on one. Compares them with conditional updates in PostgreSQL, and with a bare script in Redis as the upper bound. Missing peers are skipped. Linux only, because CPU times come from /proc.',
   options: {
     rate: integer('Operations per second.', { default: 500, min: 1 }),
     seconds: integer('Duration of each measurement.', { default: 20, min: 1 }),
     variants: integer('Number of variants of the first measurement.', { default: 10_000, min: 1 }),
-    open: integer('Open reservations of the variant in a third measurement of Millrace, without which it is left out.', {
+    open: integer('Open reservations of the variant in a third measurement, of Millrace only. It is left out at 0.', {
       default: 0,
       min: 0,
     }),

@@ -35,7 +35,7 @@ const WORKER_PARTS = ['millrace_commit_seconds']
 const { rate, seconds, variants, open, ...values } = commandLine(declaration)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Returns the id of the nth variant. Products have as many variants as sellers may give them. */
+/** Returns the id of the nth variant. Each product has the maximum number of variants. */
 function variantAt(index: number): number {
   const product = FIRST_PRODUCT + Math.floor(index / USED_VARIANTS_PER_PRODUCT)
   return product * VARIANTS_PER_PRODUCT + 1 + (index % USED_VARIANTS_PER_PRODUCT)

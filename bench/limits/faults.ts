@@ -39,7 +39,7 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/** Number of turns of the calibration. It takes long enough to be timed, but not long on any machine. */
+/** Number of turns of the calibration, which takes long enough to be timed, but not long on any machine. */
 const TRIED_TURNS = 5_000_000
 
 /**

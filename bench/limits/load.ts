@@ -1,8 +1,7 @@
 import { openSubject, type SubjectName, type SubjectOptions } from './subjects.ts'
 
 /**
- * The order for one load process, which `run.ts` starts with the order as an argument. The process prints one line of
- * JSON.
+ * The job of one load process. `run.ts` passes it to the process as an argument. The process prints one line of JSON.
  */
 export interface LoadOrder extends SubjectOptions {
   readonly subject: SubjectName

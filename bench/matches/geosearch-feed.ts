@@ -19,8 +19,8 @@ import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/mat
 import { type BinaryReader, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /**
- * This many of the nearest users are examined, and then more if too few pass to fill a stack. Ours examines 2,000 a
- * step and 5,000 in all.
+ * This many of the nearest users are examined, and then more if too few pass to fill a stack. Our own feed examines
+ * 2,000 per step and 5,000 in all.
  */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50

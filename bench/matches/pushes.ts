@@ -7,9 +7,9 @@ import { matchNotifications } from '../../schemas/matches/topics.ts'
 
 /** Where the pushes of matches arrive. */
 export interface Pushes {
-  /** Settings of the workers, so that they send pushes there. */
+  /** Settings with which workers send their pushes to this receiver. */
   readonly workerEnv: Readonly<Record<string, string>>
-  /** Starts to take pushes. Requires that Kafka runs. */
+  /** Starts to receive pushes. Kafka must already run. */
   open(transport: Transport): Promise<void>
   /** Time at which the push of a match arrived at a user, by `performance.now()`; undefined if it has not. */
   arrivedAt(matchId: string, userId: string): number | undefined
@@ -20,7 +20,7 @@ const POLL_MS = 100
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
 const SECRET_BYTES = 32
 
-/** Takes the records of `match-notifications` as soon as their transaction is committed. */
+/** Receives the records of `match-notifications` as soon as their transaction is committed. */
 export function pushRecords(): Pushes {
   const arrived = new Map<string, number>()
   let closed = false
@@ -60,7 +60,7 @@ export function pushRecords(): Pushes {
   }
 }
 
-/** Takes the requests to the webhook, whose Idempotency-Key is `match_id:user_id`. */
+/** Receives the requests to the webhook, whose Idempotency-Key is `match_id:user_id`. */
 export async function pushWebhook(): Promise<Pushes> {
   const arrived = new Map<string, number>()
   const server: Server = createServer((request, response) => {

@@ -28,7 +28,7 @@ export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Above this load, others use the machine, and the figures are marked. */
+/** Above this load, other processes are using the machine, and the figures are marked. */
 const BUSY = 1
 
 /** Returns the load of the machine before a measurement begins, as a remark. */
@@ -42,7 +42,7 @@ function roundOf({ latencies, failures }: Paced, more: Record<string, number>): 
   return { p50, p99, max, count: latencies.length, failures: byCode(failures), more }
 }
 
-/** Adds up failures by status and code; the rest of a message has the id of the request. */
+/** Counts failures by status and code. The rest of a message is ignored, because it contains the id of the request. */
 function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   const sums = new Map<string, number>()
   for (const [message, count] of failures) {
@@ -52,7 +52,7 @@ function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   return sums
 }
 
-/** Asks at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
+/** Sends requests at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
 export async function atRate(
   perSecond: number,
   seconds: number,

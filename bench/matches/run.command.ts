@@ -6,7 +6,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:matches --',
   description:
-    'Measures the match feed on separate servers with an API, a deciding worker and a bulk worker, beside peers in the same run: swipes (a Go server that waits for all replicas), feeds with a kept stack (an empty Hono route), feeds that search (Redis GEOSEARCH with the same filters), the time from a mutual swipe to its push, match-pairs (Kafka Streams on job J3), swipes that all have one target, and what a user takes in Redis and in the log. Users are the public profiles, or generated ones if these are missing. Linux only, because CPU times come from /proc.',
+    'Measures the match feed on separate servers with an API, a deciding worker and a bulk worker, compared with peers in the same run: swipes (a Go server that waits for all replicas), feeds with a kept stack (an empty Hono route), feeds that search (Redis GEOSEARCH with the same filters), the time from a mutual swipe to its push, match-pairs (Kafka Streams on job J3), swipes that all have one target, and the space that a user takes in Redis and in the log. Users are the public profiles, or generated ones if these are missing. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     profiles: integer('Number of users.', { default: PUBLIC_PROFILES, min: 1_000 }),
@@ -16,7 +16,9 @@ export default command({
     feeds: integer('Feeds with a kept stack per second.', { default: 500, min: 1 }),
     builds: integer('Feeds that search per second.', { default: 200, min: 1 }),
     records: integer('Swipes that match-pairs processes per round.', { default: 500_000, min: 1_000 }),
-    to: choice('What a mutual swipe is followed to: the record of the push, or the webhook.', ['record', 'webhook'], { default: 'record' }),
+    to: choice('Where the time from a mutual swipe ends: at the record of the push, or at the webhook.', ['record', 'webhook'], {
+      default: 'record',
+    }),
     'no-peers': flag('Measures no peers.'),
     prof: text('Writes a .cpuprofile of the API and of each worker into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the results to bench/results.md under this note.'),

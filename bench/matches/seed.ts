@@ -33,13 +33,16 @@ export async function seedPeople(target: SeedTarget, people: readonly Person[]):
   })
 }
 
-/** Writes swipes as the API does. Old swipes get the current time in the log, which would delete them otherwise. */
+/**
+ * Writes swipes as the API does. Old swipes get the current time in the log, because the log would delete older
+ * records.
+ */
 export function seedSwipes(target: SeedTarget, swipes: readonly SwipeEvent[]): Promise<void> {
   const now = Date.now()
   return sendAll(target, swipeEvents, swipes, (swipe) => [swipe.swiper_id, swipe, now])
 }
 
-/** Sends a record per thing and waits until all are acknowledged. */
+/** Sends one record per item and waits until all are acknowledged. */
 export async function sendAll<Thing, K, V>(
   { transport, registry }: SeedTarget,
   topic: Topic<K, V>,

@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** Uses Node's HTTP client, because fetch would take as much CPU of the shared cores as the service under load. */
+/** Uses Node's HTTP client, because fetch would take as much CPU time on the shared cores as the measured service. */
 export interface Client {
   /**
    * Resolves when the whole response has arrived.

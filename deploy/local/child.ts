@@ -26,7 +26,7 @@ export interface ChildSpec {
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
   /**
-   * Working folder. Always inside the data folder, so that processes left over from a killed run can be found by it.
+   * Working folder. It is always inside the data folder, so that processes left over from a killed run are found by it.
    */
   readonly cwd: string
   readonly logFile: string

@@ -17,7 +17,10 @@ export type ServerChoice<Local> = { readonly given: string } | ({ readonly given
 /** Configuration of `npm start`. `home` is the absolute path of the folder for data, logs and downloaded tools. */
 export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
-/** Port distance of two API processes, large enough to skip the other default ports (8081, 8090, 8123). */
+/**
+ * Distance between the ports of two API processes. It is large enough to skip the other default ports (8081, 8090,
+ * 8123).
+ */
 export const API_PORT_STEP = 100
 
 /** The highest TCP port. */
@@ -175,19 +178,19 @@ function configOf(settings: Settings) {
     apiProcesses: settings.API_PROCESSES,
     /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
     apiPort: settings.API_PORT,
-    /** TLS port of the first API process, with the same steps; undefined if there is none. */
+    /** TLS port of the first API process; further processes use the same steps. Undefined if there is none. */
     apiTlsPort: settings.API_TLS_PORT,
     /** Operations port of the first API process; each further process uses the next port. */
     apiOperationsPort: settings.API_OPERATIONS_PORT,
     /**
-     * Further ports that each API process listens on, by setting. The values are those of the first process, with the
-     * same steps.
+     * Further ports that each API process listens on, by setting. The values apply to the first process; further
+     * processes use the same steps.
      */
     servicePorts,
     /** Default settings of services, for those that the user has not set. */
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES,
-    /** The user's value; undefined derives it from the API's port. */
+    /** The user's value; if undefined, it is derived from the API's port. */
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO,
     /** Partition counts of new topics. */

@@ -68,7 +68,7 @@ export async function notReadyReason(url: string): Promise<string> {
 
 const REASON_INDENT = ' '.repeat(25)
 
-/** Checks whether a part of any kind is healthy. Never throws. */
+/** Checks whether a part of the stack is healthy. Never throws. */
 export async function isHealthy(kind: PartKind, address: string): Promise<boolean> {
   try {
     switch (kind) {

@@ -115,7 +115,7 @@ export function lockHome(home: Home): () => void {
         const holder = lockHolder(home)
         if (holder !== undefined) {
           throw new HomeError(
-            `${home.path} is in use by a running \`npm start\` (pid ${holder}). Stop it, or choose another folder for this one with MILLRACE_HOME`,
+            `${home.path} is in use by a running \`npm start\` (pid ${holder}). Stop it, or choose a different folder with MILLRACE_HOME`,
           )
         }
         rmSync(lock, { force: true })

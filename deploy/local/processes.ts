@@ -123,8 +123,8 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
 }
 
 /**
- * Describes the process that plays the demo's small streams. Its tweets are 1/300 of what one core of workers can
- * process.
+ * Describes the process that plays the demo's small streams. Its tweet rate is 1/300 of what workers can process on one
+ * core.
  */
 export function demoProcess(config: LocalConfig, home: Home, servers: Addresses): Component {
   const env = { ...serverEnv(servers), API_URL: `http://${LOOPBACK}:${config.apiPort}`, MILLRACE_HOME: home.path }

@@ -25,9 +25,9 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
 
 /**
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
- * ones, so that any producer finds both. Workers also create missing topics, but with the partition counts of a small
- * machine. Existing topics keep their partitions, because otherwise keys would move between them. Those that promise to
- * erase records get the declared configuration.
+ * ones, so that any producer finds topics and schemas. Workers also create missing topics, but with the partition
+ * counts of a small machine. Existing topics keep their partitions, because otherwise keys would move between them.
+ * Existing topics that promise to erase records get the declared configuration.
  * @param services default: all
  * @returns the number of public topics
  * @throws Error with the registry's reason when it rejects a schema

@@ -15,8 +15,8 @@ export interface RedisOptions extends ServerPlace {
 
 /**
  * Describes a local Redis with an append-only file that is synced every second, so that the views are available
- * immediately after a restart. Sinks rebuild what the last second may have lost, because they compare the position that
- * is stored with the views.
+ * immediately after a restart. A crash may lose the last second of changes. Sinks detect this by the position that is
+ * stored with each view, and apply the changes again.
  */
 export function redisServer(options: RedisOptions): Component {
   const address = `redis://${LOOPBACK}:${options.port}`

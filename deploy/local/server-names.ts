@@ -1,4 +1,6 @@
-/** The servers that the local stack knows. A new one also needs an entry in `servers.ts` and a check in `health.ts`. */
+/**
+ * Names of the servers of the local stack. A new one also needs an entry in `servers.ts` and a check in `health.ts`.
+ */
 export const SERVER_NAMES = ['kafka', 'redis', 'clickhouse', 'registry', 'search'] as const
 
 export type ServerName = (typeof SERVER_NAMES)[number]

@@ -86,5 +86,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// The signal handlers would keep a process alive that failed to start.
+// Otherwise the signal handlers would keep the process alive after a failed start.
 if (process.exitCode === 1) process.exit()

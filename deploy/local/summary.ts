@@ -5,7 +5,7 @@ import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
 
-/** Returns a text for newcomers once everything runs: the running parts, and commands to try next. */
+/** Returns the text that newcomers see once everything runs: the running parts, and commands to try next. */
 export function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
   const running = parts.map(({ name, address, logFile }) => [name, address, logFile ?? '(external)'])
   return `

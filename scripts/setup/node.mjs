@@ -8,8 +8,8 @@ import { installPinned } from './pinned.mjs'
 
 const NODE_MAJOR = 24
 /**
- * The package with the binary of Node for each platform, without an install script. The `node` package downloads the
- * binary in one. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
+ * For each platform, the package with the Node binary. It needs no install script, whereas the `node` package downloads
+ * the binary in its install script. `npm view NAME@VERSION dist.integrity` shows the hash of a newer version.
  */
 const PINNED_NODE = {
   'linux-x64': {

@@ -20,8 +20,8 @@ export interface BlobSettings {
 }
 
 /**
- * A blob that was touched within this time is not touched again. The time is short, because the touch of a last read
- * must protect the blob for as long as the read can be repeated.
+ * A blob that was touched within this time is not touched again. The time must be short, because the touch by the last
+ * read must protect the blob for as long as this read can be repeated.
  */
 const RENEW_AFTER_MS = 60_000
 /**

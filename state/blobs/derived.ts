@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { BlobHash, BlobShelf } from './shelf.ts'
 
-/** Bytes that follow from a blob, such as a smaller form of an image. They can be made again at any time. */
+/** Bytes derived from a blob, such as a smaller version of an image. They can be made again at any time. */
 export interface DerivedStore {
   /** @returns undefined if they are not stored, or damaged */
   get(hash: BlobHash, form: string): Promise<Buffer | undefined>
@@ -13,7 +13,7 @@ export interface DerivedStore {
 
 const CHECKSUM_BYTES = 32
 
-/** Stores each form under a name that follows from the blob and the form. A checksum precedes the bytes. */
+/** Stores each form under a name derived from the blob and the form. A checksum precedes the bytes. */
 export function derivedStore(shelf: BlobShelf): DerivedStore {
   return {
     async get(hash, form) {

@@ -57,7 +57,7 @@ const STAMP_RANDOM_BYTES = 8
 export const STAMP_BYTES = STAMP_HEADER_BYTES + STAMP_RANDOM_BYTES
 const compress = promisify(zstdCompress)
 
-/** How a store packs its blobs. Readers take both forms. */
+/** How a store packs its blobs. Readers accept both forms. */
 export interface DraftOptions {
   /** False for content that is compressed already, such as images. */
   readonly compresses: boolean

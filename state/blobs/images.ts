@@ -2,13 +2,16 @@ import type { BlobStore } from './blob-store.ts'
 import { type BlobSettings, connectBlobs } from './connect.ts'
 import { type DerivedStore, derivedStore } from './derived.ts'
 
-/** Where images are: the originals, and smaller forms of them in a root of their own. */
+/** The stores of images: one for the originals, and a separate one for smaller versions of them. */
 export interface ImageStore {
   readonly originals: BlobStore
   readonly smaller: DerivedStore
 }
 
-/** Opens the two roots below the place of images. Images are compressed already. */
+/**
+ * Opens both stores, each in a separate root below the URL. Nothing is compressed, because images are compressed
+ * already.
+ */
 export async function connectImages({ url, s3Endpoint }: BlobSettings): Promise<ImageStore> {
   const place = url.replace(/\/+$/, '')
   const [originals, smaller] = await Promise.all(

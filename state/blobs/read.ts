@@ -43,7 +43,7 @@ function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
   }
 }
 
-/** Returns whether the stored bytes are the content as it is, after a stamp. */
+/** Returns true if the stored bytes are a stamp followed by uncompressed content. */
 function isPlain(head: Buffer): boolean {
   return head.byteLength >= STAMP_BYTES && head.readUInt32LE(0) === PLAIN_MAGIC
 }
@@ -55,7 +55,7 @@ async function unpackedStream(packed: Readable): Promise<Readable> {
   return pipeline(packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
 }
 
-/** Takes as many bytes as a stamp has, or fewer if the stream ends before. */
+/** Reads as many bytes as a stamp has, or fewer if the stream ends earlier. */
 async function firstBytes(stream: Readable): Promise<Buffer> {
   for (;;) {
     const head: Buffer | null = stream.read(STAMP_BYTES)

@@ -13,7 +13,7 @@ export interface SmallerForm {
 }
 
 /**
- * Makes and stores a WebP file of a stored image, which is never wider than the image.
+ * Creates and stores a WebP version of a stored image. The new image is never wider than the stored one.
  * @returns undefined if the image is not stored. Throws BlobsUnavailableError, BlobCorruptError.
  */
 export async function makeSmaller(

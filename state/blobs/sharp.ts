@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 
-/** Loaders of other formats, some of which have a history of faults, never see the bytes of strangers. */
+/** Some loaders of other formats have a history of vulnerabilities, so none of them may read untrusted bytes. */
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsForeignLoadWebp', 'VipsForeignLoadHeif'] })
 // Callers process few images at a time, each on one thread, so that the rest of the process keeps a core.

@@ -7,7 +7,7 @@ export interface SearchCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path and query, beginning with a slash. Names and ids in it must be encoded (`pathPart`). */
   readonly path: string
-  /** Sent as JSON, or as it is if it is text, which must then be lines of JSON. */
+  /** Sent as JSON. Text is sent unchanged and must consist of lines of JSON. */
   readonly body?: object | string
   /** Default 10 s. */
   readonly timeoutMs?: number
@@ -19,7 +19,7 @@ export interface SearchCall {
 export interface SearchAnswer {
   /** 2xx, or 400 to 499 except 429. */
   readonly status: number
-  /** The parsed body. Its form is that of the called endpoint. */
+  /** The parsed body. Its form depends on the endpoint. */
   // biome-ignore lint/suspicious/noExplicitAny: the callers know the form of their endpoint's answer
   readonly body: any
 }

@@ -10,15 +10,15 @@ export interface ExchangeOptions {
   readonly maxBytes: number
 }
 
-/** Sends one HTTP request. @throws when there is no whole answer, when it is too large, and for a redirection */
+/** Sends one HTTP request. @throws when the answer is incomplete, too large or a redirection */
 export type Exchange = (url: string, options: ExchangeOptions) => Promise<{ readonly status: number; readonly text: string }>
 
 const FIRST_REDIRECTION = 300
 const LAST_REDIRECTION = 399
 
 /**
- * Creates an exchange that keeps its connections. It takes less than half of the CPU time of `fetch`, and does not have
- * the server compress its answers.
+ * Creates an exchange that keeps its connections. It takes less than half of the CPU time of `fetch`, and does not ask
+ * the server to compress its answers.
  * @param protocol `http:` or `https:`
  */
 export function httpExchange(protocol: string): Exchange {

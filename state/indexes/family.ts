@@ -22,9 +22,9 @@ export interface ConcreteIndex extends IndexOrigin {
 }
 
 /**
- * The concrete indexes of one `Index`. While one is filled, an alias with a random token belongs to it. Only the holder
- * of the token can write to it and give it the index's name: a process that was replaced without noticing fails at the
- * server, because its alias no longer exists.
+ * The concrete indexes of one `Index`. While one of them is being filled, it has an alias with a random token. Only the
+ * holder of the token can write to this index and make it the searched one. A process that was replaced without
+ * noticing fails at the server, because its alias no longer exists.
  */
 export interface IndexFamily {
   /** @throws TargetUnavailableError, as all methods, when a retry may help */
@@ -64,7 +64,7 @@ const BUILDER = '.builder.'
 const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 
-/** How an index is spread over the machines of a cluster. It does not belong to the index's form. */
+/** Settings that spread an index over the machines of a cluster. They are not part of the index's form. */
 export interface IndexLayout {
   readonly shards: number
   readonly replicas: number
@@ -103,8 +103,8 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 
   async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
     const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
-    // A number that was never used before. If the server lost everything, a counter would begin again, and a sink that
-    // has not noticed would write to an index of the same name.
+    // A number that was never used before. If the server lost everything, a counter would start from the beginning, and
+    // a sink that has not noticed the loss would write to an index of the same name.
     const created = `${name}-${Math.max(now, greatest + 1)}`
     const answer = await client.call({
       method: 'PUT',
@@ -155,7 +155,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
     const refresh = { method: 'POST', path: `/${pathPart(complete)}/_refresh`, timeoutMs: CREATE_TIMEOUT_MS } as const
     for (const step of [settings, refresh]) {
       const answer = await client.call(step)
-      // An index that is gone is noticed by the change of the aliases.
+      // If the index no longer exists, the change of the aliases detects it.
       if (answer.status === NOT_FOUND) continue
       requireSuccess(answer, `making ${complete} searchable`)
       requireAllShards(answer.body._shards, complete)

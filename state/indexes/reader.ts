@@ -16,7 +16,7 @@ export interface SearchOptions {
 export interface IndexReader {
   /**
    * @param index the index's name, without a number
-   * @param body the search in the server's language. It must not contain text of users as syntax.
+   * @param body the search in the server's language. It must not contain user input as syntax.
    * @returns the server's answer, which covers every document of the index
    * @throws TargetUnavailableError when the server cannot give a whole answer now; Error when it refuses the search
    */
@@ -34,7 +34,7 @@ export interface IndexReader {
 const TIMEOUT_MS = 2_000
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
-/** A part of the shards must never pass for the whole. */
+/** An answer that lacks some shards must never count as complete. */
 const WHOLE_ONLY = { allow_partial_search_results: false }
 
 export function indexReader(client: SearchClient): IndexReader {
@@ -74,7 +74,7 @@ interface SingleAnswer {
   readonly error?: unknown
 }
 
-/** @throws TargetUnavailableError for what the client throws if it is the answer to a single request */
+/** @throws TargetUnavailableError for every status for which the client would throw it after a single search */
 function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {
   if (isUnavailable(body.status)) throw new TargetUnavailableError(`searching ${index}: ${body.status}: ${reasonOf(body.error)}`)
   return { status: body.status, body }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * An index of a search server, filled from one topic. Its name is that of an alias, which belongs to one concrete index
- * (`<name>-<number>`) at a time, and only to one that is complete.
+ * An index of a search server, filled from one topic. Its name is an alias, which refers to one concrete index
+ * (`<name>-<number>`) at a time, and only to a complete one.
  *
  * Each concrete index also holds one small document per partition of the topic, with its position. Queries must
  * therefore filter by a field that every document has.
@@ -30,7 +30,7 @@ export interface IndexMappings {
 /** The form of an index's documents. */
 export type IndexForm = Pick<Index<never, never>, 'settings' | 'mappings' | 'version'>
 
-/** The field with a position. Its content is stored and not indexed. */
+/** The field with a position. Its content is stored but not indexed. */
 export const POSITION_FIELD = 'sink_position'
 
 const HASH_CHARACTERS = 16

@@ -12,7 +12,7 @@ export interface DocumentChange {
   readonly source: string | null
 }
 
-/** A document that the index does not accept, whenever it is sent. */
+/** A document that the index will never accept, however often it is sent. */
 export interface RefusedDocument {
   /** Its place in the changes. */
   readonly at: number
@@ -40,8 +40,8 @@ export const POSITION_MOVED = Symbol('position moved')
 /** Writes to one concrete index. */
 export interface IndexWriter {
   /**
-   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, some of them at a time: their order does not
-   * matter, because each change has a version. It may be repeated.
+   * Applies the changes in bulks of at most 1,000 documents and 5 MiB, several of them concurrently. Their order does
+   * not matter, because each change has a version. Changes may be written again.
    * @returns the documents that are refused permanently
    * @throws TargetUnavailableError when a retry may help
    */
@@ -49,7 +49,7 @@ export interface IndexWriter {
   /** @returns undefined when the index holds nothing of the partition */
   position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
   /**
-   * Stores the position, provided that nobody has changed it since `stamp` (undefined: since there was none).
+   * Stores the position, provided that nobody has changed it since `stamp` was read (undefined: there was no position).
    * @throws TargetUnavailableError when it is unknown whether it was stored
    */
   putPosition(
@@ -70,7 +70,7 @@ const MAX_BULK_BYTES = 5 * 1024 * 1024
 const BULK_TIMEOUT_MS = 60_000
 /** While the server works on one bulk, it receives the next. */
 const BULKS_IN_FLIGHT = 2
-/** How long the server itself waits for a shard that is not there. */
+/** How long the server itself waits for a shard that is unavailable. */
 const SHARD_WAIT = '2s'
 const CONTENT_TOO_LARGE = 413
 const TOO_MANY_REQUESTS = 429
@@ -103,7 +103,7 @@ export function indexWriter(address: string, client: SearchClient, bulksInFlight
         else refused.push(...found.map(({ at, reason }) => ({ at: from + at, reason })))
       }
     }
-    // Nothing is left in flight when this returns, so that a retry competes with nothing.
+    // Waits for every bulk, even after a failure, so that a retry does not compete with bulks still in flight.
     const results = await Promise.allSettled(Array.from({ length: bulksInFlight }, writeOn))
     for (const result of results) if (result.status === 'rejected') throw result.reason
     return isGone ? INDEX_GONE : refused.sort((one, other) => one.at - other.at)

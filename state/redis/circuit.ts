@@ -29,7 +29,8 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 200
 
 /**
- * Pauses of garbage collection or of a cold process are shorter. Until then, each request waits for its own time-out.
+ * Late answers count as a failure if none has arrived in time for this long. Pauses of garbage collection or of a cold
+ * process are shorter. Until the circuit opens, each request waits for its own time-out.
  */
 const LATE_FOR_MS = 20
 

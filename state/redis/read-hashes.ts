@@ -15,8 +15,8 @@ return found`,
 }
 
 /**
- * Reads all fields of several small hashes of one hash tag with one command, which Redis has no other way to do. It
- * bypasses auto-pipelining, which would defer the command to the next event loop turn.
+ * Reads all fields of several small hashes of one hash tag with one script, because Redis has no command for it. The
+ * call bypasses auto-pipelining, which would defer the command to the next event loop turn.
  */
 export async function readHashes(redis: CommandClient, keys: readonly string[]): Promise<Record<string, string>[]> {
   const send = (name: string, script: string) =>
@@ -31,9 +31,9 @@ export async function readHashes(redis: CommandClient, keys: readonly string[]):
   return found.map(fieldsOf)
 }
 
-/** @param reply fields and values by turns */
+/** @param reply fields and values in turn */
 function fieldsOf(reply: readonly string[]): Record<string, string> {
-  // A field may have any name, also that of something that all objects inherit.
+  // A field may have any name, including that of a property that all objects inherit.
   const fields: Record<string, string> = Object.create(null)
   for (let index = 0; index < reply.length; index += 2) fields[reply[index]] = reply[index + 1]
   return fields

@@ -7,7 +7,7 @@ import { storeGuard } from './store-guard.ts'
 /** The cached state of one key. */
 export interface Entry<K, V> {
   readonly key: K
-  /** The key as the cache has it. Keys that are objects have one that is equal when their bytes are. */
+  /** The key as the cache stores it. For keys that are objects, it is a value that is equal when their bytes are. */
   readonly id: unknown
   value: V | undefined
   /** False while a prefetched key has not been read yet. */
@@ -100,7 +100,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
   let revision = 0
-  /** Most keys are read and then changed, so the last entry is kept at hand. */
+  /** Most keys are read and then changed, so the last entry is remembered. */
   let last: Entry<K, V> | undefined
 
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {

@@ -56,13 +56,14 @@ const NUMBER_BYTES = 4
 /**
  * The first byte of each row's key. A value row holds the values of a join key, or a part of them. Values that expire
  * together are found by the index rows of their segment, which list join keys. Each commit writes the keys that got a
- * first value in a segment into one index row, so a record reads and writes one row, and little more.
+ * first value in a segment into one index row, so a record costs little more than reading and writing one row.
  */
 const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**
- * Size at which a row is full. Otherwise the values of a frequent key would grow into a row that no changelog accepts,
- * and every commit would write all of them again. Rows stay far below the 1 MiB of Kafka's default limit, although the
- * size that is compared leaves out most of each time. A larger number would hide the parts behind rows that were full.
+ * Size at which a row counts as full. Without this limit, the values of a frequent key would grow into a row that no
+ * changelog accepts, and every commit would write all of them again. Rows stay far below the 1 MiB of Kafka's default
+ * limit, although the compared size counts only the shortest form of each time. Never increase this number: rows that
+ * were full would then have room again, and the parts after them would not be found.
  */
 const FULL_ROW_BYTES = 262_144
 /** Length of the list of join keys at which an index row is full. */
@@ -106,7 +107,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     logged: options.logged,
     cacheBytes: options.cacheBytes,
   })
-  /** The index rows that take the keys of a segment until the next commit. */
+  /** The index rows that collect the keys of a segment until the next commit. */
   const openIndexes = new Map<number, Row<V>>()
   /** The number of the next index row of each segment. */
   const nextNumbers = new Map<number, number>()
@@ -142,8 +143,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that takes the next value, when the first one is full. Searches in doubling steps,
-   * because reading a part may mean decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. Searches in doubling
+   * steps, because reading a part may mean decoding it.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -160,7 +161,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
       nextNumbers.set(segment, number + 1)
       open = { values: [], keys: '', bytes: 0 }
       openIndexes.set(segment, open)
-      // It stays a change, and gets further keys, until the next flush.
+      // The row counts as changed until the next flush, so further keys can be added without another `put`.
       rows.put(rowKeys.index(segment, number), open)
     }
     open.keys += listed(key)
@@ -290,7 +291,7 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
   return found
 }
 
-/** Two characters are the length of a key. None of them is a surrogate, which could not be stored. */
+/** Two characters encode the length of a key. Neither can be a surrogate, which could not be stored. */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000
 
@@ -313,12 +314,12 @@ function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
   return at
 }
 
-/** Sorts values, oldest first. Values of equal time keep their order, in which later ones come from later parts. */
+/** Sorts values, oldest first. Values of equal time keep their order, because later values are in later parts. */
 function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
 
-/** Wraps the stored format as one of rows, which know their size. */
+/** Turns the stored format into a format of rows that know their stored size. */
 function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   return {
     ...format,
@@ -329,7 +330,7 @@ function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   }
 }
 
-/** Bytes as text of one character each, which sorts like the bytes. */
+/** Text with one character per byte, which sorts like the bytes. */
 const bytesAsText: Codec<string> = {
   encode(text, out) {
     out.reserve(text.length)
@@ -340,8 +341,8 @@ const bytesAsText: Codec<string> = {
 }
 
 /**
- * Builds and reads the keys of rows as text: the kind, then the join key, the number of the part and the join key, or
- * the segment as a big-endian double, which sorts like its bytes, and the number of the index row.
+ * Builds and reads the keys of rows as text: the kind, followed by the join key, by the number of the part and the join
+ * key, or by the segment as a big-endian double, which sorts like its bytes, and the number of the index row.
  */
 function rowKeysOf<K>(keys: Codec<K>) {
   const out = byteWriter()

@@ -51,7 +51,7 @@ export interface KeyedStore<K, V> extends EngineStore {
   delete(key: K): void
   /**
    * Makes the database rewrite its files soon, because a value that was replaced or deleted must not remain in them.
-   * `delete` does so by itself. Only for erasable stores.
+   * `delete` does this itself. Only for erasable stores.
    */
   scrub(): void
   /**

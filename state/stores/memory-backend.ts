@@ -10,7 +10,8 @@ interface MemoryColumn extends Omit<StateColumn, 'put' | 'scrub'> {
 }
 
 /**
- * What was written. Another backend over it finds what a killed process had written, but nothing of its open batches.
+ * The written data. A second backend on the same disk finds what a killed process had written, but not its open
+ * batches.
  */
 export interface MemoryDisk {
   readonly columns: Map<string, MemoryColumn>

@@ -31,8 +31,8 @@ export function objectCache<K, E>(
   let joined = 0
   /**
    * Weight of the entries that were pinned at the start of the young generation. They do not count towards its size,
-   * because many of them would fill every new generation immediately. A generation lasts until as much has joined it,
-   * so that pinning again never costs more than joining did.
+   * because many of them would fill every new generation immediately. A generation lasts until entries of this total
+   * weight have joined it, so that pinning again never costs more than joining did.
    */
   let kept = 0
 

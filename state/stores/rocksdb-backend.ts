@@ -116,7 +116,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     } catch (error) {
       mustScrub = true
       follower.stop()
-      // A copy in use with a failed pointer is lost at the next start, which then restores from the changelog.
+      // If the copy is already in use but the pointer to it could not be written, the next start loses the copy and
+      // restores from the changelog.
       if (live.current !== copy) {
         await closeDatabase(binding, copy)
         removeOtherGenerations(folder, before)

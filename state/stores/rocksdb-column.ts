@@ -32,7 +32,7 @@ export interface Scratch {
 const SCRATCH_BYTES = 4096
 /**
  * Numbers of rows fetched from the iterator by the first call and by later ones. Many scans stop after the first row,
- * for which few rows are wasted; long scans share the cost of a call among many rows.
+ * so the first call fetches few. Long scans share the cost of each later call among many rows.
  */
 const FIRST_FETCH = 8
 const GROWTH = 8

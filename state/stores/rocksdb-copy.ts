@@ -9,7 +9,7 @@ const END = Buffer.alloc(5, 0xff)
 
 /**
  * Starts to copy all rows as they are at the moment of the call.
- * @param mayGoOn asked between slices
+ * @param mayGoOn called between slices; false stops the copy
  * @returns resolves to whether the copy is complete
  */
 export function copyRows(binding: RocksdbBinding, from: Database, to: Database, mayGoOn: () => boolean): Promise<boolean> {

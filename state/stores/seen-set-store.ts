@@ -136,7 +136,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     return rememberInstead(key, places, unit)
   }
 
-  /** Stores the item in place of the oldest ones of its pages, because all of them are full. */
+  /** Stores the item in place of the oldest items of its pages, because all of them are full. */
   function rememberInstead(key: K, places: readonly Place[], unit: number): Place {
     const oldest = places.reduce((found, place) => (endOf(place.runs) < endOf(found.runs) ? place : found))
     let encoded: Buffer | undefined

@@ -134,7 +134,7 @@ export interface StateBackend {
    */
   copySession(topology: string): StateSession
   /**
-   * Rewrites the database if this was asked for since the last rewriting began, so that replaced and deleted values
+   * Rewrites the database if this was requested since the last rewrite began, so that replaced and deleted values
    * vanish from its files. Work continues in the meantime.
    * @returns whether it was rewritten
    */

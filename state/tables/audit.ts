@@ -3,7 +3,7 @@ import { isoMonth } from './time.ts'
 
 const AUDIT_YEARS = 2
 
-/** A change of something that has a subject: who made it, and what it was before and after, as JSON. */
+/** A change to a subject: who made it, and the subject's content before and after, as JSON. */
 interface Change {
   /** Epoch ms. */
   readonly at: number

@@ -1,7 +1,7 @@
 const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 
-/** The texts of the last minutes. Rows of counts have few different ones. */
+/** Number of times whose texts are cached. Rows with counts have few different times. */
 const MAX_MINUTES = 1_024
 const minutes = new Map<number, string>()
 

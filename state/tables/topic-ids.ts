@@ -3,8 +3,8 @@ import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
  * Records from which Kafka topic each partition of a table's input was read, by the topic's id. Offsets of a topic that
- * was deleted and created again refer to other records. Kafka forgets the offsets of a deleted topic, so only the table
- * can know.
+ * was deleted and created again refer to other records. Kafka forgets the offsets of a deleted topic, so the id must be
+ * stored with the table.
  */
 const TOPIC_IDS_TABLE = 'table_topic_ids'
 

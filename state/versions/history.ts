@@ -1,14 +1,14 @@
 import type { FileVersion } from './version.ts'
 
-/** The value of the compacted record: which versions there are, and which of them answer. */
+/** The value of the compacted record: which versions there are, and which of them answer requests. */
 export interface VersionHistory<V extends FileVersion> {
   /** Newest first. */
   readonly versions: readonly V[]
   /** Undefined until a version goes into force. */
   readonly champion: string | undefined
-  /** Answers a share of the users; undefined: none does. */
+  /** Version that answers a share of the users; undefined when there is none. */
   readonly challenger: string | undefined
-  /** Champions before, the last one first. `NO_VERSION` stands for the time before the first one. */
+  /** Earlier champions, newest first. `NO_VERSION` stands for the time before the first champion. */
   readonly earlier: readonly string[]
 }
 
@@ -17,10 +17,10 @@ export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: unde
 /** Takes the place of a version's name when none was in force. */
 export const NO_VERSION = ''
 
-/** Versions that are kept for rolling back. Those in force are kept beyond it. */
+/** Number of versions kept for a rollback, in addition to those in force. */
 export const KEPT_VERSIONS = 5
 
-/** Adds a version that does not answer yet. A version that is known already changes nothing. */
+/** Adds a version that does not answer yet. Does nothing if the version is already known. */
 export function withVersion<V extends FileVersion>(history: VersionHistory<V>, version: V): VersionHistory<V> {
   if (history.versions.some((known) => known.version === version.version)) return history
   const versions = [version, ...history.versions].sort((one, other) => other.sequence - one.sequence)
@@ -36,7 +36,7 @@ export function promoted<V extends FileVersion>(history: VersionHistory<V>, vers
   return trimmed({ ...history, champion: version, challenger, earlier })
 }
 
-/** Puts a version on trial, or ends the trial; undefined when it is not kept, or is the champion. */
+/** Puts a version on trial, or ends the trial. Returns undefined if the version is not kept or is the champion. */
 export function withChallenger<V extends FileVersion>(
   history: VersionHistory<V>,
   version: string | undefined,
@@ -45,7 +45,7 @@ export function withChallenger<V extends FileVersion>(
   return isKept && (version === undefined || version !== history.champion) ? trimmed({ ...history, challenger: version }) : undefined
 }
 
-/** Restores the previous champion; undefined when none is kept. The one that was in force stays and can be promoted. */
+/** Restores the previous champion; undefined when none is kept. The replaced champion is kept and can be promoted. */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier
   if (before === undefined) return undefined

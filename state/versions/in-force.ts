@@ -3,7 +3,7 @@ import { BlobsUnavailableError } from '../blobs/blob-store.ts'
 import type { LocalVersions } from './local.ts'
 import type { FileVersion } from './version.ts'
 
-/** What answers now. It changes between two requests, never within one that reads `current` once. */
+/** The version that answers now. It does not change during a request that reads `current` only once. */
 export interface VersionInForce<T> {
   /** Undefined until the first version is open. */
   readonly current: { readonly version: FileVersion; readonly opened: T } | undefined
@@ -11,14 +11,14 @@ export interface VersionInForce<T> {
    * Requests a version; undefined means that no version should answer. Only the last requested version goes into force.
    */
   want(version: FileVersion | undefined): void
-  /** Resolves once nothing is being fetched or opened. A repetition after a pause does not count. */
+  /** Resolves once nothing is being fetched or opened. A retry that waits for its pause does not count. */
   settled(): Promise<void>
   close(): void
 }
 
 export interface VersionInForceOptions<T> {
   readonly local: Pick<LocalVersions, 'fetch'>
-  /** Opens and checks the files. What it throws refuses the version. */
+  /** Opens and checks the files. If it throws, the version is refused. */
   open(folder: string, version: FileVersion): T | Promise<T>
   /** Reports a change. */
   onSwitch(version: FileVersion | undefined): void
@@ -27,10 +27,10 @@ export interface VersionInForceOptions<T> {
   setTimer(ms: number, callback: () => void): CancelTimer
 }
 
-/** Pause before a store that does not respond, or a disk, is asked again. */
+/** Pause before the next attempt after an error of the store or the disk. */
 const RETRY_MS = 5_000
 
-/** Fetches and opens what is wanted beside what answers, and switches once the new version is complete. */
+/** Fetches and opens the requested version while the current one answers, and switches once the new one is complete. */
 export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }: VersionInForceOptions<T>): VersionInForce<T> {
   let current: { version: FileVersion; opened: T } | undefined
   let wanted: FileVersion | undefined
@@ -87,8 +87,8 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
 }
 
 /**
- * A store or a disk can recover. A file that another process of the host has removed in the meantime is fetched again.
- * Damaged or wrong files stay so.
+ * A store or a disk can recover, and a file that another process of the host has removed in the meantime can be fetched
+ * again. Damaged or wrong files cannot recover.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

@@ -30,9 +30,9 @@ export interface LocalVersionsOptions {
 const COMPLETE = 'version-'
 /** Precedes the names of folders that are being written. */
 const PARTIAL = '.partial-'
-/** Other processes of the host can be faster that many times. */
+/** Number of attempts to move a folder to its place while other processes of the host are faster. */
 const SETTLE_ATTEMPTS = 5
-/** A folder that nobody has written to for this long has lost its writer, as no file takes an hour to fetch. */
+/** A folder that nobody has written to for this long has lost its writer, because no file takes an hour to fetch. */
 const ABANDONED_MS = 3_600_000
 
 export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {
@@ -69,7 +69,9 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
     }
   }
 
-  /** Removes a damaged version in one step. Processes that have mapped its files keep them until they open others. */
+  /**
+   * Removes a damaged version in one step. Processes that have mapped its files can use them until they open others.
+   */
   async function setAside(place: string): Promise<void> {
     const aside = join(folder, `${PARTIAL}${randomUUID()}`)
     try {
@@ -118,7 +120,7 @@ async function isAbandoned(partial: string, now: number): Promise<boolean> {
     )
     return Math.max(...written) < now - ABANDONED_MS
   } catch (error) {
-    // Its writer has just moved it to its place.
+    // The folder's writer has just moved it to its place.
     if (isMissing(error)) return false
     throw error
   }

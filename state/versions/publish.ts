@@ -5,7 +5,7 @@ import type { FileVersion, VersionFile } from './version.ts'
 import { checkVersion } from './version.ts'
 
 export interface PublishOptions {
-  /** It should not compress: files are mapped into memory as they are, and vectors hardly shrink. */
+  /** The store should not compress, because files are mapped into memory as they are, and vectors hardly shrink. */
   readonly blobs: BlobStore
   /** The folder that holds the files. */
   readonly folder: string

@@ -15,14 +15,14 @@ export interface VersionFile {
   readonly bytes: number
 }
 
-/** A record that nothing may be fetched for. */
+/** Thrown for a version that is invalid, so none of its files may be fetched or used. */
 export class VersionRefusedError extends Error {
   override readonly name = 'VersionRefusedError'
 }
 
 /** A version is a handful of files: vectors, an index, trees and a manifest. */
 const MOST_FILES = 64
-/** Names become names of files. They therefore hold no separator, and do not begin with a dot. */
+/** Names are used as file names, so they contain no separator and do not begin with a dot. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const HASH = /^[0-9a-f]{64}$/
 
@@ -33,11 +33,11 @@ export function checkVersion({ version, sequence, files }: FileVersion): void {
   }
   if (!NAME.test(version)) refuse('its name cannot be the name of a folder')
   if (!Number.isSafeInteger(sequence) || sequence < 1) refuse(`its sequence is ${sequence}`)
-  if (files.length === 0 || files.length > MOST_FILES) refuse(`it has ${files.length} files, and must have 1 to ${MOST_FILES}`)
+  if (files.length === 0 || files.length > MOST_FILES) refuse(`it has ${files.length} files, but must have 1 to ${MOST_FILES}`)
   const names = new Set<string>()
   for (const { name, hash, bytes } of files) {
     if (!NAME.test(name)) refuse(`${JSON.stringify(name)} cannot be the name of a file`)
-    if (names.has(name)) refuse(`it has two files ${name}`)
+    if (names.has(name)) refuse(`it names the file ${name} twice`)
     if (!HASH.test(hash)) refuse(`the hash of ${name} is not a SHA-256 in hexadecimal digits`)
     if (!Number.isSafeInteger(bytes) || bytes < 0) refuse(`the length of ${name} is ${bytes}`)
     names.add(name)

@@ -13,7 +13,7 @@ export interface ConnectionOptions extends RedisPlace {
   readonly onLost: (reason: string) => void
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
-  /** Called with each connection to a Redis that removes data when its memory is full, or with undefined if not. */
+  /** Called for each connection. `fault` is undefined unless this Redis removes data when its memory is full. */
   readonly onEviction: (fault: string | undefined) => void
 }
 

@@ -36,7 +36,7 @@ export function usedRatio(servers: readonly RedisMemory[]): number {
 
 /**
  * Explains what goes wrong if a server removes keys when its memory is full; undefined if none does. A removed key of a
- * view looks like a thing that does not exist.
+ * view looks like data that does not exist.
  */
 export function evictionFault(servers: readonly RedisMemory[]): string | undefined {
   const policy = servers.map((server) => server.policy).find((one) => one !== undefined && one !== NO_EVICTION)

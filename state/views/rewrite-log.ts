@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis'
 
 /**
- * Makes Redis rewrite its append-only files, which otherwise hold replaced and deleted values until they have doubled.
- * Servers that keep no such files, or that do not allow it, are left alone.
+ * Makes Redis rewrite its append-only files, which otherwise contain replaced and deleted values until the files have
+ * doubled in size. Servers that keep no such files, or that do not allow it, are left alone.
  */
 export async function rewriteRedisLogs(redis: Redis | Cluster): Promise<void> {
   const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis]

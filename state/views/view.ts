@@ -19,7 +19,7 @@ export type ViewOperation =
    * first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
-  /** Writes a field unless its value, which begins with a whole number, begins with a greater one than `number`. */
+  /** Writes a field, unless the whole number with which its value begins is greater than `number`. */
   | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
   /**
    * Removes the fields of a hash. Those that begin with `prefix` stay if they end with `suffix`, or if their value
@@ -53,7 +53,7 @@ export interface FieldVersion {
   readonly text: string
 }
 
-/** Text, or bytes, which take no more room in Redis than they have. */
+/** Text or bytes. Redis stores bytes as they are, so they take no additional memory. */
 export type ViewValue = string | Buffer
 
 /** Fields of a hash that `setIfNewer` writes. */
@@ -67,13 +67,13 @@ export const VALUE_FIELD = 'value'
 export interface View<K, V> {
   /** Also the name in hash tags: `{name:partition}`. */
   readonly name: string
-  /** True if callers wait for its changes, so that the sink must not let them collect. */
+  /** True if callers wait for its changes, so the sink must not delay them to form larger batches. */
   readonly isAwaited?: boolean
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**
-   * The key of a string of the view that `operationsFor` needs for this record, or undefined. Records of deleted things
-   * say nothing about them, so only the view's current content shows which lists contain them.
+   * The key of a string of the view that `operationsFor` needs for this record, or undefined. A deletion's record says
+   * nothing about what was deleted, so only the view's current content shows which lists contain it.
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
   /**
@@ -138,7 +138,7 @@ export interface BinaryReader {
 /** A Lua script that changes keys of one hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
-/** Runs scripts of readers, for what the API itself keeps beside a view. */
+/** Runs scripts of readers, for data that the API itself keeps beside a view. */
 export type ViewScripts = BoundedScripts
 
 /**

@@ -9,7 +9,9 @@ import type { FraudIpFacts, FraudProfile, FraudRequest } from '../../schemas/fra
 
 /** Profiles in memory, folded and read by the functions that the pipeline and the API use. */
 export interface ProfileReplay {
-  /** Returns what models and rules read, and adds the transaction. Transactions come in chronological order. */
+  /**
+   * Returns what models and rules read, and adds the transaction. Transactions must be passed in chronological order.
+   */
   next(request: FraudRequest, ip: FraudIpFacts): ModelInput
   /** An analyst confirms a transaction as fraud at a time, epoch ms. */
   confirmFraud(request: FraudRequest, at: number): void

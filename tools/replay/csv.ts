@@ -4,8 +4,8 @@ import { createGunzip } from 'node:zlib'
 const QUOTE = '"'
 
 /**
- * Reads a CSV file (RFC 4180; gzipped if its name ends with .gz) row by row. Each row is an object by the header's
- * names.
+ * Reads a CSV file (RFC 4180; gzipped if its name ends with .gz) row by row. Each row is an object whose keys are the
+ * names in the header.
  */
 export async function* readCsv(path: string): AsyncGenerator<Record<string, string>> {
   const bytes = createReadStream(path)

@@ -17,7 +17,7 @@ const LEADERS = 12
 const PARTITION = 0
 const DAY_MS = 24 * 3_600_000
 
-/** Writes everything that pages of products show, as the sinks would. Returns the ids of the products. */
+/** Writes everything that product pages show, as the sinks would. Returns the ids of the products. */
 export async function fillViews(redisUrl: string, products: number): Promise<readonly number[]> {
   const redis = new Redis(redisUrl)
   const ids = Array.from({ length: products }, (_, index) => index + 1)

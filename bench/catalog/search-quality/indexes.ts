@@ -26,12 +26,12 @@ export async function filledIndex(
   return productIndex(indexReader(client), name, { timeoutMs: TIMEOUT_MS })
 }
 
-/** What a new index makes of a title. */
+/** An index with the server's defaults and only a title. */
 export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { properties: { title: { type: 'text' } } } }
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }
 
-/** Products that differ in nothing but their titles, so that only the text decides. */
+/** Products that differ only in their titles, so that only the text decides. */
 export function titleOnly(id: string, title: string, now: number): object {
   const document: CatalogDocument = {
     product_id: Number(id),

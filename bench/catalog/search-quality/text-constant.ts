@@ -14,12 +14,12 @@ import { generatedTitles } from '../search/titles.ts'
 import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
-/** Products with lower scores are left out, since none of the other factors could lift them into the first ten. */
+/** Products with lower scores are left out, because none of the other factors could lift them into the first ten. */
 const CANDIDATES = 1_000
 /** Draws of the other factors. */
 const DRAWS = 5
 const DRAW_SIZE = 1_000_000
-/** Sales of the 99th percentile: what a product maker's best sellers have. */
+/** Assumed sales of the 99th percentile. */
 const PERCENTILE_UNITS = 450
 const HALF_LIFE_MS = 7 * 24 * 3_600_000
 const NO_FILTERS = { brands: [], attributes: new Map<string, readonly string[]>() }
@@ -30,9 +30,9 @@ interface Candidate {
 }
 
 /**
- * Returns a table of NDCG@10 by the constant of the text factor. The judgments know nothing but titles, so each product
- * draws its sales, stars, age and stock at random. They say nothing about relevance: the best constant is the one with
- * which they displace the fewest good products.
+ * Returns a table of NDCG@10 by the constant of the text factor. The judgments are about titles only, so sales, stars,
+ * age and stock of each product are drawn at random. These random values say nothing about relevance. The best constant
+ * is therefore the one with which they displace the fewest good products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
   const moment = { now, salesPercentile: now / HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS) }

@@ -33,7 +33,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     await call('POST', `/${name}/_bulk`, lines.join(''))
   }
 
-  /** Returns whether there is an index with `count` products, in the form that the program wants. */
+  /** Returns whether there is an index with `count` products, in the form that the program expects. */
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false
@@ -48,7 +48,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     /**
      * Creates the index and fills it.
      * @param writers how many bulks are sent at a time
-     * @param signal ends it before all products are written
+     * @param signal stops before all products are written
      * @returns how many products were written
      */
     async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {
@@ -70,7 +70,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
       return Math.min(next, count)
     },
     remove: () => client.call({ method: 'DELETE', path: `/${name}` }),
-    /** Gives products a new price. Returns them as they are now. */
+    /** Gives products a new price, and returns the changed documents. */
     async change(numbers: readonly number[]): Promise<readonly CatalogDocument[]> {
       const changed = numbers.map((number, at) => ({ ...make(number), price_cents: LEAST_PRICE_CENTS + ((version + at) % PRICES) }))
       await write(changed)

@@ -22,7 +22,7 @@ function skewed(random: Random, below: number): number {
 }
 
 /**
- * Makes the product of a number. Equal numbers make equal products.
+ * Makes the product with a number. Equal numbers give equal products.
  * @param now epoch ms
  */
 export function productMaker(titles: Titles, now: number): (number: number) => CatalogDocument {

@@ -4,7 +4,7 @@ import { flag, integer, text } from '../../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:search --',
   description:
-    'Measures searches in a large index while products change: the search of the API in this process, without HTTP, and the same words asked of the search server directly. Titles come from MILLRACE_DATA if it is there, and else from a generator.',
+    'Measures searches in a large index while products change: the search of the API in this process, without HTTP, and searches for the same words that are sent directly to the search server. Titles come from MILLRACE_DATA, or from a generator if the data is missing.',
   options: {
     products: integer('Products in the index.', { default: 1_000_000, min: 1_000 }),
     rate: integer('Searches per second.', { default: 50, min: 1 }),
@@ -12,8 +12,8 @@ export default command({
     changes: integer('Changes per second.', { default: 200, min: 0 }),
     warm: integer('Seconds of searches, one after the other, before the first measurement.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
-    tantivy: flag('Asks Tantivy, too, with the same products.'),
-    folder: text('Keeps the index in this folder for the next run with as many products, which then need not be made again.'),
+    tantivy: flag('Also measures Tantivy with the same products.'),
+    folder: text('Keeps the index in this folder. The next run with the same number of products uses it again.'),
     note: text('Appends the results to bench/results.md under this note.'),
   },
   examples: [['--products 20000 --seconds 5', 'Runs a short measurement.']],

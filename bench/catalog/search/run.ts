@@ -23,21 +23,21 @@ import declaration from './run.command.ts'
 import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
-/** A new kind of request compiles a few more of the server's methods. */
+/** A new kind of request makes the server compile a few more methods. */
 const ROUND_WARM_UP_SECONDS = 5
 /** Changes reach the index in bulks, because the sink waits 250 ms for more of them. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
-/** Is none of the products' own indexes, so that nothing else reads it. */
+/** Differs from the real index of products, so that nothing else reads it. */
 const REBUILT_INDEX = 'rebuilt'
-/** How often a change is looked for, and for how long. */
+/** Interval of the searches for a change, and their time limit. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Fills the index, unless an earlier run has done it. Returns what was done. */
+/** Fills the index, unless an earlier run has filled it. Returns a description of what was done. */
 async function filled(load: IndexLoad): Promise<string> {
   if (await load.isFilled(products)) return 'filled by an earlier run'
   const startedAt = performance.now()
@@ -46,7 +46,10 @@ async function filled(load: IndexLoad): Promise<string> {
   return `filled in ${filling.toFixed(0)} s (${Math.round(products / filling)}/s)`
 }
 
-/** Resolves with the time at which searches find a product as it is, or after 10 s, because it may change again. */
+/**
+ * Resolves with the time at which searches find the current version of a product. Gives up after 10 s, because the
+ * product may change again.
+ */
 async function untilFound(index: ProductIndex, { product_id, price_cents }: CatalogDocument): Promise<number> {
   const query = { bool: { filter: [{ term: { product_id } }, { term: { price_cents } }] } }
   const end = performance.now() + LOOK_MS

@@ -38,7 +38,7 @@ function nameOf(number: number): string {
   return `${SYLLABLES[first % 16]}${SYLLABLES[middle]}${SYLLABLES[last]}${first >= 16 ? SYLLABLES[Math.floor(first / 16)] : ''}`
 }
 
-/** Combines the beginning of one real title with the end of another, so that a million differ. */
+/** Combines the beginning of one real title with the end of another, so that a million titles are distinct. */
 export function combinedTitles(titles: readonly string[]): Titles {
   const halves = titles.map((title) => {
     const words = title.split(' ')

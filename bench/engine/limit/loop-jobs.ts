@@ -94,5 +94,5 @@ function velocityOfCards(): LoopJob {
   }
 }
 
-/** The jobs of which the limit is known, by name. Each call creates the state of one partition. */
+/** The jobs whose limit can be measured, by name. Each call creates the state of one partition. */
 export const LOOP_JOBS: Partial<Readonly<Record<JobName, () => LoopJob>>> = { J1: countsInWindows, J2: velocityOfCards }

@@ -109,7 +109,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
   }
 }
 
-/** Leaves out presences that its operators check themselves, which makes it faster. */
+/** Leaves out tests for presence that the engine's operators perform themselves, which makes it faster. */
 function simplified(test: Test): Test {
   if (test.kind !== 'all' && test.kind !== 'any') return test
   const tests = test.tests.map(simplified)

@@ -27,7 +27,8 @@ export interface PeerTimes {
 
 /**
  * Measures our engine and its peers on the same rules and transactions, one after the other in each round. Reading the
- * facts is not measured, because each engine needs them in another form; converting them into that form is.
+ * facts is not measured, because each engine needs them in a different form. Converting them into that form is
+ * measured.
  * @throws Error if an answer differs from ours
  */
 export async function measurePeers(): Promise<PeerTimes[]> {

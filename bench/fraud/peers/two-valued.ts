@@ -24,7 +24,7 @@ const OPPOSITES: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
   '<=': '>',
 }
 
-/** Returns a test that is true exactly if the condition is `wanted`, and false if it is missing. */
+/** Returns a test that is true exactly if the condition is `wanted`, and false if a value that it reads is missing. */
 export function twoValued(node: Node, wanted = true): Test {
   switch (node.kind) {
     case 'boolean':
@@ -65,7 +65,7 @@ function between(node: NodeOf<'between'>, wanted: boolean): Test {
   return guarded(node, { kind: wanted ? 'all' : 'any', tests: bounds })
 }
 
-/** Adds that all fields of a comparison are present, and that nothing is divided by zero. */
+/** Adds tests that all fields of a comparison are present, and that nothing is divided by zero. */
 function guarded(node: Node, test: Test): Test {
   const present = [...fieldsOf(node)].map((field): Test => ({ kind: 'present', field }))
   const zero: Node = { kind: 'number', value: 0, start: 0, end: 0 }
@@ -73,7 +73,7 @@ function guarded(node: Node, test: Test): Test {
   return { kind: 'all', tests: [...present, ...divided, test] }
 }
 
-/** Returns the own names of the fields that a node reads. */
+/** Returns the names of the fields that a node reads. */
 export function fieldsOf(node: Node, found = new Set<string>()): Set<string> {
   if (node.kind === 'field') found.add(nameOf(node))
   for (const child of childrenOf(node)) fieldsOf(child, found)

@@ -21,7 +21,7 @@ const LIST_FIELD = 'list'
 
 /**
  * Opens the rules in ZEN as a decision table that collects all rows that match, one per rule. Its expressions can only
- * read lists that come with every transaction, so it gets the results of `inList` instead.
+ * read lists that come with every transaction, so ZEN gets the results of `inList` instead.
  */
 export async function openZen(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { ZenEngine } = await peerPackage<Package>('@gorules/zen-engine', VERSION)

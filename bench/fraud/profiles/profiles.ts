@@ -102,7 +102,10 @@ async function measureBacklogs(
   }
 }
 
-/** Returns a function that runs Kafka Streams on as many recorded payments; undefined if it or they are missing. */
+/**
+ * Returns a function that runs Kafka Streams on the same number of recorded payments; undefined if the program or the
+ * recording is missing.
+ */
 async function kafkaStreams(transport: Transport, records: number, folder: string, say: Say) {
   const asked = engineDeclaration.parse(['--job', 'J2'])
   if (asked === 'help') throw new Error('these arguments do not ask for help')
@@ -151,7 +154,7 @@ function sendOne(producer: TopicProducer<string, ReturnType<typeof scoredPayment
   return scored.request.payer.user_id
 }
 
-/** Measures from the sending of a user's first payment to the profile in Redis, beside a steady load. */
+/** Measures the time from sending a user's first payment until the profile is in Redis, under a steady load. */
 async function measureArrival(servers: BenchServers, transport: Transport, folder: string, say: Say): Promise<void> {
   const settings = { PIPELINES: 'fraud-profiles', STATE_DIR: join(folder, 'state', 'bulk'), LOG_LEVEL: 'info' }
   const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...servers.env, ...settings }, 'host_started')

@@ -26,8 +26,8 @@ export interface HttpPool {
 }
 
 /**
- * Posts JSON over a fixed number of connections. It costs a fraction of Node's HTTP client, which would take CPU from
- * the server under load, and expects answers with a length, as the API's are.
+ * Posts JSON over a fixed number of connections. It uses a fraction of the CPU time of Node's HTTP client, which would
+ * take CPU time from the server under load. It expects answers with a Content-Length, which the API's answers have.
  */
 export function httpPool(url: URL, connections: number, headers: Readonly<Record<string, string>>): HttpPool {
   const lines = Object.entries({ ...headers, host: url.host, 'content-type': 'application/json' }).map(

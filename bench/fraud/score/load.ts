@@ -18,9 +18,11 @@ export interface LoadResult {
   readonly most: number
   /** Answers other than 200, and requests without one, by what happened. */
   readonly failures: ReadonlyMap<string, number>
-  /** Answers that lack something, as a share of all. */
+  /** Share of answers that lack something. */
   readonly degraded: number
-  /** Answers that make a case, as a share of all. Each costs the services behind the API much more than the others. */
+  /**
+   * Share of answers that make a case. A case costs the services behind the API much more than an answer without one.
+   */
   readonly reviewed: number
 }
 

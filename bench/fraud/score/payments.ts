@@ -26,7 +26,7 @@ const STRIDE = 7_919
 
 /**
  * Returns a function that makes payments. Users take turns, so that nearly all payments are scored with the seeded
- * profiles and not with those that the pipeline has written since.
+ * profiles and not with profiles that the pipeline has written since.
  */
 export function benchPayments(users: number, random: Random): (spread: Spread) => string {
   let made = 0

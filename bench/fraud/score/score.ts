@@ -28,10 +28,10 @@ export interface ScoreOptions {
 }
 
 const SEED = 7
-/** The broker's JVM compiles for about a minute after its start, which takes most of a core. */
+/** For about a minute after its start, the broker's JVM compiles code, which takes most of a core. */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
-/** As many as load balancers keep to an API. */
+/** Number of connections, similar to that of a load balancer. */
 const CONNECTIONS = 128
 const HIGHEST_P99_MS = 100
 const STEP = 250

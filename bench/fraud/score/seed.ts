@@ -20,7 +20,9 @@ const ID_DIGITS = 16
 /** Of a small machine: see schemas/fraud/topics.ts. */
 const PARTITION = 0
 
-/** Writes as many rules as may be active, as the topology of settings does. Payments that match do not become cases. */
+/**
+ * Writes the maximum number of active rules, as the topology of settings does. Payments that match do not become cases.
+ */
 export async function seedRules(transport: Transport, registry: string, random: Random): Promise<void> {
   const rules = benchRules(MAX_ACTIVE_RULES, random).map((rule) => ({ ...rule, action: 'STEP_UP' as const }))
   const producer = await topicProducer(fraudRulesets)(transport, registryClient({ url: registry }))

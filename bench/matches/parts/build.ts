@@ -16,7 +16,7 @@ const SEED = 51
 const WARM_UP_SECONDS = 5
 const KEYS_PER_SCAN = 1_000
 
-/** Feeds that must search, beside a server that finds the same candidates with GEOSEARCH. */
+/** Feeds that must search, compared with a server that finds the same candidates with GEOSEARCH. */
 export async function measureBuilds({ system, values, say }: PartInput): Promise<void> {
   const { builds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

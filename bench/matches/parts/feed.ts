@@ -10,7 +10,7 @@ const LEAST_CANDIDATES = 20
 const SEED = 41
 const WARM_UP_SECONDS = 5
 
-/** Feeds of users whose stack is kept, beside a Hono route that returns an empty object. */
+/** Feeds of users whose stack is kept, compared with a Hono route that returns an empty object. */
 export async function measureFeeds({ system, values, say }: PartInput): Promise<void> {
   const { feeds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

@@ -14,7 +14,10 @@ const SEED = 71
 const WARM_UP_SECONDS = 5
 const MS_PER_SECOND = 1_000
 
-/** Swipes that all have one target, beside swipes that are spread by popularity: a backlog, and at a fixed rate. */
+/**
+ * Swipes that all have one target, compared with swipes that are spread by popularity: as a backlog, and at a fixed
+ * rate.
+ */
 export async function measureHotTarget({ system, values, say }: PartInput): Promise<void> {
   const { people, workers } = system
   const { swipes: perSecond, seconds, rounds } = values

@@ -17,7 +17,7 @@ const SEED = 61
 const GIVEN_UP_MS = 30_000
 const POLL_MS = 50
 
-/** Time from sending the swipe that makes a match until the push of both users. */
+/** Time from sending the swipe that makes a match until both users have received the push. */
 export async function measurePushes({ system, values, say }: PartInput, pushes: Pushes): Promise<void> {
   const { seconds, rounds, to } = values
   const { people, headersOf } = system

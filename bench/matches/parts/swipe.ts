@@ -29,7 +29,7 @@ export interface SwipeLoad {
 }
 
 /**
- * Prepares swipes by some thousand users, whose tokens the API has verified before.
+ * Prepares swipes by up to 2,000 users, whose tokens the API has already verified.
  * @param targetOf default: targets by popularity
  */
 export async function swipeLoad(
@@ -67,7 +67,7 @@ export async function swipeRound(system: MatchesSystem, load: SwipeLoad, perSeco
   return { ...round, more: { ...round.more, 'answered with 202': load.takeQueued() } }
 }
 
-/** Swipes at a fixed rate, beside a Go server that waits for all in-sync replicas. */
+/** Swipes at a fixed rate, compared with a Go server that waits for all in-sync replicas. */
 export async function measureSwipes({ system, values, folder, say }: PartInput): Promise<void> {
   const { swipes: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

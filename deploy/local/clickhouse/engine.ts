@@ -109,7 +109,7 @@ export async function openEngine(dataDir: string): Promise<Engine> {
   return { execute, close }
 }
 
-/** Parses the statement. If it takes no data, the data after it is the rest of the statement. */
+/** Parses the statement. If the statement takes no data, the request's data is the rest of the statement. */
 function understood(request: EngineRequest): { request: EngineRequest; statement: Statement } {
   const statement = statementOf(request.sql)
   if (statement.kind !== 'insert-data' && request.data.length > 0) {

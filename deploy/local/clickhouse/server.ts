@@ -9,7 +9,7 @@ import { answerHeaders, credentialsOf, engineRequest, queryIdOf, wantsGzip } fro
 
 const compress = promisify(gzip)
 
-/** Maximum size of a request. An INSERT contains one batch of a sink, which has a few megabytes. */
+/** Maximum size of a request. An INSERT contains one batch of a sink, which is a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const INTERNAL = 1002
@@ -20,7 +20,7 @@ const KEEP_ALIVE_MS = 10_000
 
 /**
  * Serves the engine over ClickHouse's HTTP interface, which `@clickhouse/client`, curl and BI tools use. Refuses
- * requests of web pages.
+ * requests from web pages.
  * @param password of the user `default`
  */
 export function clickhouseServer(engine: Engine, password: string): Server {
@@ -57,7 +57,7 @@ export function clickhouseServer(engine: Engine, password: string): Server {
   }
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => void handle(request, response))
-  // Long queries and large inserts may take any time.
+  // Long queries and large inserts may take arbitrarily long.
   server.requestTimeout = 0
   return server
 }

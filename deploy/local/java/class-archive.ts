@@ -15,9 +15,9 @@ const HEALTHY_TIMEOUT_MS = 90_000
 const EXIT_TIMEOUT_MS = 60_000
 const HASH_CHARACTERS = 12
 
-/** A server that runs for a moment, so that its JVM writes the archive when it ends. */
+/** A server that runs only until it is healthy. Its JVM writes the archive when it ends. */
 export interface TemporaryServer {
-  /** How to launch it, with `options` as additional options of the JVM. Its data is in `folder`. */
+  /** Returns how to launch the server, with `options` as additional JVM options. The server's data is in `folder`. */
   launch(folder: string, logFile: string, options: readonly string[]): Promise<Pick<ChildSpec, 'command' | 'args'>>
   isHealthy(): Promise<boolean>
 }

@@ -15,7 +15,7 @@ export interface JarSet {
   readonly what: string
   /** File with the dependencies, for Maven. */
   readonly pom: string
-  /** File with the hash of every jar, in the format of sha256sum. A change of the dependencies needs new hashes. */
+  /** File with the hash of every jar, in the format of sha256sum. Changed dependencies require new hashes. */
   readonly pins: string
 }
 
@@ -97,8 +97,8 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 }
 
 /**
- * Compares sizes only, because hashing all of them at every start would take too long for the little that it could
- * find. The manifest's hashes help to identify a file that is suspected to be damaged.
+ * Compares sizes only. Hashing every jar at every start would take too long for the few faults that it could find. The
+ * manifest's hashes help to identify a file that is suspected to be damaged.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

@@ -17,8 +17,8 @@ const CLUSTER_ID_BYTES = 16
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
- * Four times the JVM's defaults: how often a method runs before the optimising compiler takes it. This compiler does a
- * third of the work of an idle broker. Under load, methods reach these numbers within seconds.
+ * Four times the JVM's defaults for how often a method runs before the optimising compiler compiles it. This compiler
+ * uses a third of the CPU time of an idle broker. Under load, methods reach these numbers within seconds.
  */
 const OPTIMISE_LATER = [
   '-XX:Tier4InvocationThreshold=20000',

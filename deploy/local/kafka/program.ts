@@ -8,7 +8,9 @@ export interface BrokerProgram {
   readonly archive: string | undefined
 }
 
-/** Downloads and archives whatever is missing of the broker. @param toolsDir where it is kept */
+/**
+ * Downloads the broker's jars and creates their class archive, unless they exist. @param toolsDir where both are kept
+ */
 export async function ensureBrokerProgram(toolsDir: string): Promise<BrokerProgram> {
   // The class archive is bound to the real path of the jars, so symbolic links must be resolved.
   const jars = await realpath(await ensureKafkaJars(toolsDir))

@@ -17,7 +17,7 @@ export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
  * The shortest session that tolerates five missed heartbeats, or two of a member that owns everything. With Kafka's
- * default of 45 s, the partitions of a lost worker would wait that long.
+ * default, the partitions of a lost worker would wait for 45 s.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000
@@ -26,13 +26,13 @@ const GROUP_HEARTBEAT_MS = 1_000
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
- * A leader that adds its partition to a transaction while the markers of the previous one are being written tries again
- * after this pause, 20 ms by default. Markers take 2 to 5 ms.
+ * While the markers of the previous transaction are being written, a leader cannot add its partition to the next one.
+ * It tries again after this pause, 20 ms by default. Writing markers takes 2 to 5 ms.
  */
 const ADD_PARTITIONS_RETRY_MS = 1
 /**
- * Kafka's default of 50 partitions per internal topic suits clusters. On one machine they would need 100 folders with
- * open files.
+ * Kafka's default of 50 partitions per internal topic suits clusters. On one machine, these partitions would need 100
+ * folders with open files.
  */
 const INTERNAL_PARTITIONS = 8
 /** Kafka appends an empty metadata record every 500 ms. With one every 30 s, an idle machine stays idle. */

@@ -12,8 +12,7 @@ import {
 type NamedType = RecordType | EnumType | FixedType
 
 /**
- * The reasons why a reader's schema cannot read data of a writer's schema, with the names of Avro's compatibility
- * checker.
+ * The reasons why a reader's schema cannot read data of a writer's schema, named as in Avro's compatibility checker.
  */
 export type IncompatibilityType =
   | 'NAME_MISMATCH'

@@ -19,7 +19,7 @@ export interface RegistryDeps {
 export type Registry = ReturnType<typeof createRegistry>
 
 /**
- * Implements the rules of a schema registry on a state that only changes by records.
+ * Implements the rules of a schema registry on a state that changes only through records of the topic.
  * @throws RegistryError from all of its methods
  */
 export function createRegistry({ state, write, exclusive }: RegistryDeps) {
@@ -147,7 +147,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Removes the level, so that the default applies, or for a subject the global level.
+   * Removes the level. Then the default applies or, for a subject, the global level.
    * @returns the removed level
    */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {

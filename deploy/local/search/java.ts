@@ -12,10 +12,10 @@ const JVM_OPTIONS = [
   '-Xss512k',
   '-XX:+ExitOnOutOfMemoryError',
   '-Djava.awt.headless=true',
-  // The server stops in a shutdown hook of its own and logs there.
+  // The server stops in its own shutdown hook, which still needs the logger.
   '-Dlog4j.shutdownHookEnabled=false',
   '-Dlog4j2.disable.jmx=true',
-  // Network buffers in the heap, as OpenSearch's own start script does: its limit then covers them.
+  // Keeps network buffers in the heap, as OpenSearch's own start script does, so that the heap limit covers them.
   '-Dio.netty.allocator.numDirectArenas=0',
 ]
 

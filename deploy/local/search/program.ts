@@ -18,7 +18,10 @@ export interface SearchProgram {
   readonly archive: string | undefined
 }
 
-/** Downloads, compiles and archives whatever is missing of the server. @param toolsDir where it is kept */
+/**
+ * Downloads the server's jars, compiles its main class and creates its class archive, unless they exist.
+ * @param toolsDir where all of them are kept
+ */
 export async function ensureSearchProgram(toolsDir: string): Promise<SearchProgram> {
   // The class archive is bound to the real path of the jars, so symbolic links must be resolved.
   const jars = await realpath(await ensureJars({ name: 'search', what: 'the search server', pom: POM, pins: PINS }, toolsDir))

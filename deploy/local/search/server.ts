@@ -20,7 +20,7 @@ export interface SearchOptions extends ServerPlace {
   readonly javaOptions?: readonly string[]
 }
 
-/** Describes OpenSearch as a single node that refuses what web pages send. */
+/** Describes OpenSearch as a single node that refuses requests from web pages. */
 export function searchServer(options: SearchOptions): Component {
   const { port, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, prefix = [], name = 'search' } = options
   const address = `http://${LOOPBACK}:${port}`

@@ -19,12 +19,12 @@ export function searchSettings(dataDir: string, port: number): string {
     'http.type': 'netty4',
     // At 95 % disk usage, the watermarks would make every index read-only, even if other programs fill the disk.
     'cluster.routing.allocation.disk.threshold_enabled': false,
-    // An index that somebody deleted must not come back without its mapping because a sink writes to it.
+    // Otherwise a sink's write would create a deleted index again, without its mapping.
     'action.auto_create_index': false,
     'action.destructive_requires_name': true,
-    // With the serial collector, garbage counts as used memory, and requests would be refused without need.
+    // With the serial collector, garbage counts as used memory, and requests would be refused needlessly.
     'indices.breaker.total.use_real_memory': false,
-    // The defaults of 200 ms and 1 s cost most of what an idle server uses.
+    // The defaults of 200 ms and 1 s cause most of an idle server's CPU usage.
     'thread_pool.estimated_time_interval': '1s',
     'monitor.jvm.gc.enabled': false,
   }

@@ -8,14 +8,14 @@ import { headOf, wordsOf } from './words.ts'
 export const PRODUCTS_INDEX = 'catalog-products'
 
 /**
- * Settings of the index. Words are split by `wordsOf` before they come here, so the analyzers only split at spaces and
- * stem. How often a word occurs in a title hardly matters (k1), and the length of a title matters little (b). Both
- * values are the best ones on the judgments of `npm run bench:search-quality`.
+ * Settings of the index. `wordsOf` splits the text before it reaches the index, so the analyzers only split at spaces
+ * and stem. How often a word occurs in a title hardly matters (k1), and the length of a title matters little (b). Both
+ * values scored best on the judgments of `npm run bench:search-quality`.
  */
 export const productsSettings = {
   number_of_shards: 1,
   number_of_replicas: 0,
-  // A change is searched for at most a second later.
+  // Searches find a change within a second.
   refresh_interval: '1s',
   // A position and the documents that it covers may be in different shards, so neither may be lost after its
   // acknowledgement.
@@ -27,7 +27,7 @@ export const productsSettings = {
     analyzer: {
       exact: { type: 'custom', tokenizer: 'whitespace', filter: [] },
       stems: { type: 'custom', tokenizer: 'whitespace', filter: ['porter_stem'] },
-      // Two neighbouring words as one, so that "deck over" and "deckover" find each other.
+      // Joins two neighbouring words, so that "deck over" and "deckover" find each other.
       stem_pairs: { type: 'custom', tokenizer: 'whitespace', filter: ['porter_stem', 'pairs'] },
     },
   },
@@ -42,7 +42,7 @@ const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 
 export const productsMappings = {
-  // Results do not show the words, and the topic has everything for a rebuild.
+  // Results do not show these fields, and a rebuild reads everything from the topic.
   _source: { excludes: ['words', 'head', 'more', 'description'] },
   properties: {
     product_id: { type: 'long' },
@@ -107,9 +107,9 @@ export interface ProductSource
   /** In decimal. */
   readonly seller_id: string
   readonly price_band: string
-  /** The mean of the stars as it is shown, with one decimal; 0 without reviews. */
+  /** Mean number of stars as shown, with one decimal; 0 without reviews. */
   readonly rating: number
-  /** The mean with prior reviews, by which lists are sorted. */
+  /** Mean number of stars including prior reviews, by which lists are sorted. */
   readonly rating_mean: number
   /** The whole stars of `rating`. */
   readonly rating_band: string
@@ -124,7 +124,10 @@ export interface ProductSource
   readonly description: string
 }
 
-/** What the index keeps of a product that is not public: no search finds it, and no older write brings it back. */
+/**
+ * The document of a product that is not public. No search finds it, and it keeps an older write from restoring the
+ * product.
+ */
 export interface HiddenSource {
   readonly product_id: number
   readonly is_public: false

@@ -2,7 +2,7 @@ import { meanWithPrior, PRIOR_MEAN, ratingFactor } from '../../../schemas/catalo
 import { salesAt } from '../../../schemas/catalog/documents/sales.ts'
 import type { CatalogDocument, CatalogStockStatus } from '../../../schemas/catalog/types.ts'
 
-/** How much each factor of relevance weighs. All factors are from 0 to 1, and the weights add up to 1. */
+/** Weight of each factor of relevance. Every factor is between 0 and 1, and the weights add up to 1. */
 export const WEIGHTS = { text: 0.3, sales: 0.25, rating: 0.2, seller: 0.1, recency: 0.05, stock: 0.1 } as const
 
 export type Factor = keyof typeof WEIGHTS
@@ -11,13 +11,13 @@ export type Factors = Readonly<Record<Factor, number>>
 const DAY_MS = 24 * 3_600_000
 /** The recency of a product falls to 1/e in this time. */
 export const RECENCY_MS = 90 * DAY_MS
-/** Recencies in the index are relative to this time, so that time passes without a change of the index. */
+/** Recencies in the index are relative to this time, so that products age without a change of the index. */
 const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
 const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
 
 /**
- * A text score at which the text factor is one half. Judgments: the best of eleven values, though 8 to 20 hardly differ
- * (npm run bench:search-quality -- --constants).
+ * Text score at which the text factor is one half. Of eleven values, this one scored best on the judgments, although
+ * values from 8 to 20 hardly differ (npm run bench:search-quality -- --constants).
  */
 export const TEXT_HALF = 14
 
@@ -35,7 +35,7 @@ export function stockFactorOf(status: CatalogStockStatus): number {
   return STOCK_FACTORS[status]
 }
 
-/** Returns the weighted sum of the factors that depend on nothing but the document. */
+/** Returns the weighted sum of the factors that depend only on the document. */
 export function qualityOf(document: Rated): number {
   return (
     WEIGHTS.rating * ratingFactorOf(document) +
@@ -45,8 +45,8 @@ export function qualityOf(document: Rated): number {
 }
 
 /**
- * Returns what the factors that depend on the document can add to its relevance at most: `qualityOf`, and the weight of
- * sales if it was ever sold. Neither time nor the sales of other products make it more.
+ * Returns the most that the factors of the document can add to its relevance: `qualityOf`, plus the weight of sales if
+ * the product was ever sold. Neither time nor the sales of other products can increase it.
  */
 export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>): number {
   return qualityOf(document) + (document.sales_log === null ? 0 : WEIGHTS.sales)
@@ -61,7 +61,7 @@ export function recencyScale(now: number): number {
   return Math.exp((RECENCY_EPOCH - now) / RECENCY_MS)
 }
 
-/** Returns log2(1 + units) relative to the same of the 99th percentile, at most 1. */
+/** Returns log2(1 + units) divided by the same value for the 99th percentile, at most 1. */
 export function salesFactorOf(salesLog: number | null, percentileLog: number | null, now: number): number {
   const most = Math.log2(1 + salesAt(percentileLog, now))
   return most > 0 ? Math.min(1, Math.log2(1 + salesAt(salesLog, now)) / most) : 0

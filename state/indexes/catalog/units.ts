@@ -1,4 +1,4 @@
-/** Units of measure as people write them, by the one spelling that the index knows. */
+/** Units of measure: the one spelling that the index uses, and the ways in which people write it. */
 const SPELLINGS = {
   in: ['in', 'inch', 'inches', 'ins'],
   ft: ['ft', 'foot', 'feet'],
@@ -38,7 +38,7 @@ const UNITS: ReadonlyMap<string, string> = new Map(
   Object.entries(SPELLINGS).flatMap(([unit, spellings]) => spellings.map((spelling) => [spelling, unit] as const)),
 )
 
-/** Returns the spelling of a unit that the index knows; undefined for a word that is not a unit. */
+/** Returns the spelling that the index uses for a unit; undefined for a word that is not a unit. */
 export function unitOf(word: string): string | undefined {
   return UNITS.get(word)
 }

@@ -1,7 +1,7 @@
 import { unitOf } from './units.ts'
 
 /**
- * A word of a title or a query as the index knows it.
+ * A word of a title or a query as the index stores it.
  * - `word`: letters, or letters and digits.
  * - `number`: an integer, decimal or fraction, such as `3-1/2`.
  * - `measure`: a number together with its unit, such as `3-1/2in`. It follows the number itself.
@@ -46,7 +46,7 @@ export function wordsOf(text: string): Word[] {
   return words
 }
 
-/** A unit without a number is spelled like one with a number. Single letters are more often something else. */
+/** Spells a unit without a number like one with a number. Leaves single letters alone, because most are not units. */
 function spelled(token: string): string {
   return token.length === 1 ? token : (unitOf(token) ?? token)
 }
@@ -84,7 +84,7 @@ function tidied(text: string): string {
 /** Words after which a title says what belongs to the product rather than what it is. */
 const END_OF_NAME = /\s(?:with|without|in|for|by|from|-|–|—)\s|,/i
 const IN_BRACKETS = /\([^)]*\)/g
-/** In English the noun that names a product is the last of its name; the words before it narrow it down. */
+/** In English, a product's name ends with the noun for the product; the words before it narrow it down. */
 const HEAD_WORDS = 3
 
 /** Returns the words at the end of a product's name, which say what it is. */

@@ -42,13 +42,13 @@ export interface Layer {
 const UNITS_PER_LIFETIME = 1_000
 /** A run of items expires as a whole, so a run must be short compared with the lifetime. */
 const SPANS_PER_LIFETIME = 10
-/** Times are rounded to units, which must not make an item live more than a span too long. */
+/** Times are rounded to units, which must not extend an item's life by more than a span. */
 const ROUNDING_UNITS = 2
 /** Ratio of the sizes of two layers. A greater one means fewer layers to read, and more pages that are nearly empty. */
 const GROWTH = 6
 /** The last layer may be this many times larger, so that no small layer follows. */
 const LAST_LAYER_FACTOR = 2
-/** Extra room for pages to which more than their share of the items belong, and because whole runs are forgotten. */
+/** Extra room, because some pages get more than their share of the items, and because runs are forgotten as a whole. */
 const ROOM = 1.5
 /**
  * The first layer's share of the error rate. Most sets have only this page, so its share is large and its fingerprints
@@ -84,7 +84,7 @@ export function seenSetLayout({ capacity, errorRate, lifetimeMs }: SeenSetShape)
   const last = layers[layers.length - 1]
   if (last.fingerprintBits > MAX_FINGERPRINT_BITS) throw new RangeError('errorRate is too small for this capacity')
   const pages = last.firstPage + last.pages
-  if (pages > MAX_PAGES) throw new RangeError(`capacity needs ${pages} pages, and a set can have ${MAX_PAGES}`)
+  if (pages > MAX_PAGES) throw new RangeError(`capacity needs ${pages} pages, but a set can have at most ${MAX_PAGES}`)
   const unitMs = Math.ceil(lifetimeMs / UNITS_PER_LIFETIME)
   const lifeUnits = Math.ceil(lifetimeMs / unitMs)
   return { layers, pages, unitMs, lifeUnits, spanUnits: Math.floor(lifeUnits / SPANS_PER_LIFETIME) - ROUNDING_UNITS }

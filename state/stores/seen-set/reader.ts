@@ -3,7 +3,7 @@ import { fingerprintIn, hashItem, type ItemHash, pageIn } from './item-hash.ts'
 import { oldestLive, type SeenSetShape, seenSetLayout } from './layout.ts'
 import { decodePage } from './page.ts'
 
-/** Reads copies of pages, for instance in an API that holds them in Redis, as the store itself does. */
+/** Reads copies of pages as the store itself does, for instance in an API that has them in Redis. */
 export interface SeenSetReader<I> {
   /**
    * Returns the numbers of the pages that may have the item, one per layer of the set. To look up one item, only these

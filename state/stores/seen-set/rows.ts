@@ -36,7 +36,7 @@ export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
       out.length += KEY_LENGTH_BYTES
       keys.encode(row.key, out)
       const length = out.length - lengthAt - KEY_LENGTH_BYTES
-      if (length > MAX_KEY_BYTES) throw new CodecError(`a key of a seen-set has ${length} bytes, and can have ${MAX_KEY_BYTES}`)
+      if (length > MAX_KEY_BYTES) throw new CodecError(`a key of a seen-set has ${length} bytes, but may have at most ${MAX_KEY_BYTES}`)
       out.buffer.writeUInt16BE(length, lengthAt)
       out.reserve(PAGE_BYTES)
       out.length = out.buffer.writeUInt16BE(row.page, out.length)

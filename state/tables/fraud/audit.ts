@@ -7,7 +7,7 @@ export const fraudAuditTable = auditTable<FraudSettingsChange>('fraud_audit', ['
 
 /** A change as it was read. The texts are JSON. */
 export interface FraudAuditRow extends FraudSettingsChange {
-  /** Whether `before` or `after` is null because it is longer than was asked for. */
+  /** Whether `before` or `after` is null because it is longer than `maxTextBytes`. */
   readonly is_shortened: boolean
 }
 
@@ -16,7 +16,7 @@ export interface FraudAuditQuery {
   readonly subject: string | undefined
   readonly offset: number
   readonly limit: number
-  /** Texts with more bytes are left out. A list or a whole rule set has a mebibyte. */
+  /** Texts with more bytes are left out. The text of a list or of a whole rule set can have a mebibyte. */
   readonly maxTextBytes: number
 }
 

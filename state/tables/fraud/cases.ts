@@ -7,8 +7,8 @@ import { isoMonth } from '../time.ts'
 const RETENTION_YEARS = 2
 
 /**
- * The newest form of every case, for two years after it was opened. Cases that were closed long ago are nowhere else.
- * Fed by `fraud-cases`. Read it with FINAL.
+ * The newest form of every case, for two years after it was opened. Cases that were closed long ago are stored nowhere
+ * else. Fed by `fraud-cases`. Read it with FINAL.
  */
 export const fraudCasesTable: Table<string, Decision<FraudCase>> = {
   name: 'fraud_cases',
@@ -96,7 +96,7 @@ export async function listArchivedCases(
   return { total, ids: found.map(([id]) => id) }
 }
 
-/** Returns the JSON of those of the cases that the table has, by id. */
+/** Returns the JSON of the given cases by id. Leaves out cases that are not in the table. */
 export async function readTableCases(reader: TableReader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const query = 'SELECT toString(case_id), whole FROM fraud_cases FINAL WHERE case_id IN {ids:Array(UInt64)}'
   return new Map(ids.length === 0 ? [] : await readRows<[string, string]>(reader, query, { ids: ids.map(BigInt) }))

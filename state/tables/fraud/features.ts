@@ -18,7 +18,7 @@ const COLUMN_TYPES: Readonly<Record<string, string>> = {
   string: 'LowCardinality(Nullable(String))',
 }
 
-/** Every feature has a column of its own, as the schema of `txn.scored` lists them. */
+/** The features that the schema of `txn.scored` lists. Each has a separate column. */
 const FEATURES = featureFields()
 export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ name }) => name as keyof FraudFeatures)
 
@@ -73,7 +73,7 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
   lingerMs: SCORED_LINGER_MS,
 }
 
-/** Columns that give the event back: select them in this order, and pass each row to `scoredOf`. */
+/** Columns from which `scoredOf` restores the event: select them in this order, and pass it each row. */
 export const SCORED_SELECTION = ['scored', ...FEATURE_NAMES].join(', ')
 
 /** @param row the columns of `SCORED_SELECTION` */

@@ -4,8 +4,8 @@ import { isoMonth } from '../time.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
 /**
- * All verdicts about transactions, with their corrections, for 90 days. The newest one of a transaction is its label,
- * except SUSPICIOUS, which is none. Fed by `fraud-feedback`. Read it with FINAL.
+ * All verdicts about transactions, with their corrections, for 90 days. The newest verdict about a transaction is its
+ * label, unless it is SUSPICIOUS, which is not a label. Fed by `fraud-feedback`. Read it with FINAL.
  */
 export const fraudFeedbackTable: Table<string, FraudFeedback> = {
   name: 'fraud_feedback',

@@ -10,8 +10,8 @@ export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
 
 /**
- * Column by which the first answer to a transaction counts. A caller may repeat a transaction while the kept answers
- * are away, and then two different events have its id.
+ * Column that determines which answer to a transaction was the first and therefore counts. If a caller repeats a
+ * transaction while the stored answers are unavailable, two different events have its id.
  */
 export const EARLIEST = 'earliest'
 const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`
@@ -20,8 +20,8 @@ const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(92233720368547
 export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3, 'UTC')", EARLIEST_COLUMN]
 
 /**
- * Nobody waits for these rows: Redis has an answer for a day. An insert into the 40 or 70 columns of such a table costs
- * ClickHouse as much as hundreds of rows, and its part is merged several times.
+ * These rows may be written late, because Redis has each answer for a day. An insert into the 40 or 70 columns of such
+ * a table costs ClickHouse as much as hundreds of rows, and its part is merged several times.
  */
 export const SCORED_LINGER_MS = 3_000
 

@@ -24,9 +24,9 @@ export interface LoggedQuery {
 
 /** A sample of the logged transactions of a period. */
 export interface LoggedSample {
-  /** Number of transactions that the log has for the period; approximate, because doubles may count. */
+  /** Number of transactions that the log has for the period; approximate, because duplicates may count. */
   readonly available: number
-  /** Yields batches in order of time. A batch is small enough to be held in memory. */
+  /** Yields batches in chronological order. A batch is small enough to fit in memory. */
   readonly batches: AsyncIterable<readonly LoggedTransaction[]>
 }
 
@@ -35,7 +35,7 @@ export interface LoggedTransactions {
   sample(query: LoggedQuery): Promise<LoggedSample>
 }
 
-/** Number of transactions per batch, which are about 15 MB. */
+/** Number of transactions per batch, about 15 MB. */
 const BATCH_ROWS = 5_000
 /** Size of the space of hashes that the table is sorted by. */
 const HASHES = 2n ** 64n
@@ -46,11 +46,11 @@ const HASHES = 2n ** 64n
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
 /** With this many transactions, the estimate is right to about 3 %. */
 const ENOUGH_COUNTED = 10_000
-/** Part of the limit that a sample aims at, so that an estimate that is too low does not exceed the limit. */
+/** Share of the limit that a sample aims for, so that a low estimate does not make the sample exceed the limit. */
 const AIMED_SHARE = 0.95
 /** A share is turned into a hash with this precision, which is that of a double. */
 const SHARE_BITS = 52
-/** A back-test leaves the other cores of ClickHouse to others, and their queries come first. */
+/** A back-test uses one of ClickHouse's cores, and all other queries have priority over it. */
 const QUIET = { max_threads: 1, priority: 10 }
 
 const COUNT_QUERY = `

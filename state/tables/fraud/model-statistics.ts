@@ -9,7 +9,9 @@ export interface ScoreCount {
   readonly normal: number
 }
 
-/** Counts of a feature's values by bin, for the time before and for the last day. The last bin holds missing values. */
+/**
+ * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin holds missing values.
+ */
 export interface FeatureCounts {
   readonly feature: string
   readonly before: readonly number[]
@@ -17,7 +19,7 @@ export interface FeatureCounts {
 }
 
 const SCORES = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
-/** Features whose distribution shows a change of the traffic or of what callers send. */
+/** Features whose distribution shows a change in the traffic or in what callers send. */
 const WATCHED = [
   'amount_usd',
   'amount_zscore',

@@ -4,13 +4,13 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 
-/** A week, and the day that it begins in. */
+/** A week, plus the day on which it begins. */
 const KEPT_DAYS = 8
 const MS_PER_SECOND = 1_000
 
 /**
- * What rules did by hour, mode and API process, for a week. A process sends the counts of its hour again and again, and
- * the last ones replace the earlier ones. Fed by `fraud-rule-tallies`. Read it with FINAL.
+ * Counts of what rules did, by hour, mode and API process, kept for a week. A process sends the counts of the current
+ * hour repeatedly, and the last ones replace the earlier ones. Fed by `fraud-rule-tallies`. Read it with FINAL.
  */
 export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   name: 'fraud_rule_tallies',

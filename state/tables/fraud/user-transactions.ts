@@ -18,13 +18,16 @@ export interface UserTransaction {
 
 export interface UserTransactionsQuery {
   readonly userId: string
-  /** Epoch ms; the transaction's own time is from here on and before `to`. */
+  /** Epoch ms; the transaction's own time is at or after it, and before `to`. */
   readonly from: number
   readonly to: number
   readonly limit: number
 }
 
-/** A transaction is scored at most this long after its own time, or before, where clocks differ. */
+/**
+ * Maximum time from a transaction's own time until it is scored. Because clocks differ, the day before is searched,
+ * too.
+ */
 const LATE_DAYS = 7
 
 /**

@@ -6,7 +6,7 @@ import type { Table } from '../table.ts'
 const TRAFFIC_HOURS = 2
 const HOUR_MS = 3_600_000
 const MS_PER_SECOND = 1_000
-/** Maximum number of rows of a replay. It takes a second or two. */
+/** Maximum number of rows of a replay, which takes a second or two. */
 const MAX_TRAFFIC_ROWS = 500_000
 
 /** Requests by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */

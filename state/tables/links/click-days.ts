@@ -3,7 +3,7 @@ import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 /** Retention. Three years allow comparisons of a season with those of previous years. */
 const RETENTION_YEARS = 3
 /**
- * Clicks that arrive more days late than this are stored in `clicks` only. The limit is within the 90 days of raw
+ * Clicks that arrive later than this number of days are stored only in `clicks`. The limit is within the 90 days of raw
  * clicks, so that no day is recomputed after some of its clicks have expired.
  */
 const RENEWED_DAYS = 30

@@ -2,7 +2,10 @@ import type { Decision } from '../../../schemas/commands/topics.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
 
-/** Longer than the topics keep events, which could bring rows of a deleted user back if a table is filled again. */
+/**
+ * Longer than the retention of the topics. When a table is filled again, their events could bring back rows of a
+ * deleted user.
+ */
 const RETENTION_DAYS = 30
 
 /** The last deletion of each user. It voids the user's older rows in other tables. Fed by `match-profiles`. */

@@ -5,8 +5,8 @@ import { isoDay } from '../time.ts'
 const KEPT_DAYS = 90
 
 /**
- * Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: of a repeated event, the first one is the
- * row.
+ * Every interaction, for 90 days. Fed by `interactions`. Read it with FINAL: if an event was repeated, the first one
+ * counts.
  */
 export const interactionsTable: Table<bigint, Interaction> = {
   name: 'interactions',
@@ -27,7 +27,7 @@ export const interactionsTable: Table<bigint, Interaction> = {
     'watch_pct Nullable(Float64)',
     'earliest UInt64 MATERIALIZED toUInt64(9223372036854775807) - kafka_offset',
   ],
-  // A caller that repeats an event without a timestamp gets another one, so the time is not part of what identifies it.
+  // If a caller repeats an event without a timestamp, the event gets a different time, so the time cannot identify it.
   orderBy: '(user_id, event_id)',
   version: 'earliest',
   partitionBy: 'toDate(timestamp)',

@@ -42,7 +42,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** The row of a deleted or expired snippet says nothing about it, so it erases the earlier row. */
+/** The row of a deleted or expired snippet contains nothing about it and erases the earlier row. */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
 /** ClickHouse aborts searches that take longer, and the API responds with 503. */

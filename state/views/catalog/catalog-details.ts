@@ -2,8 +2,8 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * What the page of a product shows beside the product, its stock and its seller. Fed by `catalog-documents` and
- * partitioned as it is.
+ * What a product page shows in addition to the product, its stock and its seller. Fed by `catalog-documents` and
+ * partitioned like it.
  *
  * | key | value |
  * |---|---|
@@ -14,7 +14,7 @@ export const CATALOG_DETAILS_VIEW = 'catalog-details'
 export interface ProductDetails {
   /** How many reviews have 1, 2, 3, 4 and 5 stars; empty without reviews. */
   readonly stars: readonly number[]
-  /** Those that do not depend on the time. */
+  /** The badges that do not depend on the current time. */
   readonly badges: readonly string[]
 }
 

@@ -2,7 +2,7 @@ import type { CategoryLeaders } from '../../../schemas/catalog/types.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * The best sellers of each category. Fed by `category-leaders` and partitioned as it is.
+ * The best sellers of each category. Fed by `category-leaders` and partitioned like it.
  *
  * | key | value |
  * |---|---|

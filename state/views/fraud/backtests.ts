@@ -32,14 +32,14 @@ export interface BacktestState {
   readonly report: unknown
 }
 
-/** A job and the caller whose only running one it is. */
+/** A job and its caller, who may have no other running job. */
 export interface BacktestJob {
   readonly jobId: string
   /** Subject of the caller's token. */
   readonly subject: string
 }
 
-/** `known`: the job was begun before, by the same request. `busy`: the caller has another one running. */
+/** `known`: the job was begun before, by the same request. `busy`: the caller has another running job. */
 export type Begun = { readonly outcome: 'begun' | 'known' } | { readonly outcome: 'busy'; readonly jobId: string }
 
 const BEGIN: ViewScript = {
@@ -91,7 +91,7 @@ export async function beginBacktest(scripts: ViewScripts, job: BacktestJob, stat
   return outcome === 'busy' ? { outcome, jobId: held! } : { outcome }
 }
 
-/** Stores how far a job is, and that its process is alive. */
+/** Stores the progress of a job, and that its process is alive. */
 export async function renewBacktest(scripts: ViewScripts, job: BacktestJob, state: BacktestState): Promise<void> {
   await scripts.run(RENEW, keysOf(job), argumentsOf(job, state))
 }

@@ -13,7 +13,7 @@ import {
 } from '../view.ts'
 
 /**
- * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions`, partitioned as it is.
+ * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions`, partitioned like it.
  *
  * | key | value |
  * |---|---|
@@ -55,7 +55,7 @@ export async function readBlocklistEntry(
 export interface BlocklistSelection {
   /** Undefined selects all types. */
   readonly type: FraudBlocklistType | undefined
-  /** The place behind which to continue, as an earlier page returned it; undefined starts with the newest entry. */
+  /** The place after which to continue, as an earlier page returned it; undefined starts with the newest entry. */
   readonly after: string | undefined
   readonly limit: number
 }
@@ -77,7 +77,7 @@ export async function readBlocklist(
   const lists = Array.from({ length: partitions }, (_, partition) => types.map((of) => ({ partition, key: listKey(partition, of) }))).flat()
   const [missing, found] = await Promise.all([
     missingPartitions(reader, FRAUD_BLOCKLIST_VIEW, partitions),
-    // One more than the page has, to know whether another one follows.
+    // Reads one entry more than the page has, to find out whether another one follows.
     Promise.all(lists.map(async ({ partition, key }) => placed(partition, await reader.zrangebylex(key, from, '+', 0, limit + 1)))),
   ])
   if (missing.length > 0) return NOT_CAUGHT_UP

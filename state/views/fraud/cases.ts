@@ -19,7 +19,7 @@ import {
  * | key | value |
  * |---|---|
  * | `{fraud-cases:<p>}:case:<case_id>` | JSON of a FraudCase |
- * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, by which the case leaves its lists |
+ * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, with which the case is removed from its lists |
  * | `{fraud-cases:<p>}:status:<status>` | sorted set: ids of the cases with this status by creation time |
  * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: those of them that are assigned to the analyst |
  */

@@ -16,8 +16,8 @@ import {
 import { profileKeys } from './profiles.ts'
 
 /**
- * Reads what is known about entities of one partition. Then adds a transaction to the ones that each entity has in
- * flight, unless it is already there. One script for all entities of a transaction takes a fifth of the requests.
+ * Reads what is known about entities of one partition. Then adds a transaction to those in flight of each entity,
+ * unless it is already there. One script for all entities of a transaction needs only a fifth of the requests.
  *
  * KEYS: 1 the view's caught-up flag, then of each entity the profile, the transactions in flight and their counters.
  * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters, 6
@@ -74,8 +74,9 @@ return found
 }
 
 /**
- * Takes back what `ENRICH` has added, unless a counter has it. KEYS: of each entity the transactions in flight. ARGV: 1
- * field of the transaction, then of each entity its value. Another request with the same id keeps its own value.
+ * Removes what `ENRICH` has added, unless it was added to a counter. KEYS: of each entity the transactions in flight.
+ * ARGV: 1 field of the transaction, then of each entity its value. Another request with the same id keeps its own
+ * value.
  */
 export const WITHDRAW: ViewScript = {
   name: 'withdraw',

@@ -8,7 +8,7 @@ import type { ViewScript } from '../view.ts'
  *
  * | key | value |
  * |---|---|
- * | `fraud-answer:<transaction_id>` | while the transaction is scored a claim, then the answer |
+ * | `fraud-answer:<transaction_id>` | a claim while the transaction is being scored, then the answer |
  *
  * A claim is a 0 and 15 bytes of a hash of the request. An answer is a 1 and the scored transaction:
  * schemas/fraud/scored-bytes.ts
@@ -31,8 +31,8 @@ export const CLAIM_ANSWER: ViewScript = {
 }
 
 /**
- * Stores ARGV 1 for ARGV 2 ms unless there is an answer already, or the one that begins with ARGV 3. Returns the answer
- * that stays instead, or nil. KEYS: 1 the answer.
+ * Stores ARGV 1 for ARGV 2 ms unless there is already an answer other than ARGV 3. Returns the answer that stays
+ * instead, or nil. KEYS: 1 the answer.
  */
 export const KEEP_ANSWER: ViewScript = {
   name: 'keep-answer',
@@ -69,7 +69,7 @@ export function isClaim(bytes: Buffer): boolean {
   return bytes[0] === CLAIM && bytes.length === CLAIM_BYTES
 }
 
-/** Returns whether two requests say the same. All requests have their fields in the same order. */
+/** Returns whether two requests are equal. All requests have their fields in the same order. */
 export function isSameRequest(one: FraudRequest, other: FraudRequest): boolean {
   return requestHash(one).equals(requestHash(other))
 }

@@ -5,7 +5,7 @@ import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
 import { counterFields, flightField } from './in-flight.ts'
 
 /**
- * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned as it is.
+ * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned like it.
  * One script can read and write both, because they share a hash tag, and the sink removes a transaction in the same
  * step in which the profile includes it.
  *

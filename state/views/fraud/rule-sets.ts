@@ -3,7 +3,7 @@ import { isVersionKey, versionKey } from '../../../schemas/fraud/settings/keys.t
 import type { FraudRule, FraudSetting } from '../../../schemas/fraud/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
-/** The view and the results of the commands share their name, so that results arrive after what they changed. */
+/** The view and the results of commands share a name, so that a result arrives after the change that it reports. */
 const VIEW = fraudSettingsFlow.name
 /** The topic has one partition. */
 const PARTITION = 0

@@ -17,8 +17,8 @@ export interface BuildDeps {
 
 /**
  * The progress of searches for a user who has more candidates nearby than one search may examine. A search continues
- * where the last one stopped, but only when the user has swiped all that the last one found. Otherwise the rest would
- * be missing until the search has come full circle.
+ * where the last one stopped, but only when the user has swiped everybody whom the last one found. Otherwise the others
+ * would be missing until the search has come full circle.
  */
 interface Resume {
   /** The searches are comparable only while this stays the same: see `basisOf`. */
@@ -29,7 +29,10 @@ interface Resume {
   readonly found: readonly string[]
 }
 
-/** A search takes milliseconds. If its process ends, others wait for this time. */
+/**
+ * Lifetime of the lock of a search. A search takes milliseconds, but if its process ends, other searches wait until the
+ * lock expires.
+ */
 export const BUILD_LOCK_MS = 2_000
 /** Somebody who returns later begins again with the nearest cells. */
 const RESUME_TTL_MS = 3_600_000
@@ -47,14 +50,14 @@ export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, 
 
 export interface Built {
   readonly stack: Stack
-  /** Resolves when the stack is stored, or was not because something newer made it useless. */
+  /** Resolves when the stack has been stored, or discarded because something newer made it useless. */
   readonly stored: Promise<unknown>
 }
 
 /**
- * Searches candidates for a user and begins to store them.
+ * Searches for candidates for a user and begins to store them.
  * @param token the one with which the caller has locked the search
- * @param state read after the search was locked: a rewind that came before would be missing
+ * @param state must be read after the search was locked; otherwise a rewind in between would be missing
  */
 export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Built> {
   const { reader, scripts, partitionOfCell, now } = deps
@@ -84,7 +87,7 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
   return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
 
-  /** Candidates of the last search that this one does not come to, because it began where that one stopped. */
+  /** Candidates of the last search that this search does not reach, because it began where the last one stopped. */
   function leftOver(found: readonly Ranked[]): Ranked[] {
     if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []
     const ids = new Set(idsOf(found))

@@ -7,7 +7,7 @@ import type { PlacedUser } from './viewer.ts'
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
 
-/** A match, and the one of its users who gets a push about it. */
+/** A match, and the user who gets a push about it. */
 export interface MatchToTell {
   readonly user: PlacedUser
   readonly other: PlacedUser
@@ -16,7 +16,7 @@ export interface MatchToTell {
 /**
  * - `open`: nothing forbids the push
  * - `severed`: a block or the end of the match hides the two from each other
- * - `deleted`: one of them has no profile any more
+ * - `deleted`: one of them no longer has a profile
  * - `unknown`: the view is being built, or does not include the match yet although it matters
  */
 export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
@@ -43,6 +43,7 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text)
   if (relation === undefined || !isSevered(relation)) return 'open'
-  // Users who block each other cannot match, so a block without the match is from before it, and has been lifted since.
+  // Users who block each other cannot match. A block that does not include the match therefore precedes it and has been
+  // lifted since.
   return relation.matchedAt !== undefined ? 'severed' : 'unknown'
 }

@@ -1,29 +1,31 @@
 import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
- * What the API knows of a user and the view does not include yet: swipes, blocks, ended matches, and the place. Every
- * function that shows people to each other asks it, so that nobody sees somebody again whom they have just swiped.
+ * What the API knows about a user and the view does not include yet: swipes, blocks, ended matches, and the place.
+ * Every function that shows people to each other reads it, so that nobody sees somebody again whom they have just
+ * swiped.
  *
  * | field | value |
  * |---|---|
- * | `s:<user_id>` | newest swipe at another user: time, id and direction, with spaces between |
+ * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
  * | `x:<user_id>:<cause>` | the other user must not be shown, after a block by either of them, or after the end of a match |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
- * | `left` | time at which the user deleted their profile: what they did before is not noted any more |
+ * | `left` | time at which the user deleted their profile: what they did before is no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so such a
  * field can be older than the view. It does no harm, because newer fields of a target replace older ones, and the sink
  * removes fields that are no newer than the view. The whole hash expires two days after its last change, because that
  * is longer than an outage.
  *
- * A deletion lifts what the user who leaves has caused, up to its time: in the user's own hash the sink removes the
- * notes, and in those of others it writes that they are lifted, when the pairs say so. Blocks by others remain, and so
- * does what a new profile does. An API may note a decision after that, but notes never replace newer ones.
+ * When a user deletes their profile, everything that the user has caused until then is lifted. The sink removes the
+ * notes from the user's own hash, and marks those in the hashes of other users as lifted once the pairs say so. Blocks
+ * by others remain, and so does what a new profile does. An API may note an older decision afterwards, but notes never
+ * replace newer ones.
  */
 export interface Recent {
-  /** The newest swipe at each target. */
+  /** The newest swipe on each target. */
   readonly swipes: ReadonlyMap<string, RecentSwipe>
   readonly last: RecentSwipe | undefined
   /** Users who may not be seen, and why. */
@@ -45,8 +47,8 @@ export interface RecentSwipe {
 }
 
 /**
- * Why a user may not see another one: the user blocks the other one, the other one blocks the user, or their match has
- * ended. Each cause goes on its own: lifting one block leaves the other one.
+ * Why a user may not see another user: the user blocks the other, the other blocks the user, or their match has ended.
+ * Each cause ends separately: lifting one block leaves the other in place.
  */
 export type Cause = 'blocks' | 'blocked' | 'ended'
 
@@ -117,7 +119,7 @@ export function noteArguments(fields: Readonly<Record<string, string>>): (string
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]
 }
 
-/** Returns the field of the newest swipe at a user. */
+/** Returns the field of the newest swipe on a user. */
 export function swipeField(targetId: string): string {
   return SWIPE + targetId
 }
@@ -132,8 +134,8 @@ export function severedField(otherId: string, cause: Cause): string {
 }
 
 /**
- * Returns the operations for a user who deletes their profile. Of what is noted for them, blocks by others remain, and
- * blocks and ends of matches from after the deletion.
+ * Returns the operations for a user who deletes their profile. They remove all notes of the user except blocks by
+ * others, and blocks and ends of matches from after the deletion.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [
@@ -147,7 +149,10 @@ export function liftingOperations(key: string, field: string, until: number, now
   return noted(key, field, until, `${until}${LIFTED}`, now)
 }
 
-/** When the view is built again, nothing is noted about times that are so old that no API can note something older. */
+/**
+ * Returns no operations for a time so old that no API can still note an older one, as for most records when the view is
+ * rebuilt.
+ */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []
   return [
@@ -213,7 +218,7 @@ export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
   }
 }
 
-/** Adds swipes to what is stored, as if they were stored, too. */
+/** Returns the recent events as they would be if these swipes were stored, too. */
 export function withSwipes<R extends Pick<Recent, 'last'> & Partial<Pick<Recent, 'swipes'>>>(recent: R, added: readonly RecentSwipe[]): R {
   if (added.length === 0) return recent
   const swipes = new Map(recent.swipes)

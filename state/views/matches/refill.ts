@@ -3,11 +3,11 @@ import { type BuildDeps, buildStack, lockBuild } from './build.ts'
 import { userKeys } from './users.ts'
 import { placeOf, readUser } from './viewer.ts'
 
-/** `skipped`: nobody waits for the candidates, or another search of the user runs. */
+/** `skipped`: nobody waits for the candidates, or another search for the user is running. */
 export type Refill = 'built' | 'skipped'
 
 /**
- * Searches candidates for a user and stores them, so that the next feed finds them.
+ * Searches for candidates for a user and stores them, so that the next feed finds them.
  * @param partition the partition of the view of users that has the user's keys
  * @param token unique
  */

@@ -1,11 +1,11 @@
 import type { MatchRelation } from '../../../schemas/matches/types.ts'
 import type { Cause } from './recent.ts'
 
-/** What a user has to do with another one. Times are in epoch ms. */
+/** The relation of a user to another one. Times are in epoch ms. */
 export interface Relation {
   readonly likedAt: number | undefined
   readonly isSuperLike: boolean
-  /** When they matched. The ids of a match follow from its users. */
+  /** When they matched. The ids of a match derive from its users. */
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
   readonly blocks: boolean

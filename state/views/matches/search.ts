@@ -30,7 +30,7 @@ export interface SearchDeps {
   /** Users whom the viewer has swiped or may not see. */
   isExcluded(userId: string): boolean
   interestOf(userId: string): Interest
-  /** Receives the members of a cell when they have been read, cells in the order of the search. */
+  /** Receives the members of a cell once they have been read. Cells arrive in the order of the search. */
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
@@ -68,7 +68,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   let examined = 0
   let isOpen = false
 
-  /** Reads cells in rounds, so that a full cell gets what the others leave. */
+  /** Reads cells in rounds, so that a full cell can use what the others leave of the limit. */
   async function examine(cells: readonly Cell[]): Promise<void> {
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))

@@ -7,9 +7,9 @@ import { leavingOperations, liftingOperations, severedField, swipeField, swipeVe
 import { storedRelation } from './relation.ts'
 
 /**
- * All that the API knows of a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are partitioned
- * alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds results of
- * commands: see results.ts.
+ * Everything that the API knows about a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are
+ * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds
+ * results of commands: see results.ts.
  *
  * | key | value |
  * |---|---|
@@ -85,7 +85,7 @@ function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): 
   return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page) } }, ...included(keys, value)]
 }
 
-/** Removes the swipes that the record includes from the recent ones. */
+/** Removes from the recent events the swipes that the record includes. */
 function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
   return swipes.map(({ target_id, swipe_id, ts }) => {
     return { op: 'hdelUpTo', key: keys.recent, field: swipeField(target_id), upTo: swipeVersion(ts, swipe_id) }

@@ -24,7 +24,7 @@ import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
-/** All that is known of a user who asks for others. */
+/** Everything that is known about the user who sends a request. */
 export interface UserState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
@@ -68,7 +68,7 @@ function parsedSelf(text: string | null): MatchSelf | undefined {
   return text === null ? undefined : (JSON.parse(text) as MatchSelf)
 }
 
-/** What is known of a user apart from others. */
+/** What is known about a user, apart from relations to others. */
 export interface OwnState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
@@ -137,7 +137,7 @@ export async function readForSwipe(
   }
 }
 
-/** What two users have to do with each other, as one of them may know it. */
+/** The relation between two users, as one of them may know it. */
 export interface PairState {
   readonly relation: Relation | undefined
   readonly isSevered: boolean
@@ -145,7 +145,7 @@ export interface PairState {
   readonly matchedAt: number | undefined
 }
 
-/** Reads what a user has to do with one other user. */
+/** Reads the relation of a user to one other user. */
 export async function readPair(reader: ViewReader & ListReader, partition: number, userId: string, otherId: string): Promise<PairState> {
   const keys = userKeys(partition, userId)
   const [text, [matchedAt, ...severed]] = await Promise.all([
@@ -202,7 +202,7 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 /** Why a user may not see another one, apart from the filters; undefined if nothing forbids it. */
 export type Exclusion = 'swiped' | 'matched' | Cause
 
-/** Returns a test whether a user has already seen, swiped, blocked or matched another one. */
+/** Returns a function that tests whether a user has already seen, swiped, blocked or matched another one. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
   const seen = seenSet.open((page) => seenPages[page], now)
   const exceptions = new Set(self?.exceptions ?? [])

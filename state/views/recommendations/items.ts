@@ -2,7 +2,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import { type View, viewTag } from '../view.ts'
 
 /**
- * What answers show of items. Fed by `items`, partitioned as it is.
+ * What answers show about items. Fed by `items`, partitioned like it.
  *
  * | key | value |
  * |---|---|

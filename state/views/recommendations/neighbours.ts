@@ -3,7 +3,7 @@ import type { ItemNeighbours } from '../../../schemas/recommendations/types.ts'
 import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Neighbours of items. Fed by `item-neighbours`, partitioned as it is.
+ * Neighbours of items. Fed by `item-neighbours`, partitioned like it.
  *
  * | key | value |
  * |---|---|

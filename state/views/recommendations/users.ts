@@ -3,7 +3,7 @@ import type { UserFeatures, UserSelf } from '../../../schemas/recommendations/ty
 import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Features of users. Fed by `user-features`, partitioned as it is.
+ * Features of users. Fed by `user-features`, partitioned like it.
  *
  * | key | value |
  * |---|---|
@@ -39,7 +39,7 @@ function pageOperations(key: string, page: number, value: UserFeatures | null): 
 
 /** A user as the view has it. */
 export interface StoredUser {
-  /** Undefined: nothing is known of the user. */
+  /** Undefined: nothing is known about the user. */
   readonly self: UserSelf | undefined
   /** Pages of watched items by number. */
   readonly pages: Readonly<Record<string, Buffer>>

@@ -16,7 +16,7 @@ const CENTS_PER_UNIT = 100
 export const sellerCaller = ({ id }: DemoSeller) => ({ subject: id, scope: 'seller' })
 
 /**
- * Creates categories, sellers and products, unless an earlier run has done it. Returns the variants on offer.
+ * Creates categories, sellers and products, unless an earlier run has created them. Returns the variants on offer.
  * @param say reports what could not be created
  */
 export async function fillCatalogue(client: DemoClient, seed: number, say: (text: string) => void): Promise<OfferedVariant[]> {

@@ -33,7 +33,7 @@ export const catalogDemo: DemoService = {
   },
 }
 
-/** Does what the event says. Refusals are counted and not repeated. */
+/** Performs the event through the API. Refusals are counted, and refused requests are not repeated. */
 export async function perform(event: ShopEvent, client: DemoClient, count: Count): Promise<void> {
   switch (event.kind) {
     case 'search': {

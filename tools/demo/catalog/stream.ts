@@ -5,7 +5,7 @@ import type { OfferedVariant } from './fill.ts'
 export type ShopEvent = { readonly at: number } & (
   | { readonly kind: 'search'; readonly query: string }
   | { readonly kind: 'look'; readonly variant: OfferedVariant }
-  /** Reserves one unit. `ending` says what becomes of the reservation; one that is left expires. */
+  /** Reserves one unit. `ending` says what happens to the reservation; an abandoned one expires. */
   | { readonly kind: 'buy'; readonly variant: OfferedVariant; readonly ending: 'DEDUCT' | 'RELEASE' | 'left' }
   | { readonly kind: 'review'; readonly variant: OfferedVariant; readonly user: string; readonly stars: number }
   | { readonly kind: 'price'; readonly variant: OfferedVariant; readonly cents: number }

@@ -39,7 +39,7 @@ export const fraudDemo: DemoService = {
   },
 }
 
-/** Has a payment scored, and counts the decision. A payment that nobody scores is not repeated. */
+/** Has a payment scored, and counts the decision. A payment that cannot be scored is not sent again. */
 export async function pay(client: DemoClient, { body, pattern }: DemoPayment, count: Count): Promise<void> {
   const reply = await client.ask(GATEWAY, 'POST', '/api/v1/transactions/score', body)
   if (reply.code !== '') return count(reply.code)

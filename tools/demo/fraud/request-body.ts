@@ -2,14 +2,14 @@ import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 
 type Part = Readonly<Record<string, unknown>>
 
-/** Returns the body of a scoring request, without what is missing. */
+/** Returns the body of a scoring request, without the fields that the request lacks. */
 export function requestBody({ timestamp, device, payer, payee, payment_instrument, session, ...rest }: FraudRequest) {
   const { lat, lng, ...identity } = device
   const place = lat === null || lng === null ? {} : { geo_location: { lat, lng } }
   return {
     ...rest,
     timestamp: new Date(timestamp).toISOString(),
-    // E-mail addresses and phone numbers of people who do not exist would say nothing.
+    // E-mail addresses and phone numbers of invented people would be meaningless.
     payer: present({ user_id: payer.user_id, account_age_days: payer.account_age_days, country: payer.country }),
     payee: present({ ...payee }),
     payment_instrument: present({ ...payment_instrument }),

@@ -7,15 +7,15 @@ import { requestBody } from './request-body.ts'
 
 const SECOND_MS = 1_000
 const DAY_MS = 86_400_000
-/** At five payments per second, each person pays about twice an hour, so that nobody seems to hurry. */
+/** At five payments per second, each person pays about twice an hour, so that nobody pays suspiciously often. */
 const PEOPLE = 10_000
-/** Accounts are at most this young when the demo begins. */
+/** No account is younger than this when the demo begins. */
 const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01
 /**
- * Longer frauds end after this many payments. Together with the share, this keeps blocked payments below 1 % of five
- * minutes, above which the guard would raise an alert.
+ * Longer frauds end after this many payments. Together with FRAUD_SHARE, this keeps blocked payments below 1 % of all
+ * payments of five minutes. Above 1 %, the guard would raise an alert.
  */
 const LONGEST_FRAUD = 12
 /** The first fraud begins this soon, so that there is a case within a minute. */
@@ -93,7 +93,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     for (const [order, parts] of all.entries()) {
       const isOwn = parts.at < from
       const at = isOwn ? from : Math.floor(from + (parts.at - from) * scale)
-      // What the victim paid before is sent late, with its own time.
+      // The victim's own earlier payments are sent late, with their original times.
       const body = requestBody(paymentOf(random, isOwn ? parts : { ...parts, at }).request)
       planned.push({ at, body, pattern: isOwn ? undefined : pattern, order })
     }
@@ -104,5 +104,5 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
   return { next }
 }
 
-/** The first one makes a case with its first payment. */
+/** The first fraud leads to a case with its first payment. */
 const FRAUD_ORDER: readonly Pattern[] = ['new_account', ...PATTERNS.filter((pattern) => pattern !== 'new_account')]

@@ -9,7 +9,7 @@ export type Count = (what: string) => void
 
 export interface RequestStream<Event> {
   next(): Event
-  /** Sends the event's requests. Refusals are counted and not repeated. */
+  /** Sends the event's requests. Refusals are counted, and refused requests are not repeated. */
   perform(event: Event, count: Count): Promise<void>
   /** Epoch ms. */
   readonly endAt: number

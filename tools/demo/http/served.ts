@@ -11,9 +11,9 @@ export interface ServedQuestion {
   readonly what: string
   /** Epoch ms. */
   readonly endAt: number
-  /** Asks for something that shows whether the service runs. */
+  /** Sends a request whose reply shows whether the service runs. */
   ask(client: DemoClient): Promise<Reply>
-  /** Returns whether the reply comes from the service. Other replies of 404 mean that the API does not run it. */
+  /** Returns whether the reply comes from the service. Other 404 replies mean that the API does not run the service. */
   isServed(reply: Reply): boolean
 }
 

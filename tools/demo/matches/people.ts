@@ -6,13 +6,13 @@ export const POPULATION = 400
 /** The year for which ages are drawn. If birth dates depended on today, the same seed would not play the same users. */
 const REFERENCE_YEAR = 2026
 const YOUNGEST = 20
-/** Ages are the youngest plus the mean of two draws below this, so that middle ages are frequent. */
+/** An age is YOUNGEST plus the mean of two draws below this, so that middle ages are frequent. */
 const AGE_SPREAD = 42
 const LAST_MONTH = 12
 const SHORTEST_MONTH = 28
 const AGE_TOLERANCE = 12
 const ADULT_YEARS = 18
-/** It reaches from one end of the bay to the other. */
+/** The distance from one end of the bay to the other. */
 const MAX_DISTANCE_KM = 100
 const TOWN_RADIUS_KM = 3
 const KM_PER_DEGREE = 111.2
@@ -102,7 +102,7 @@ function homeIn({ lat, lon }: { lat: number; lon: number }, random: Random) {
   return nearby({ lat, lon }, TOWN_RADIUS_KM, random)
 }
 
-/** Draws a place within some kilometres north or south, and east or west. */
+/** Draws a place within a few kilometres north or south, and east or west. */
 export function nearby({ lat, lon }: { readonly lat: number; readonly lon: number }, km: number, random: Random) {
   const offset = () => ((2 * random() - 1) * km) / KM_PER_DEGREE
   return { lat: lat + offset(), lon: lon + offset() / Math.cos((lat * Math.PI) / 180) }

@@ -31,7 +31,7 @@ export const matchesDemo: DemoService = {
 }
 
 /**
- * Does what the event says, through the API. Refusals are counted and not repeated.
+ * Performs the event through the API. Refusals are counted, and refused requests are not repeated.
  * @param count counts what has happened
  */
 export async function perform(event: DemoMatchEvent, stream: DemoMatches, client: DemoClient, count: Count): Promise<void> {

@@ -12,12 +12,12 @@ const ANSWER_SHARE = 0.25
 /** Two places of a user are less than a kilometre apart, because longer moves are limited to 20 an hour. */
 const WALK_KM = 0.3
 const POPULARITY_EXPONENT = 0.7
-/** Draws of a target before a user walks instead, because the user has swiped nearly everybody. */
+/** Number of draws without a target after which a user walks instead. Such a user has swiped nearly everybody. */
 const MAX_DRAWS = 30
 /** Share of likes that the least and the most popular users get. */
 const LEAST_LIKED = 0.2
 const MOST_LIKED = 0.8
-/** Share of likes for users who are not of the demo: visitors of the page should see matches. */
+/** Share of likes for users who are not part of the demo: visitors of the page should see matches. */
 const VISITOR_LIKED = 0.7
 const SUPER_LIKED = 0.05
 
@@ -37,7 +37,10 @@ export type DemoMatchEvent = {
 export interface DemoMatches {
   /** Returns the next event; times never decrease. */
   next(): DemoMatchEvent
-  /** Returns how a user swipes another one, who need not be a user of the demo. It is always the same. */
+  /**
+   * Returns how a user swipes another user, who need not be part of the demo. The same users always give the same
+   * result.
+   */
   opinion(person: DemoPerson, targetId: string): Direction
 }
 
@@ -50,7 +53,7 @@ export interface DemoMatchOptions {
 }
 
 /**
- * Creates an endless stream of what users of the match feed do. Equal options give equal streams. Swipes follow
+ * Creates an endless stream of actions of users of the match feed. Equal options give equal streams. Swipes follow
  * popularity: the most popular users are swiped most often, and liked most often.
  */
 export function demoMatches({ seed, rate, startAt }: DemoMatchOptions): DemoMatches {

@@ -12,7 +12,7 @@ const PRODUCTS = 100
 const FEWEST_PRODUCTS = 1
 const SHELF = 10
 
-/** Visitors who look at the products of the catalogue and ask for lists. */
+/** Visitors who look at the products of the catalogue and request lists. */
 export const recommendationsDemo: DemoService = {
   name: 'recommendations',
   async play(session, { rate, seed, endAt }) {
@@ -39,7 +39,7 @@ async function shelvesOf(client: DemoClient): Promise<string[][]> {
   return [...byCategory.values()].map((products) => products.slice(0, SHELF).map(({ product_id }) => String(product_id)))
 }
 
-/** Does what the event says. Refusals are counted and not repeated. */
+/** Performs the event through the API. Refusals are counted, and refused requests are not repeated. */
 async function perform({ user, kind, itemId }: VisitEvent, client: DemoClient, count: Count): Promise<void> {
   const caller = { subject: user }
   if (kind === 'list') {

@@ -4,7 +4,7 @@ import { duration, required, text } from '../../../scripts/command-line/option.t
 export default command({
   call: 'npm run fraud:evaluate --',
   description:
-    "Trains a model on recorded payments and reports how well it finds the frauds among later ones, beside a logistic regression on the same inputs. The payments pass through the service's own profiles and features. The label of a payment becomes known only after a delay, as an analyst's verdict; so the model learns from no payment whose label was unknown when the test begins. Needs Python 3; its packages are installed into an environment of their own on first use.",
+    "Trains a model on recorded payments and reports how well it finds the frauds among later ones, compared with a logistic regression on the same inputs. The payments pass through the service's own profiles and features. As with an analyst's verdict, the label of a payment becomes known only after a delay. The model does not learn from payments whose labels are unknown when the test begins. Needs Python 3; its packages are installed into an environment of their own on first use.",
   options: {
     train: required(
       text('CSV file, optionally gzipped, with the columns of the payments data set, ordered by time.', { placeholder: 'FILE' }),

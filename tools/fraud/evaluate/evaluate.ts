@@ -103,7 +103,7 @@ async function firstTime(payments: AsyncIterable<LabelledPayment>): Promise<numb
   throw new Error('the test file has no payments')
 }
 
-/** A day as the start of it in UTC. */
+/** Returns the start of a day in UTC, epoch ms. */
 function timeOf(day: string | undefined): number | undefined {
   return day === undefined ? undefined : Date.parse(day)
 }

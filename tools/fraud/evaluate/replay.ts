@@ -3,7 +3,7 @@ import type { MatrixFile } from '../matrix.ts'
 import { profileReplay } from '../profile-replay.ts'
 import type { LabelledPayment } from './payments.ts'
 
-/** What a payment is used for, as Python reads it. */
+/** What a payment is used for, as numbers that Python reads. */
 export const PART = { none: 0, train: 1, test: 2 } as const
 
 /** All times are in epoch ms; ends are exclusive. */
@@ -23,8 +23,8 @@ export interface Replayed {
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 
 /**
- * Computes the inputs of all payments in chronological order. Frauds become known, as confirmed by analysts, after a
- * delay. What was not yet known when the test begins is not learned.
+ * Computes the inputs of all payments in chronological order. Frauds become known after a delay, as if an analyst
+ * confirmed them. Payments whose labels are still unknown when the test begins are not used for training.
  */
 export async function replayPayments(payments: AsyncIterable<LabelledPayment>, periods: Periods, matrix: MatrixFile): Promise<Replayed> {
   const { trainFrom, testFrom, testTo, labelDelayMs } = periods

@@ -86,7 +86,7 @@ function money(random: Random, { meanAmount, cards, isBusiness }: Person, isSmal
   }
 }
 
-/** Moves a time of the night to the morning. */
+/** Moves a time at night to the morning. */
 function awake(at: number, lng: number): number {
   const hour = (((at + (lng / 15) * HOUR_MS) % DAY_MS) + DAY_MS) % DAY_MS
   return hour < 6 * HOUR_MS ? at + 6 * HOUR_MS : at

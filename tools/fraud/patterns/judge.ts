@@ -38,7 +38,7 @@ export interface TrafficReport {
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 
-/** The share of frauds in real traffic, as assumed. Traffic that measures each pattern contains more of them. */
+/** Assumed share of frauds in real traffic. Traffic that measures each pattern contains more of them. */
 export const FRAUD_SHARE = 0.005
 
 /** Frauds are confirmed after this time, ms. */
@@ -46,8 +46,9 @@ const CONFIRMED_AFTER_MS = 3 * 86_400_000
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. Analysts confirm so few
- * frauds that these are as rare as in real traffic. Otherwise most merchants and many users would look fraudulent.
+ * Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. Analysts confirm only so
+ * many frauds that confirmed frauds are as rare as in real traffic. Otherwise most merchants and many users would look
+ * fraudulent.
  */
 export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<RuledPayment> {
   const frauds = payments.filter(({ pattern }) => pattern !== undefined).length

@@ -28,7 +28,10 @@ const QUIET_SHARE = 0.3
 /** Victims have at least one payment in two days. */
 const LEAST_PAYMENTS_PER_DAY = 0.5
 
-/** Returns payments of normal people and of all patterns of fraud, in chronological order. A seed determines all. */
+/**
+ * Returns payments of normal people and of all patterns of fraud, in chronological order. The seed determines
+ * everything.
+ */
 export function generateTraffic({ seed, people, days, occurrences, startAt = DEFAULT_START_MS }: TrafficOptions): GeneratedPayment[] {
   const random = seededRandom(seed)
   const endAt = startAt + days * DAY_MS

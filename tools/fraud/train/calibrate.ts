@@ -6,7 +6,7 @@ const HIGH_SHARE = 0.0005
 const MEDIUM_SHARE = 0.005
 /** Share of all payments that are blocked. */
 const BLOCKED_SHARE = 0.003
-/** Below this probability a payment is more likely normal by far, however rare such scores are. */
+/** Below this probability a payment is far more likely to be normal, however rare such scores are. */
 const LEAST_HIGH = 0.2
 const DECIMALS = 1e5
 const STEPS = 16
@@ -36,7 +36,7 @@ export function calibrate(ruled: readonly RuledPayment[], scores: readonly Model
         NEVER_BLOCKS.has(model) ? lower[model] : { ...lower[model], critical: rounded(Math.max(critical, lower[model].high)) },
       ]),
     ) as unknown as Alone
-  // Certain scores crowd near 1, so the search is over the digits of 9.
+  // High scores crowd near 1, so the search varies the number of nines in 0.99….
   const at = (nines: number) => withCritical(1 - 10 ** -nines)
   let low = 0
   let high = 5

@@ -12,9 +12,9 @@ const HISTORY_OF_VERDICTS = ['fraud', 'risk_tier']
 const LEARNED_BY_HEART = ['time.hour_utc', 'time.weekday_utc', 'merchant.txn_count_7d', 'merchant.txn_count_30d']
 
 /**
- * Returns whether the default models read an input. Generated traffic says nothing about hours and about
- * the size of merchants, and in it, nearly every
- * entity with a confirmed fraud continues to commit frauds. Rules and merchants' rates cover that.
+ * Returns whether the default models read an input. Some inputs are meaningless in generated traffic, such as hours and
+ * the sizes of merchants. In addition, nearly every entity with a confirmed fraud continues to commit frauds there.
+ * Rules and merchants' fraud rates cover these cases.
  */
 export function isUsed(input: string): boolean {
   return !LEARNED_BY_HEART.includes(input) && !HISTORY_OF_VERDICTS.some((part) => input.includes(part))

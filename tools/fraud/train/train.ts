@@ -43,7 +43,7 @@ const INPUT = 'inputs'
 const OUTPUT = 'probabilities'
 /** Runtimes add the trees' values in different orders. */
 const TOLERANCE = 1e-5
-/** Labels as Python reads them. Rows of frauds that other models shall find are left out. */
+/** Labels as Python reads them. `leftOut` marks frauds that other models are meant to find. */
 const LABELS = { normal: 0, fraud: 1, leftOut: 2 }
 
 const features = INPUT_FIELDS.filter(({ name }) => isUsed(name))

@@ -13,7 +13,7 @@ const TIME_LIMIT_MS = 10 * 60_000
 const log = { info() {}, warn() {}, error() {}, debug() {} }
 
 /**
- * Reads what is known of items, users and lists of editors from their topics.
+ * Reads what is known about items, users and editors' lists from their topics.
  * @throws Error when they cannot be read in ten minutes
  */
 export async function readCatalogue({ brokers, security, schemaRegistryUrl }: KafkaSettings, signal?: AbortSignal): Promise<Catalogue> {

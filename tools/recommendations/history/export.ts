@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { InteractionType } from '../../../schemas/recommendations/types.ts'
 import { type History, historyBuilder } from './history.ts'
 
-/** The newest interactions that training learns from; beyond them it would need more memory than it gains. */
+/** Number of newest interactions that training learns from. More would cost more memory than they are worth. */
 const MOST_INTERACTIONS = 10_000_000
 const QUERY_SECONDS = 600
 

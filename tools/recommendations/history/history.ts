@@ -24,25 +24,25 @@ export interface History {
   next(index: number): number
   /** Index of the first interaction at this time or later; `count` if all are earlier. */
   firstSince(time: number): number
-  /** Whether the user chose the item here: what a good list would have offered. */
+  /** Whether the user chose the item here, so that a good list would have offered it. */
   isChosen(index: number): boolean
   /** Whether lists leave the item out from here on. */
   isWatched(index: number): boolean
 }
 
 export interface HistoryBuilder {
-  /** Interactions are added in the order of their times. */
+  /** Interactions must be added in chronological order. */
   add(userId: bigint, event: PastInteraction): void
   build(): History
 }
 
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
 const FIRST_ROWS = 65_536
-/** An interaction of at least this weight says yes: a whole view, or four stars. */
+/** An interaction of at least this weight means that the user liked the item: a whole view, or four stars. */
 const CHOSEN_WEIGHT = 1
 const IS_WITHDRAWN = 1
 const IS_RECOMMENDED = 2
-/** Stands for the request that led to an interaction, of which training only needs to know that there was one. */
+/** Stands for the request that led to an interaction. Training only needs to know that there was one. */
 const SOME_REQUEST = 'recommended'
 
 const COLUMNS = {

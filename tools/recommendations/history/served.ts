@@ -4,7 +4,7 @@ import { FOLLOWED_MS } from '../replay/replay.ts'
 import type { JudgedList } from '../train/rank.ts'
 import type { History } from './history.ts'
 
-/** The newest answers teach; more would not fit into the memory of the ranker's training. */
+/** Number of newest answers that the ranker learns from. More would not fit into the memory of its training. */
 const MOST_ANSWERS = 20_000
 const QUERY_SECONDS = 600
 
@@ -12,8 +12,8 @@ const QUERY_SECONDS = 600
 type Row = [string, string, string[], number[], number[]]
 
 /**
- * Reads the lists that were served before a time (epoch ms) with their features, and judges each by what its user chose
- * within half an hour. Lists from which nothing was chosen teach nothing and are left out.
+ * Reads the lists that were served before a time (epoch ms) with their features, and judges each list by what its user
+ * chose within half an hour. Leaves out lists from which nothing was chosen, because they teach nothing.
  */
 export async function servedLists(client: ClickHouseClient, history: History, before: number, signal?: AbortSignal): Promise<JudgedList[]> {
   const result = await client.query({

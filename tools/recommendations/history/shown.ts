@@ -9,14 +9,14 @@ export interface ShownList {
   readonly itemIds: BigInt64Array
 }
 
-/** As many as the interactions of a replay: some 80 MB. Statistics have mostly forgotten older lists. */
+/** The same number as the interactions of a replay, about 80 MB. Statistics have mostly forgotten older lists. */
 const MOST_LISTS = 300_000
 const QUERY_SECONDS = 600
 
 /** User, time, and item ids. */
 type Row = [string, string, string[]]
 
-/** Reads the newest lists that were shown before a time (epoch ms), in the order of their times. */
+/** Reads the newest lists that were shown before a time (epoch ms), in chronological order. */
 export async function exportShown(client: ClickHouseClient, before: number, signal?: AbortSignal): Promise<ShownList[]> {
   const result = await client.query({
     query: `

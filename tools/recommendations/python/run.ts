@@ -6,7 +6,7 @@ import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 
 const TIMEOUT_MS = 60 * 60_000
 const OUTPUT_BYTES = 1024 * 1024
-/** Training gives way to everything that answers requests. */
+/** Training has a lower priority than everything that answers requests. */
 const LOWEST_PRIORITY = '19'
 /** Otherwise waiting threads would spin, which on a busy machine costs twice the CPU time and takes twice as long. */
 const PASSIVE = 'PASSIVE'
@@ -21,7 +21,7 @@ export interface PythonPlace {
 }
 
 export interface PythonProgram extends PythonPlace {
-  /** A file of this folder, which reads its job from a JSON file and knows files only. */
+  /** A file of this folder, which reads its job from a JSON file and works only with files. */
   readonly program: 'factorise' | 'rank'
   readonly job: { readonly folder: string }
   readonly signal?: AbortSignal

@@ -5,7 +5,7 @@ import type { History } from '../history/history.ts'
 import type { ShownList } from '../history/shown.ts'
 import { type ReplayWorld, replayWorld } from './world.ts'
 
-/** What is known of items, users and lists of editors beside their interactions. */
+/** What is known about items, users and editors' lists, apart from interactions. */
 export interface Catalogue {
   readonly items: ReadonlyMap<bigint, RecommendationItem>
   readonly users: ReadonlyMap<bigint, RecommendationUser>
@@ -29,22 +29,22 @@ export interface Replay {
   readonly catalogue: Catalogue
   /** Lists that users were shown, in chronological order. */
   readonly shown: readonly ShownList[]
-  /** Indexes of the interactions before which somebody asks, from the first to before the last. */
+  /** Index range of the interactions before which lists are requested; `to` is exclusive. */
   readonly from: number
   readonly to: number
-  /** The most questions, spread evenly. */
+  /** Maximum number of questions, which are spread evenly. */
   readonly questions: number
   readonly signal?: AbortSignal
 }
 
-/** What follows a list within this time counts as its success: half an hour, as a session lasts. */
+/** Items that are chosen within this time after a list count as its success: half an hour, the length of a session. */
 export const FOLLOWED_MS = 30 * 60_000
 /** Older interactions are left out of a replay: they cost time, and statistics have mostly forgotten them. */
 const MOST_REPLAYED = 300_000
-/** Other work is done after this many interactions. */
+/** The replay yields to other work after this many interactions. */
 const PER_TURN = 2_000
 
-/** Applies a history, and asks before interactions with items that lists could have offered. */
+/** Applies a history, and asks a question before interactions with items that lists could have offered. */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
   onQuestion: (question: Question) => void,
@@ -62,7 +62,8 @@ export async function replay(
     while (list >= 0 && list < shown.length && shown[list].at < now) world.show(shown[list++])
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
       const chosen = chosenFrom(history, index, to)
-      // The interaction may have followed a list that was shown a moment ago. That list knew nothing of itself.
+      // The interaction may have followed a list that was shown a moment ago. When that list was made, it did not count
+      // as shown yet.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
       onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })

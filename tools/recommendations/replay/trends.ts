@@ -1,7 +1,7 @@
 import { addToLog, amountOf, byGroup } from '../../../pipelines/recommendations/signals/trend-groups.ts'
 import type { ItemEvent, TrendingItems } from '../../../schemas/recommendations/types.ts'
 
-/** Ranks the items of each group of users, as the stream does it. */
+/** Ranks the items of each group of users, as the stream does. */
 export interface Trends {
   add(itemId: bigint, events: readonly ItemEvent[]): void
   /** Returns the list of a group as it was published last. */

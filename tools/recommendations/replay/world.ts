@@ -45,14 +45,14 @@ export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void
   putUser(userId: bigint, user: RecommendationUser): void
   putPreferences(userId: bigint, preferences: UserPreferences): void
-  /** A list counts from its last change on: what it was before is not known any more. */
+  /** A list counts from its last change on, because its earlier content is no longer known. */
   putEditorial(name: string, list: EditorialList): void
-  /** Interactions come in the order of their times. */
+  /** Interactions must be applied in chronological order. */
   apply(userId: bigint, event: PastInteraction): void
-  /** Counts a list that was shown to its user. Lists and interactions come in the order of their times. */
+  /** Counts a list that was shown to its user. Lists and interactions must be passed in chronological order. */
   show(list: ShownList): void
   /**
-   * Makes the list that the user would have got on the homepage.
+   * Makes the list that the user would have received on the homepage.
    * @param now epoch ms
    * @param shownUntil epoch ms; times shown after this time do not count for the user. Default: all count
    */
@@ -62,7 +62,10 @@ export interface ReplayWorld {
 
 /** How long watched items are left out. */
 const WATCHED_MS = 90 * DAY_MS
-/** Interactions between two commits when nobody asks. Fewer would fold the same items more often. */
+/**
+ * Maximum number of interactions between two commits while no list is requested. With fewer, the same items would be
+ * folded more often.
+ */
 const MOST_UNSETTLED = 500
 /** The replay needs no position in a log. */
 const NO_OFFSET = 0
@@ -92,7 +95,7 @@ export function replayWorld(): ReplayWorld {
     boost: () => boostByEditors(editorialAt(now), now),
   }
 
-  /** Applies what happened to items since the last time, as a commit of the streams does. */
+  /** Applies what has happened to items since the last call, as a commit of the streams does. */
   function settle(): void {
     unsettled = 0
     for (const [itemId, activity] of happened.take()) {

@@ -13,7 +13,7 @@ export interface IndexBuild {
   readonly threads: number
 }
 
-/** So many rows are read and added at once: 8 MB of floats. */
+/** Number of rows that are read and added at once: 8 MB of floats. */
 const ROWS_AT_ONCE = 8_192
 const BYTES_PER_HALF = 2
 

@@ -34,7 +34,7 @@ interface Gain {
   readonly inForce: number
 }
 
-/** Asks both versions the same questions, whose interactions neither has learned from. */
+/** Asks both versions the same questions. Neither has learned from the interactions that these ask about. */
 export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
   const gains: Gain[] = []
   await replay(past, ({ userId, interactions, chosen, ask }) => {

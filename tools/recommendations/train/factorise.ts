@@ -28,10 +28,10 @@ export interface Factorised {
   readonly greatestLength: number
 }
 
-/** Strong enough that an item of few interactions stays short. */
+/** Strong enough that the vector of an item with few interactions stays short. */
 const REGULARIZATION = 0.5
 const ITERATIONS = 12
-/** Training must leave the other core to answers. */
+/** Training must leave the other core to requests. */
 const THREADS = 1
 
 /** Trains item factors on interactions, and writes all files of a bundle but the trees. */

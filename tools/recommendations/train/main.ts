@@ -14,8 +14,8 @@ import { openInForce } from './in-force.ts'
 import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
- * The training program. A worker starts it with the file of its job. The result is written beside that file, and by
- * then the files of a version that goes into force are stored. The program ends when its standard input does, because
+ * The training program. A worker starts it with the file of its job. The program writes the result beside that file. If
+ * a version goes into force, its files are stored before that. The program ends when its standard input ends, because
  * the worker has then ended, too.
  */
 async function main(file: string): Promise<void> {

@@ -16,18 +16,18 @@ export interface JudgedList {
   readonly positions?: Uint32Array
 }
 
-/** Labels. LightGBM gains 2 to the power of a label, minus 1, from a candidate on top. */
+/** Labels. For LightGBM, the gain of a candidate on top is 2 to the power of its label, minus 1. */
 export const CHOSEN = 1
 export const CHOSEN_NEXT = 3
 
 const TREES = 100
 const LEAVES = 31
 const RATE = 0.06
-/** Leaves of fewer candidates would be chance; a small history has no more. */
+/** Leaves with fewer candidates would reflect chance. A small history cannot fill larger ones. */
 const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
-/** A list shows 20 items; a little beyond it still teaches. */
+/** A list shows 20 items, and the order just below them also helps training. */
 const TRUNCATION = 25
-/** Training must leave the other core to answers. */
+/** Training must leave the other core to requests. */
 const THREADS = 1
 
 export interface Ranking extends PythonPlace {

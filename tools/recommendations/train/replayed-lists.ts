@@ -6,15 +6,18 @@ import { type Replay, replay } from '../replay/replay.ts'
 import { CHOSEN, CHOSEN_NEXT, type JudgedList } from './rank.ts'
 
 export interface ReplayedLists extends Replay {
-  /** Knows nothing of the interactions that are asked about; otherwise the ranker would trust vectors too much. */
+  /** Must not have learned from the interactions in question; otherwise the ranker would trust vectors too much. */
   readonly model: RecommendationModel
   readonly seed: number
 }
 
-/** So many candidates of a list that were not chosen teach enough. */
+/** Maximum number of candidates per list that were not chosen. More would hardly improve training. */
 const MOST_OTHERS = 100
 
-/** Makes the lists that users would have received in the past. Lists from which nothing was chosen teach nothing. */
+/**
+ * Makes the lists that users would have received in the past. Leaves out lists from which nothing was chosen, because
+ * they teach nothing.
+ */
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []
   const random = seededRandom(seed)

@@ -44,7 +44,7 @@ export type TrainingOutcome =
       readonly state: 'IN_FORCE' | 'REFUSED'
       readonly reason: string
       readonly version: string
-      /** Epoch ms: the candidate knows nothing of what happened from then on. */
+      /** Epoch ms: the candidate has not learned from anything that happened from then on. */
       readonly learnedUntil: number
       readonly metrics: Metrics
     }
@@ -53,14 +53,14 @@ type Metrics = Readonly<Record<string, number>>
 
 /** The files of a trained version are in this folder of the training. */
 export const BUNDLE_FOLDER = 'bundle'
-/** With fewer interactions or users nobody resembles anybody. */
+/** With fewer interactions or users, training would find no similarities. */
 const LEAST_INTERACTIONS = 100
 const LEAST_USERS = 2
-/** With fewer lists the trees would know no more than the rules. */
+/** With fewer lists, the trees would learn no more than the rules say. */
 const LEAST_LISTS = 10
 /** From this many served lists on, the ranker learns from them instead of replayed ones. */
 const ENOUGH_SERVED = 10_000
-/** The share of the history that is asked about while no model is in force. */
+/** The share of the history from which questions are taken while no model is in force. */
 const NEWEST_SHARE = 0.1
 /**
  * The share of the training data that teaches the ranker; the vectors that it sees have learned only from earlier data.
@@ -68,12 +68,12 @@ const NEWEST_SHARE = 0.1
 const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000
 const MOST_QUESTIONS = 2_000
-/** Below this number of questions the answer would be chance, so the candidate goes into force. */
+/** With fewer questions, chance would decide the comparison, so the candidate goes into force without a comparison. */
 const LEAST_QUESTIONS = 200
 
 /**
- * Trains a candidate and compares it with what is in force. Neither has learned from the interactions that both are
- * asked about: docs/services/recommendations.md#training
+ * Trains a candidate and compares it with what is in force. Neither has learned from the interactions that both must
+ * predict: docs/services/recommendations.md#training
  */
 export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
   const { history, inForce, folder, seed } = training

@@ -6,7 +6,7 @@ const MIN_ELO = 100
 const MAX_ELO = 3_000
 
 const STEP = 32
-/** Difference of scores at which the better one is expected to win ten times of eleven. */
+/** Difference of scores at which the better one is expected to win ten times out of eleven. */
 export const ELO_SCALE = 400
 const ACTUAL: Readonly<Record<SwipeDirection, number>> = { LEFT: 0, RIGHT: 1, SUPER_LIKE: 1.2 }
 

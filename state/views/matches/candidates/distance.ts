@@ -57,8 +57,8 @@ export interface NearCell {
 }
 
 /**
- * Returns the cells of precision 4 that reach within `maxKm` of a place, nearest first; equal distances by row, then
- * column. @param most maximum number of cells
+ * Returns the cells of precision 4 that are at least partly within `maxKm` of a place, nearest first; equal distances
+ * by row, then column. @param most maximum number of cells
  */
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)

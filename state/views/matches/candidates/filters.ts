@@ -18,8 +18,8 @@ interface Filter {
   readonly name: FilterName
   passes(viewer: Viewer, candidate: Candidate, now: number): boolean
   /**
-   * Returns the value that the filter checks and the values that may pass. It is the candidate's, or the viewer's where
-   * the candidate is choosy.
+   * Returns the value that the filter checks and the values that may pass. The value is the candidate's, or the
+   * viewer's if the filter applies the candidate's preferences.
    */
   describe(viewer: Viewer, candidate: Candidate, now: number): Pick<Verdict, 'value' | 'allowed'>
 }

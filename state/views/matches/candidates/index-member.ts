@@ -7,7 +7,7 @@ import type { Candidate } from './person.ts'
  * the record in `match-index`, because a tombstone shows a reader nothing else.
  */
 export interface IndexMember extends Candidate {
-  /** Epoch ms. A user who moves is for a moment in two cells; readers keep the newest version. */
+  /** Epoch ms. A user who moves is briefly in two cells; readers keep the newest version. */
   readonly version: number
 }
 
@@ -44,7 +44,7 @@ export function formatMember(member: IndexMember): string {
   ].join(SEPARATOR)
 }
 
-/** Throws RangeError if the text is no member. */
+/** Throws RangeError if the text is not a member. */
 export function parseMember(text: string): IndexMember {
   const parts = text.split(SEPARATOR)
   if (parts.length !== 13) throw new RangeError('not a member of the candidate index')

@@ -1,6 +1,6 @@
 import type { Place } from './cells.ts'
 
-/** What the filters and the ranking need to know of a candidate. */
+/** What the filters and the ranking need to know about a candidate. */
 export interface Candidate {
   readonly userId: string
   readonly place: Place

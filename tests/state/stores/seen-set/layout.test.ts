@@ -71,7 +71,7 @@ test.each([1_000, 1_001, 1_999, 123_457, DAY_MS, LIFETIME_MS])(
 test.each([
   [{ capacity: 0 }, 'capacity must be a positive integer'],
   [{ capacity: 1.5 }, 'capacity must be a positive integer'],
-  [{ capacity: 1e9 }, 'a set can have 65536'],
+  [{ capacity: 1e9 }, 'a set can have at most 65536'],
   [{ errorRate: 0 }, 'errorRate must be at least 0.000001 and below 1'],
   [{ errorRate: 1 }, 'errorRate must be at least 0.000001 and below 1'],
   [{ errorRate: 1e-6, capacity: 10_000_000 }, 'errorRate is too small for this capacity'],
