@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toFloats } from '../../../api/recommendations/model/half-floats.ts'
 import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
 
@@ -24,11 +23,10 @@ export async function buildIndex({ folder, items, greatestLength, threads }: Ind
   try {
     for (let row = 0; row < items; row += ROWS_AT_ONCE) {
       const count = Math.min(ROWS_AT_ONCE, items - row)
-      const halves = new Uint16Array(count * DIMENSIONS)
-      await file.read(halves, 0, halves.byteLength, row * DIMENSIONS * BYTES_PER_HALF)
+      const halves = new Float16Array(count * DIMENSIONS)
+      await file.read(new Uint8Array(halves.buffer), 0, halves.byteLength, row * DIMENSIONS * BYTES_PER_HALF)
       const vectors = new Float32Array(halves.length)
-      toFloats(halves, 0, vectors)
-      for (let at = 0; at < vectors.length; at++) vectors[at] /= greatestLength
+      for (let at = 0; at < vectors.length; at++) vectors[at] = halves[at] / greatestLength
       index.addRows(row, vectors, threads)
     }
   } finally {
