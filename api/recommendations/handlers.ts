@@ -40,14 +40,14 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     return model === undefined ? 0 : (now() - model.trainedAt) / MS_PER_SECOND
   })
   const tables = await openTables({ ...kit, onItem: models.putItem })
-  const shown = shownItems(kit, monotonic)
   const reads = boundedReads({ timeoutMs: settings.readMs, monotonic })
+  const shown = shownItems({ ...kit, reads })
   const lists = listServer({ ...kit, reads, tables, models, shown, last: lastLists(now) })
   const secret = settings.secret ?? keptSecret(join(surroundings.home, 'auth', 'recommendations-secret'))
   const parts: readonly RecommendationsPart[] = [
     servePart({ ...kit, ...settings, lists, tokens: pageTokens(secret, now), random: Math.random }),
     eventsPart(kit),
-    similarPart({ tables, models, shown, lists, reads }),
+    similarPart({ tables, models, shown, lists }),
     usersPart({ ...kit, tables, models, lists }),
     adminPart({ ...kit, tables }),
     modelsPart({ ...kit, models }),

@@ -63,7 +63,7 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
 
   async function titlesOf(list: ServedList, candidates: readonly { readonly itemId: bigint; readonly sourceItemId: bigint | undefined }[]) {
     const ids = new Set([...list.user.recent, ...candidates.flatMap(({ itemId, sourceItemId }) => [itemId, sourceItemId ?? itemId])])
-    const found: ReadonlyMap<bigint, ShownItem> = await shown.read([...ids]).catch(() => shown.cached([...ids]))
+    const found: ReadonlyMap<bigint, ShownItem> = await shown.read([...ids])
     return new Map([...found, ...list.shown])
   }
 

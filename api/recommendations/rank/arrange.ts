@@ -114,7 +114,7 @@ function placeOfGreatest(values: Float64Array): number {
   return best
 }
 
-/** The cosine of two vectors of length 1. Four sums side by side, because a processor waits for each addition to one. */
+/** Multiplies two vectors of length 1. Four sums side by side, because a processor waits for each addition to one. */
 function cosine(one: Float32Array, other: Float32Array): number {
   let [first, second, third, fourth] = [0, 0, 0, 0]
   for (let at = 0; at < one.length; at += 4) {

@@ -105,7 +105,7 @@ export function listServer(deps: ServeDeps) {
 
   async function titlesOf(items: readonly ListedItem[]): Promise<Titles> {
     const ids = [...new Set(items.flatMap(({ itemId, sourceItemId }) => (sourceItemId === undefined ? [itemId] : [itemId, sourceItemId])))]
-    const known = (await reads.read(() => shown.read(ids))) ?? shown.cached(ids)
+    const known = await shown.read(ids)
     return { shown: known, isComplete: items.every(({ itemId }) => known.has(itemId)) }
   }
 

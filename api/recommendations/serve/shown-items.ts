@@ -2,15 +2,16 @@ import { LRUCache } from 'lru-cache'
 import { items as itemsTopic } from '../../../schemas/recommendations/topics.ts'
 import { type ShownItem, shownItem, shownItemKey } from '../../../state/views/recommendations/items.ts'
 import type { ServiceKit } from '../../service.ts'
+import type { BoundedReads } from './bounded-reads.ts'
 
 /** Reads what answers show of items, through a bounded cache. */
 export interface ShownItems {
-  /**
-   * Returns those of the items that are known. Throws if Redis does not answer in time; `cached` then has what this
-   * process knows.
-   */
+  /** Returns those of the items that are known. If Redis does not answer in time, this is what the process knows. */
   read(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, ShownItem>>
-  cached(itemIds: readonly bigint[]): ReadonlyMap<bigint, ShownItem>
+}
+
+export interface ShownItemsDeps extends Pick<ServiceKit, 'sharedViews' | 'facts' | 'monotonic'> {
+  readonly reads: BoundedReads
 }
 
 /** Some 500 bytes each. */
@@ -18,7 +19,7 @@ const MAX_CACHED = 50_000
 /** A changed title is shown after this time. */
 const CACHED_MS = 10_000
 
-export function shownItems({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews' | 'facts'>, monotonic: () => number): ShownItems {
+export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsDeps): ShownItems {
   const known = new LRUCache<bigint, { readonly item: ShownItem; readonly readAt: number }>({ max: MAX_CACHED })
 
   function cached(itemIds: readonly bigint[]): Map<bigint, ShownItem> {
@@ -30,22 +31,25 @@ export function shownItems({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews
     )
   }
 
+  async function refresh(itemIds: readonly bigint[], time: number): Promise<void> {
+    const texts = await Promise.all(
+      itemIds.map((itemId) => sharedViews.get(shownItemKey(facts.partitionOf(itemsTopic, itemId), String(itemId)))),
+    )
+    itemIds.forEach((itemId, index) => {
+      const item = shownItem(texts[index])
+      // An emptied Redis says nothing about items, so the process keeps what it knows.
+      if (item !== undefined) known.set(itemId, { item, readAt: time })
+    })
+  }
+
   return {
-    cached,
     async read(itemIds) {
       const time = monotonic()
       const stale = itemIds.filter((itemId) => {
         const entry = known.peek(itemId)
         return entry === undefined || time - entry.readAt > CACHED_MS
       })
-      const texts = await Promise.all(
-        stale.map((itemId) => sharedViews.get(shownItemKey(facts.partitionOf(itemsTopic, itemId), String(itemId)))),
-      )
-      stale.forEach((itemId, index) => {
-        const item = shownItem(texts[index])
-        // An emptied Redis says nothing about items, so the process keeps what it knows.
-        if (item !== undefined) known.set(itemId, { item, readAt: time })
-      })
+      if (stale.length > 0) await reads.read(() => refresh(stale, time))
       return cached(itemIds)
     },
   }

@@ -7,7 +7,6 @@ import { sharedAttributes } from '../items/genre.ts'
 import { guarded } from '../model/guarded.ts'
 import type { ModelSource } from '../model/model.ts'
 import type { RecommendationsPart } from '../part.ts'
-import type { BoundedReads } from '../serve/bounded-reads.ts'
 import type { ListServer } from '../serve/serve.ts'
 import type { ShownItems } from '../serve/shown-items.ts'
 import type { RecommendationTables } from '../tables.ts'
@@ -18,10 +17,9 @@ export interface SimilarDeps {
   readonly models: ModelSource
   readonly shown: ShownItems
   readonly lists: Pick<ListServer, 'neighboursOf'>
-  readonly reads: BoundedReads
 }
 
-export function similarPart({ tables, models, shown, lists, reads }: SimilarDeps): RecommendationsPart {
+export function similarPart({ tables, models, shown, lists }: SimilarDeps): RecommendationsPart {
   const { items, leaders } = tables
 
   async function similarTo(itemId: bigint, row: number, limit: number): Promise<SimilarItem[]> {
@@ -44,7 +42,7 @@ export function similarPart({ tables, models, shown, lists, reads }: SimilarDeps
         if (!items.isActive(row)) throw new ApiError(recommendationErrors.item_not_found)
         const similar = await similarTo(item_id, row, limit)
         const ids = [item_id, ...similar.map((item) => items.idAt(item.row))]
-        const known = (await reads.read(() => shown.read(ids))) ?? shown.cached(ids)
+        const known = await shown.read(ids)
         const source = known.get(item_id)
         const similar_items = similar.map(({ similarity }, index) => {
           const item = known.get(ids[index + 1])
