@@ -170,7 +170,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     rows.put({ kind: 'page', key, page: place.page }, encoded)
   }
 
-  /** Returns whether the set has no page but the first one. Pages that were written before there were marks have none. */
+  /** Returns whether the set has no page but the first one. Pages that were written before have no mark. */
   function isOnlyOne(key: K, first: Buffer | undefined): boolean {
     if (first !== undefined && isOnlyPage(first)) return true
     // The scan omits what is not committed yet, because it would have to sort all changes.
@@ -238,7 +238,10 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   }
 
   function pagesOf(key: K): SeenSetPage[] {
-    return Array.from(rows.scan({ prefix: pagesOfSet(rowCodec, key) }), ([row, bytes]) => ({ page: pageOf(row).page, bytes: withoutMark(bytes) }))
+    return Array.from(rows.scan({ prefix: pagesOfSet(rowCodec, key) }), ([row, bytes]) => ({
+      page: pageOf(row).page,
+      bytes: withoutMark(bytes),
+    }))
   }
 
   return Object.assign(storeLife(rows), {

@@ -7,13 +7,17 @@ export interface Factors {
   copy(row: number, out: Float32Array, at: number): void
   /** Returns the product of a row with a vector. */
   productWith(row: number, vector: Float32Array): number
-  /** The length of each row. */
-  readonly lengths: Float32Array
   close(): void
 }
 
-/** Rows that a process keeps: 16 MB. The file itself is in the system's cache, once per host. A power of two. */
-const CACHED_ROWS = 32_768
+/** Factors, and the length of each row. Few need the lengths for as long as the factors. */
+export interface OpenFactors {
+  readonly factors: Factors
+  readonly lengths: Float32Array
+}
+
+/** Rows that a process keeps: 8 MB. The file itself is in the system's cache, once per host. A power of two. */
+const CACHED_ROWS = 16_384
 const NOTHING = -1
 const BYTES_PER_HALF = 2
 /** Requests are answered between two pieces. One takes a few milliseconds. */
@@ -28,7 +32,7 @@ class FactorsError extends Error {
  * @param dimensions a multiple of 4
  * @throws FactorsError if the file is too short, or holds infinities or NaN
  */
-export async function openFactors(path: string, rows: number, dimensions: number): Promise<Factors> {
+export async function openFactors(path: string, rows: number, dimensions: number): Promise<OpenFactors> {
   const file = openSync(path, 'r')
   const rowBytes = dimensions * BYTES_PER_HALF
   let lengths: Float32Array
@@ -55,7 +59,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
     return place * dimensions
   }
 
-  return {
+  const factors: Factors = {
     copy(row, out, at) {
       const start = startOf(row)
       for (let column = 0; column < dimensions; column++) out[at + column] = halves[start + column]
@@ -72,12 +76,12 @@ export async function openFactors(path: string, rows: number, dimensions: number
       }
       return first + second + (third + fourth)
     },
-    lengths,
     close() {
       held.fill(NOTHING)
       closeSync(file)
     },
   }
+  return { factors, lengths }
 }
 
 const readPiece = promisify(readFile)

@@ -55,8 +55,8 @@ export async function openVectors(folder: string, shape: VectorShape): Promise<O
   const tokenFactors = new Float32Array(await bytesOf(at('tokens.f32'), names.length * dimensions * Float32Array.BYTES_PER_ELEMENT))
   await checkNumbers('gram.f64', gram)
   await checkNumbers('tokens.f32', tokenFactors)
-  const factors = await openFactors(at('items.f16'), items, dimensions)
-  const lengths = factors.lengths.map((length) => length / greatest)
+  const { factors, lengths } = await openFactors(at('items.f16'), items, dimensions)
+  for (let row = 0; row < items; row++) lengths[row] /= greatest
   const index = await indexOf(at('items.usearch'), dimensions, lengths).catch((error) => {
     factors.close()
     throw error

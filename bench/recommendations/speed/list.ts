@@ -104,7 +104,7 @@ function sourcesOf(world: World, random: Random, now: number): RecommendSources 
   const listed = Array.from({ length: 2 * LISTED }, () => itemIdOf(integer(random, world.items)))
   return {
     items,
-    leaders: leaders(items, () => now),
+    leaders: leaders({ items, now: () => now }),
     trendingFor: () => listed.slice(0, LISTED),
     editorialFor: () => listed.slice(LISTED),
     boost: () => DEFAULT_BOOST,

@@ -80,7 +80,7 @@ test('other work continues between the pieces of a long file of factors', async 
     if (!isOpen) setImmediate(turn)
   }
   setImmediate(turn)
-  const factors = await openFactors(path, pieces * CHECKED_ROWS, dimensions)
+  const { factors } = await openFactors(path, pieces * CHECKED_ROWS, dimensions)
   isOpen = true
   expect(turns).toBeGreaterThanOrEqual(pieces - 1)
   const row = new Float32Array(dimensions).fill(1)
