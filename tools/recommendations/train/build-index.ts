@@ -10,6 +10,8 @@ export interface IndexBuild {
   /** The greatest length of an item's factors. */
   readonly greatestLength: number
   readonly threads: number
+  /** Called after each piece. */
+  onRows?(added: number): void
 }
 
 /** So many rows are read and added at once: 8 MB of floats. */
@@ -17,7 +19,7 @@ const ROWS_AT_ONCE = 8_192
 const BYTES_PER_HALF = 2
 
 /** Builds the index of a bundle from its factors, which are read in pieces. */
-export async function buildIndex({ folder, items, greatestLength, threads }: IndexBuild): Promise<void> {
+export async function buildIndex({ folder, items, greatestLength, threads, onRows }: IndexBuild): Promise<void> {
   const index = newVectorIndex(DIMENSIONS)
   const file = await open(join(folder, 'items.f16'), 'r')
   try {
@@ -28,6 +30,7 @@ export async function buildIndex({ folder, items, greatestLength, threads }: Ind
       const vectors = new Float32Array(halves.length)
       for (let at = 0; at < vectors.length; at++) vectors[at] = halves[at] / greatestLength
       index.addRows(row, vectors, threads)
+      onRows?.(row + count)
     }
   } finally {
     await file.close()
