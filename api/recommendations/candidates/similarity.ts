@@ -22,8 +22,8 @@ const PRIOR_ENTERED = 5
 const CATEGORY_SIMILARITY = 0.05
 
 /**
- * Pairs over the root of both items' counts, so that popular items are not similar to everything:
- * docs/services/recommendations.md#similar-items
+ * Pairs over the root of both items' counts, so that popular items are not similar to everything, in the order of the
+ * neighbours: docs/services/recommendations.md#similar-items
  */
 export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {
   const similar: SimilarItem[] = []
@@ -36,7 +36,7 @@ export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: reado
     const strength = Math.min(1, neighbour.weight / Math.sqrt((entered + PRIOR_ENTERED) * (other + PRIOR_ENTERED)))
     if (similarity >= MIN_SIMILARITY) similar.push({ row, similarity, strength, by: 'neighbours' })
   }
-  return similar.sort((a, b) => b.similarity - a.similarity)
+  return similar
 }
 
 export function byVector(items: ItemTable, model: RecommendationModel | undefined, itemId: bigint, count: number): SimilarItem[] {

@@ -26,7 +26,7 @@ export function similarPart({ tables, models, shown, lists }: SimilarDeps): Reco
     const model = models.current(undefined)
     const neighbours = (await lists.neighboursOf([itemId]))?.get(itemId) ?? []
     const found = [
-      ...byNeighbours(items, itemId, neighbours),
+      ...byNeighbours(items, itemId, neighbours).sort((one, other) => other.similarity - one.similarity),
       ...byVector(items, model && guarded(model, () => {}), itemId, limit),
       ...byCategory(items, leaders.ofGenre, row, limit),
     ]
