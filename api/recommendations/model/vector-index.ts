@@ -26,14 +26,19 @@ export interface VectorIndex {
 /** More links than usual, because the product is not a metric: docs/adr/0040-vectors-of-recommendations.md */
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
-/** Number of vectors that are found with damped lengths, and then ordered by their products. */
-const EXPANSION_SEARCH = 1_024
+/**
+ * How many vectors are found with damped lengths, and then ordered. Similar items need fewer, because they only become
+ * candidates, and a list may ask for those of five items.
+ */
+const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
+/** A search expands as many vectors as it finds, and at least this many. */
+const LEAST_EXPANSION = 64
 const ONE_THREAD = 1
 const FIRST_ROOTS = 1_024
 
 /** Scratch of searches, which are synchronous. */
-let values = new Float64Array(EXPANSION_SEARCH)
-let sorted = new Float64Array(EXPANSION_SEARCH)
+let values = new Float64Array(LOOKED_AT.product)
+let sorted = new Float64Array(LOOKED_AT.product)
 
 export function newVectorIndex(dimensions: number): VectorIndex {
   return over(emptyIndex(dimensions), dimensions, new Float32Array(FIRST_ROOTS))
@@ -56,7 +61,7 @@ function emptyIndex(dimensions: number): Index {
     quantization: ScalarKind.F16,
     connectivity: CONNECTIVITY,
     expansion_add: EXPANSION_ADD,
-    expansion_search: EXPANSION_SEARCH,
+    expansion_search: LEAST_EXPANSION,
     multi: false,
   })
 }
@@ -93,7 +98,7 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
     add: (key, vector) => addRows(key, vector, ONE_THREAD),
     addRows,
     search(vector, count, by = 'product') {
-      const looked = Math.min(Math.max(count, EXPANSION_SEARCH), index.size())
+      const looked = Math.min(Math.max(count, LOOKED_AT[by]), index.size())
       if (looked === 0) return []
       if (looked > values.length) [values, sorted] = [new Float64Array(looked), new Float64Array(looked)]
       const { keys, distances } = index.search(vector, looked, ONE_THREAD)
