@@ -13,6 +13,7 @@ import { openModel } from './model/open.ts'
 import { followModels } from './model/source.ts'
 import { modelsPart } from './models/part.ts'
 import type { RecommendationsPart } from './part.ts'
+import { boundedReads } from './serve/bounded-reads.ts'
 import { lastLists } from './serve/last-lists.ts'
 import { pageTokens } from './serve/page-token.ts'
 import { servePart } from './serve/part.ts'
@@ -39,13 +40,14 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     return model === undefined ? 0 : (now() - model.trainedAt) / MS_PER_SECOND
   })
   const tables = await openTables({ ...kit, onItem: models.putItem })
-  const shown = shownItems(kit, monotonic)
-  const lists = listServer({ ...kit, ...settings, tables, models, shown, last: lastLists(now) })
+  const reads = boundedReads({ timeoutMs: settings.readMs, monotonic })
+  const shown = shownItems({ ...kit, reads })
+  const lists = listServer({ ...kit, reads, tables, models, shown, last: lastLists(now) })
   const secret = settings.secret ?? keptSecret(join(surroundings.home, 'auth', 'recommendations-secret'))
   const parts: readonly RecommendationsPart[] = [
     servePart({ ...kit, ...settings, lists, tokens: pageTokens(secret, now), random: Math.random }),
     eventsPart(kit),
-    similarPart({ ...settings, tables, models, shown, lists }),
+    similarPart({ tables, models, shown, lists }),
     usersPart({ ...kit, tables, models, lists }),
     adminPart({ ...kit, tables }),
     modelsPart({ ...kit, models }),

@@ -1,6 +1,6 @@
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
 import type { Neighbour } from '../../schemas/recommendations/signals/packed-neighbours.ts'
-import { type Candidate, candidateSet } from './candidates/candidate.ts'
+import { type Candidate, newCandidate } from './candidates/candidate.ts'
 import { type CandidateSources, generateCandidates, type RecType } from './candidates/generate.ts'
 import type { RecommendationModel } from './model/model.ts'
 import { type ArrangedList, arrange, type NewReleaseBoost } from './rank/arrange.ts'
@@ -56,16 +56,28 @@ export function recommend(sources: RecommendSources, request: RecommendRequest):
 /** Chooses new items by their upper confidence bound, those of genres that the user likes first. */
 function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, tastes: Tastes, present: readonly Scored[]): Candidate[] {
   const known = new Set(present.map(({ candidate }) => candidate.row))
-  const set = candidateSet(
-    (row) => items.idAt(row),
-    (row, itemId) => known.has(row) || !items.isActive(row) || user.hidden.has(itemId) || user.hasWatched(itemId),
-  )
-  const likes = (row: number) => tastes.history.get(items.genreAt(row)) ?? 0
-  const byBound = leaders.explored().map(({ row, bound }) => ({ row, value: bound * (1 + likes(row)) }))
-  byBound.sort((a, b) => b.value - a.value || a.row - b.row)
-  for (const { row } of byBound) {
-    if (set.size === EXPLORED) break
-    set.of(row, 'exploration')
+  const isExcluded = (row: number, itemId: bigint) =>
+    known.has(row) || !items.isActive(row) || user.hidden.has(itemId) || user.hasWatched(itemId)
+  const offered = leaders.explored()
+  const values = Float64Array.from(offered, ({ row, bound }) => bound * (1 + (tastes.history.get(items.genreAt(row)) ?? 0)))
+  const chosen: Candidate[] = []
+  for (let look = 0; look < offered.length && chosen.length < EXPLORED; look++) {
+    const best = bestOf(offered, values)
+    values[best] = TAKEN
+    const { row } = offered[best]
+    const itemId = items.idAt(row)
+    if (!isExcluded(row, itemId)) chosen.push(newCandidate(row, itemId, 'exploration'))
   }
-  return set.all()
+  return chosen
+}
+
+const TAKEN = Number.NEGATIVE_INFINITY
+
+/** Returns the place of the greatest value; of equal ones that with the smallest row. */
+function bestOf(offered: readonly { readonly row: number }[], values: Float64Array): number {
+  let best = 0
+  for (let at = 1; at < values.length; at++) {
+    if (values[at] > values[best] || (values[at] === values[best] && offered[at].row < offered[best].row)) best = at
+  }
+  return best
 }

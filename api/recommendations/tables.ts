@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
 import { ALL_USERS } from '../../schemas/recommendations/signals/trend-groups.ts'
 import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
@@ -42,7 +43,7 @@ export async function openTables({ topicFeeds, now, onItem }: TablesDeps): Promi
 
   return {
     items,
-    leaders: leaders(items, now),
+    leaders: leaders({ items, now, otherWork: setImmediate }),
     editorial,
     trendingOverall: () => trending.get(ALL_USERS)?.item_ids ?? [],
     trendingFor: (user: RequestUser) => trendingFor((group) => trending.get(group), user),

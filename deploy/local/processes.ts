@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { CLICKHOUSE_USER } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
@@ -104,6 +105,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
     port,
     portOption: 'API_PORT',
     otherPorts: { API_OPERATIONS_PORT: operationsPort(index, config), ...tlsPorts },
+    nodeFlags: API_HEAP_FLAGS,
     main: API_MAIN,
     dataDir: join(home.data, `api-${index}`),
     home,

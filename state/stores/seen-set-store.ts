@@ -4,7 +4,17 @@ import { keyedStore } from './keyed-store.ts'
 import { type ChangedPage, changedPages } from './seen-set/changes.ts'
 import { fingerprintIn, type ItemHash, pageIn } from './seen-set/item-hash.ts'
 import { oldestLive, type SeenSetLayout, type SeenSetShape, seenSetLayout, unitOf } from './seen-set/layout.ts'
-import { decodePage, encodePage, entriesOf, MAX_PAGE_BYTES, MAX_PAGE_ENTRIES, type Page } from './seen-set/page.ts'
+import {
+  decodePage,
+  encodePage,
+  entriesOf,
+  isOnlyPage,
+  MAX_PAGE_BYTES,
+  MAX_PAGE_ENTRIES,
+  markAsOnly,
+  type Page,
+  withoutMark,
+} from './seen-set/page.ts'
 import { itemHasher } from './seen-set/reader.ts'
 import { pagesOfSet, type SeenSetRow, seenSetRows } from './seen-set/rows.ts'
 import { addFingerprint, dropBefore, newestStartWith } from './seen-set/runs.ts'
@@ -81,8 +91,14 @@ interface Place {
 }
 
 const NOTHING = Buffer.alloc(0)
+/** The only page of the first layer. */
+const FIRST_PAGE = 0
 /** Maximum size of an item. A page with less room counts as full without being encoded. */
 const ROOM_BYTES = 8
+/** With less room than for this many items, the first page is not marked as the only one: a second one follows soon. */
+const ROOM_OF_ONLY = 4
+/** Sets of which the first page is not the only one are remembered up to this number. */
+const MAX_SPREAD = 20_000
 
 /** @throws RangeError when the capacity, the error rate or the lifetime is invalid */
 export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>): SeenSetStore<K, I> {
@@ -97,6 +113,11 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     cacheBytes: options.cacheBytes,
   })
   const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
+  /** Sets that may have more than the first page, whose other pages are read together with it. */
+  const spread = new Set<unknown>()
+  /** Sets of which a further page was written since the last flush, and in the flush that is not committed yet. */
+  let added = new Set<unknown>()
+  let flushed = new Set<unknown>()
   /** No due page starts earlier, so a scan from here skips the tombstones of earlier checks. */
   let firstDue = 0
 
@@ -108,14 +129,56 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     return (layers.findLast(({ firstPage }) => firstPage <= page) ?? layers[0]).fingerprintBits
   }
 
-  /** Returns the pages to which the item belongs, one per layer. */
+  /**
+   * Returns the pages to which the item belongs, one per layer. Most sets have only the first page, which says so, and
+   * then the others are not read.
+   */
   function placesOf(key: K, hash: ItemHash): Place[] {
+    let isOnly = false
     return layers.map((layer) => {
       const page = pageIn(layer, hash)
-      const bytes = bytesOf(key, page)
+      const bytes = isOnly ? undefined : bytesOf(key, page)
       const runs = bytes === undefined ? [] : decodePage(bytes, layer.fingerprintBits)
+      if (page === FIRST_PAGE && bytes !== undefined) {
+        isOnly = isOnlyPage(bytes)
+        if (!isOnly) noteSpread(key)
+      }
       return { page, bytes, runs, fingerprintBits: layer.fingerprintBits, fingerprint: fingerprintIn(layer, hash) }
     })
+  }
+
+  /** Keys that are objects are equal when their bytes are. */
+  function idOf(key: K): unknown {
+    return typeof key === 'object' ? pagesOfSet(rowCodec, key).toString('latin1') : key
+  }
+
+  function noteSpread(key: K): void {
+    if (spread.size >= MAX_SPREAD) spread.clear()
+    spread.add(idOf(key))
+  }
+
+  /** Writes a page with one more item. */
+  function putPage(key: K, [first]: readonly Place[], place: Place, encoded: Buffer, entries: number): void {
+    if (place.page === FIRST_PAGE) {
+      if (canBeOnly(encoded, entries) && isOnlyOne(key, place.bytes)) markAsOnly(encoded)
+    } else {
+      added.add(idOf(key))
+      if (first.bytes !== undefined && isOnlyPage(first.bytes)) {
+        rows.put({ kind: 'page', key, page: FIRST_PAGE }, withoutMark(first.bytes))
+      }
+    }
+    rows.put({ kind: 'page', key, page: place.page }, encoded)
+  }
+
+  /** Returns whether the set has no page but the first one. Pages that were written before have no mark. */
+  function isOnlyOne(key: K, first: Buffer | undefined): boolean {
+    if (first !== undefined && isOnlyPage(first)) return true
+    // The scan omits what is not committed yet, because it would have to sort all changes.
+    if (added.has(idOf(key)) || flushed.has(idOf(key))) return false
+    for (const [row] of rows.scan({ prefix: pagesOfSet(rowCodec, key), limit: 2, omitsNew: true })) {
+      if (pageOf(row).page !== FIRST_PAGE) return false
+    }
+    return true
   }
 
   /** Stores the item in the first of its pages with enough room. */
@@ -129,7 +192,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
       addFingerprint(changed, unit, spanUnits, fingerprint)
       const encoded = encodePage(changed, fingerprintBits)
       if (encoded === undefined) continue
-      rows.put({ kind: 'page', key, page }, encoded)
+      putPage(key, places, place, encoded, entriesOf(changed))
       if (bytes === undefined) checkLater(key, page, unit)
       return place
     }
@@ -140,14 +203,15 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   function rememberInstead(key: K, places: readonly Place[], unit: number): Place {
     const oldest = places.reduce((found, place) => (endOf(place.runs) < endOf(found.runs) ? place : found))
     let encoded: Buffer | undefined
+    let changed: Page = []
     while (encoded === undefined) {
       oldest.runs.pop()
-      const changed = copyOf(oldest.runs)
+      changed = copyOf(oldest.runs)
       // The span is 0, so that no run contains items from both before and after the older ones were forgotten.
       addFingerprint(changed, unit, 0, oldest.fingerprint)
       encoded = encodePage(changed, oldest.fingerprintBits)
     }
-    rows.put({ kind: 'page', key, page: oldest.page }, encoded)
+    putPage(key, places, oldest, encoded, entriesOf(changed))
     return oldest
   }
 
@@ -165,12 +229,19 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     if (runs.length > 0) checkLater(key, page, runs[0].start)
     if (runs.length === length) return
     if (runs.length === 0) rows.delete({ kind: 'page', key, page })
-    else rows.put({ kind: 'page', key, page }, encodePage(runs, bitsOf(page)) as Buffer)
+    else {
+      const rest = encodePage(runs, bitsOf(page)) as Buffer
+      if (isOnlyPage(bytes)) markAsOnly(rest)
+      rows.put({ kind: 'page', key, page }, rest)
+    }
     changes?.note(key, page)
   }
 
   function pagesOf(key: K): SeenSetPage[] {
-    return Array.from(rows.scan({ prefix: pagesOfSet(rowCodec, key) }), ([row, bytes]) => ({ page: pageOf(row).page, bytes }))
+    return Array.from(rows.scan({ prefix: pagesOfSet(rowCodec, key) }), ([row, bytes]) => ({
+      page: pageOf(row).page,
+      bytes: withoutMark(bytes),
+    }))
   }
 
   return Object.assign(storeLife(rows), {
@@ -181,15 +252,25 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
         throw new Error(`store ${name}: the commit would lose ${changes.size} changed pages; call takeChanges in beforeCommit`)
       }
       rows.flush(changelog)
+      flushed = added
+      added = new Set()
+    },
+    committed() {
+      rows.committed()
+      flushed = new Set()
     },
     discard() {
       changes?.take()
+      added = new Set()
+      flushed = new Set()
       firstDue = 0
       rows.discard()
     },
     prefetch(key: K, item: I) {
+      rows.prefetch({ kind: 'page', key, page: FIRST_PAGE })
+      if (!spread.has(idOf(key))) return
       const hash = hashOf(item)
-      for (const layer of layers) rows.prefetch({ kind: 'page', key, page: pageIn(layer, hash) })
+      for (const layer of layers.slice(1)) rows.prefetch({ kind: 'page', key, page: pageIn(layer, hash) })
     },
     add(key: K, item: I, time: number) {
       const hash = hashOf(item)
@@ -241,7 +322,10 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
       // Checks the caller's access even if there are no rows.
       rows.scan({ limit: 0 })
       if (changes === undefined) throw new Error(`store ${name} has no changes to take without the option collectChanges`)
-      return changes.take().map((change) => ({ ...change, bytes: bytesOf(change.key, change.page) }))
+      return changes.take().map((change) => {
+        const bytes = bytesOf(change.key, change.page)
+        return { ...change, bytes: bytes && withoutMark(bytes) }
+      })
     },
   })
 }
@@ -257,6 +341,10 @@ function layoutFor(name: string, shape: SeenSetShape): SeenSetLayout {
 /** Returns the start of the newest run that has the item; -1 when none has it. */
 function lastAdded(places: readonly Place[]): number {
   return places.reduce((newest, { runs, fingerprint }) => Math.max(newest, newestStartWith(runs, fingerprint) ?? -1), -1)
+}
+
+function canBeOnly(encoded: Buffer, entries: number): boolean {
+  return encoded.length <= MAX_PAGE_BYTES - ROOM_OF_ONLY * ROOM_BYTES && entries <= MAX_PAGE_ENTRIES - ROOM_OF_ONLY
 }
 
 function isFull(bytes: Buffer, runs: Page): boolean {

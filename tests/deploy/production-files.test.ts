@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readApiConfig } from '../../api/config.ts'
+import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
@@ -120,6 +121,7 @@ const containers = [
   ...workloads.flatMap((workload) => allOf(workload).map((container) => kubernetesContainer(workload, container))),
 ]
 const program = ({ command }: Container) => command.at(-1) ?? ''
+const HEAP_FLAGS: Record<string, readonly string[]> = { 'pipelines/main.ts': BUFFER_HEAP_FLAGS, 'api/main.ts': API_HEAP_FLAGS }
 const READERS: Record<string, (env: Env) => unknown> = {
   'api/main.ts': readApiConfig,
   'pipelines/main.ts': readPipelinesConfig,
@@ -142,10 +144,8 @@ describe.each(containers)('$name', (container) => {
     for (const path of folders.flatMap((name) => container.env[name] ?? [])) expect(path).toMatch(MILLRACE_HOME)
   })
 
-  test('starts a program of the image, a worker with its flags', () => {
-    expect(container.command).toEqual(
-      program(container) === 'pipelines/main.ts' ? ['node', ...BUFFER_HEAP_FLAGS, 'pipelines/main.ts'] : ['node', program(container)],
-    )
+  test('starts a program of the image, workers and APIs with their flags', () => {
+    expect(container.command).toEqual(['node', ...(HEAP_FLAGS[program(container)] ?? []), program(container)])
   })
 })
 

@@ -28,40 +28,46 @@ export interface CandidateSet {
   of(row: number, channel: Channel): Candidate | undefined
   /** @returns the candidate of a row that a channel has named already */
   known(row: number): Candidate | undefined
-  all(): Candidate[]
+  all(): readonly Candidate[]
 }
 
 /** About this many candidates are ranked. */
 const MAX_CANDIDATES = 500
 
+const ORDER = Object.fromEntries(CHANNELS.map((channel, place) => [channel, place])) as Readonly<Record<Channel, number>>
+
 /** @param isExcluded called once per row */
 export function candidateSet(idAt: (row: number) => bigint, isExcluded: (row: number, itemId: bigint) => boolean): CandidateSet {
   const found = new Map<number, Candidate | undefined>()
-  let size = 0
+  const all: Candidate[] = []
+
+  function add(row: number, channel: Channel): Candidate | undefined {
+    if (all.length >= MAX_CANDIDATES) return undefined
+    const itemId = idAt(row)
+    const candidate = isExcluded(row, itemId) ? undefined : newCandidate(row, itemId, channel)
+    found.set(row, candidate)
+    if (candidate !== undefined) all.push(candidate)
+    return candidate
+  }
 
   return {
     get size() {
-      return size
+      return all.length
     },
     of(row, channel) {
       if (row < 0) return undefined
-      if (!found.has(row)) {
-        if (size >= MAX_CANDIDATES) return undefined
-        const itemId = idAt(row)
-        const isOut = isExcluded(row, itemId)
-        found.set(row, isOut ? undefined : newCandidate(row, itemId, channel))
-        if (!isOut) size++
-      }
       const candidate = found.get(row)
-      if (candidate !== undefined && CHANNELS.indexOf(channel) < CHANNELS.indexOf(candidate.channel)) candidate.channel = channel
+      if (candidate === undefined) return found.has(row) ? undefined : add(row, channel)
+      if (ORDER[channel] < ORDER[candidate.channel]) candidate.channel = channel
       return candidate
     },
     known: (row) => found.get(row),
-    all: () => [...found.values()].filter((candidate) => candidate !== undefined),
+    all: () => all,
   }
 }
 
-function newCandidate(row: number, itemId: bigint, channel: Channel): Candidate {
+/** Makes a candidate of which its channel says nothing yet. */
+export function newCandidate(row: number, itemId: bigint, channel: Channel): Candidate {
   return {
     row,
     itemId,

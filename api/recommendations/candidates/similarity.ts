@@ -22,20 +22,21 @@ const PRIOR_ENTERED = 5
 const CATEGORY_SIMILARITY = 0.05
 
 /**
- * Pairs over the root of both items' counts, so that popular items are not similar to everything:
- * docs/services/recommendations.md#similar-items
+ * Pairs over the root of both items' counts, so that popular items are not similar to everything, in the order of the
+ * neighbours: docs/services/recommendations.md#similar-items
  */
 export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {
+  const similar: SimilarItem[] = []
   const entered = items.enteredAt(items.rowOf(itemId))
-  const similar = neighbours.flatMap((neighbour) => {
+  for (const neighbour of neighbours) {
     const row = items.rowOf(neighbour.itemId)
-    if (row < 0) return []
+    if (row < 0) continue
     const other = items.enteredAt(row)
     const similarity = Math.min(1, neighbour.weight / Math.sqrt(Math.max(1, entered) * Math.max(1, other)))
     const strength = Math.min(1, neighbour.weight / Math.sqrt((entered + PRIOR_ENTERED) * (other + PRIOR_ENTERED)))
-    return similarity < MIN_SIMILARITY ? [] : [{ row, similarity, strength, by: 'neighbours' as const }]
-  })
-  return similar.sort((a, b) => b.similarity - a.similarity)
+    if (similarity >= MIN_SIMILARITY) similar.push({ row, similarity, strength, by: 'neighbours' })
+  }
+  return similar
 }
 
 export function byVector(items: ItemTable, model: RecommendationModel | undefined, itemId: bigint, count: number): SimilarItem[] {

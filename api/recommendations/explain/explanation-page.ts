@@ -55,7 +55,7 @@ ${user.recent.length === 0 ? html`<p class="note">Nothing is known of what this 
 function listSection({ items, isCapRelaxed }: ServedList, title: TitleOf, genreOf: (itemId: bigint) => string): Html {
   const row = (item: AnswerItem, place: number) => html`<tr><td>${place + 1}</td>
 <th scope="row">${title(item.itemId)} <span class="soft">${item.itemId}</span></th><td>${genreOf(item.itemId)}</td>
-<td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), genreOf(item.itemId))}</td>
+<td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), () => genreOf(item.itemId))}</td>
 <td>${item.channel}</td><td class="number">${numberText(item.score)}</td><td class="number">${moved(item, place)}</td></tr>`
   return html`<section aria-labelledby="list"><h2 id="list">The list</h2>
 <p class="soft">“Moved” compares the place with the one by score alone: arranging puts items of a full genre and similar items later, and new items at places of their own.${isCapRelaxed ? ' Fewer than 20 items were left within the limit per genre, so it was exceeded.' : ''}</p>

@@ -29,6 +29,8 @@ export interface ExplainDeps extends Pick<ServiceKit, 'tables' | 'log'> {
   readonly catalogue: Pick<RecommendationTables, 'items'>
 }
 
+/** All items of a list. */
+const SHOWN_ITEMS = 50
 /** The trainings whose quality is compared. */
 const SHOWN_RUNS = 10
 const SCOPE = 'internal'
@@ -41,7 +43,7 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
   async function explained(choice: Choice): Promise<Html> {
     const { user_id: userId, rec_type: recType, context, item_id: itemId, diversity } = choice
     if (userId === undefined) return html``
-    const list = await lists.serve({ userId, recType, context, itemId, diversity: diversity === 'true' })
+    const list = await lists.serve({ userId, recType, context, itemId, diversity: diversity === 'true', limit: SHOWN_ITEMS })
     const best = list.candidates.toSorted((one, other) => other.score - one.score).slice(0, DETAILED_CANDIDATES)
     const { items } = catalogue
     const genreOf = (id: bigint) => {
@@ -61,7 +63,7 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
 
   async function titlesOf(list: ServedList, candidates: readonly { readonly itemId: bigint; readonly sourceItemId: bigint | undefined }[]) {
     const ids = new Set([...list.user.recent, ...candidates.flatMap(({ itemId, sourceItemId }) => [itemId, sourceItemId ?? itemId])])
-    const found: ReadonlyMap<bigint, ShownItem> = await shown.read([...ids]).catch(() => shown.cached([...ids]))
+    const found: ReadonlyMap<bigint, ShownItem> = await shown.read([...ids])
     return new Map([...found, ...list.shown])
   }
 

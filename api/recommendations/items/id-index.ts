@@ -14,9 +14,6 @@ export interface IdIndex {
 const FIRST_ROWS = 1_024
 /** Slots per row. With at most half of the slots taken, a search visits one or two of them. */
 const SLOTS_PER_ROW = 2
-const HALF_BITS = 32
-const HALF_BITS_BIG = 32n
-const LOW_MASK = 0xffff_ffffn
 const FREE = -1
 /** Odd constants of MurmurHash3's finaliser. */
 const MIX_1 = 0x85eb_ca6b
@@ -49,28 +46,32 @@ export function idIndex(): IdIndex {
       return size
     },
     find(id) {
-      return slots[slotOf(lowOf(id), highOf(id))]
+      whole[0] = id
+      return slots[slotOf(lowHalf[0], highHalf[1])]
     },
     add(id) {
-      const known = slots[slotOf(lowOf(id), highOf(id))]
+      whole[0] = id
+      const [idLow, idHigh] = [lowHalf[0], highHalf[1]]
+      const known = slots[slotOf(idLow, idHigh)]
       if (known !== FREE) return known
       if (size === capacity) grow()
-      low[size] = lowOf(id)
-      high[size] = highOf(id)
-      slots[slotOf(low[size], high[size])] = size
+      low[size] = idLow
+      high[size] = idHigh
+      slots[slotOf(idLow, idHigh)] = size
       return size++
     },
-    idAt: (row) => (BigInt(high[row]) << HALF_BITS_BIG) | BigInt(low[row]),
+    idAt(row) {
+      lowHalf[0] = low[row]
+      highHalf[1] = high[row]
+      return whole[0]
+    },
   }
 }
 
-function lowOf(id: bigint): number {
-  return Number(id & LOW_MASK)
-}
-
-function highOf(id: bigint): number {
-  return Number(BigInt.asIntN(HALF_BITS, id >> HALF_BITS_BIG))
-}
+/** An id and its halves, which are taken apart without making further big integers. */
+const whole = new BigInt64Array(1)
+const lowHalf = new Uint32Array(whole.buffer)
+const highHalf = new Int32Array(whole.buffer)
 
 function mix(value: number): number {
   const one = Math.imul(value ^ (value >>> 16), MIX_1)

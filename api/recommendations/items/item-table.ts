@@ -53,7 +53,10 @@ const KNOWN_ITEM_INTERACTIONS = 500
 /** How much a given popularity of 1 counts as. */
 const GIVEN_POPULARITY_VIEWS = 50
 
-const FIRST_ROWS = 1_024
+/** Columns grow by pages of this many rows, because copying them to larger arrays would leave gaps of equal size. */
+const PAGE_BITS = 16
+const PAGE_ROWS = 2 ** PAGE_BITS
+const PAGE_MASK = PAGE_ROWS - 1
 const MS_PER_SECOND = 1_000
 const IS_ITEM = 1
 const IS_ACTIVE = 2
@@ -82,7 +85,7 @@ export function itemTable(): ItemTable {
   const ids = idIndex()
   const genres = new Map<string, number>([['', 0]])
   const genreNames = ['']
-  let columns = columnsOf(FIRST_ROWS)
+  const pages = [columnsOf(PAGE_ROWS)]
   const ranked = {
     popularity: 0,
     recentActivity: 0,
@@ -96,8 +99,16 @@ export function itemTable(): ItemTable {
 
   function add(itemId: bigint): number {
     const row = ids.add(itemId)
-    if (row >= columns.flags.length) columns = grown(columns)
+    if (row >>> PAGE_BITS === pages.length) pages.push(columnsOf(PAGE_ROWS))
     return row
+  }
+
+  function pageOf(row: number): Columns {
+    return pages[row >>> PAGE_BITS]
+  }
+
+  function valueAt(name: keyof Columns, row: number): number {
+    return pageOf(row)[name][row & PAGE_MASK]
   }
 
   function numberOf(genre: string): number {
@@ -107,12 +118,12 @@ export function itemTable(): ItemTable {
     return genreNames.push(genre) - 1
   }
 
-  function fadeOf(row: number, now: number, halfLifeMs: number): number {
-    return decay(Math.max(0, now - columns.at[row] * MS_PER_SECOND), halfLifeMs)
+  function fadeOf(at: number, now: number, halfLifeMs: number): number {
+    return decay(Math.max(0, now - at * MS_PER_SECOND), halfLifeMs)
   }
 
-  function weekly(column: Float32Array, row: number, now: number): number {
-    return column[row] * fadeOf(row, now, HALF_LIFE_MS.statistics)
+  function weekly(name: 'shown' | 'chosen', row: number, now: number): number {
+    return valueAt(name, row) * fadeOf(valueAt('at', row), now, HALF_LIFE_MS.statistics)
   }
 
   return {
@@ -121,56 +132,63 @@ export function itemTable(): ItemTable {
     },
     putItem(itemId, item) {
       const row = add(itemId)
+      const columns = pageOf(row)
+      const at = row & PAGE_MASK
       if (item === undefined) {
-        columns.flags[row] &= ~IS_ACTIVE
+        columns.flags[at] &= ~IS_ACTIVE
         return
       }
-      if (item.updated_at < columns.updated[row]) return
-      columns.flags[row] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
-      columns.genre[row] = numberOf(genreOf(item))
-      columns.created[row] = Math.floor(item.created_at / MS_PER_SECOND)
-      columns.updated[row] = item.updated_at
-      columns.given[row] = item.popularity
+      if (item.updated_at < columns.updated[at]) return
+      columns.flags[at] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
+      columns.genre[at] = numberOf(genreOf(item))
+      columns.created[at] = Math.floor(item.created_at / MS_PER_SECOND)
+      columns.updated[at] = item.updated_at
+      columns.given[at] = item.popularity
     },
     putStats(itemId, stats) {
       if (stats === undefined) return
       const row = add(itemId)
-      columns.at[row] = Math.floor(stats.at / MS_PER_SECOND)
-      columns.popularity[row] = stats.popularity
-      columns.entered[row] = stats.entered
-      columns.recent[row] = stats.recent
-      columns.shown[row] = stats.shown
-      columns.chosen[row] = stats.chosen
-      columns.events[row] = stats.events
-      columns.purchases[row] = stats.purchases
-      columns.ratings[row] = stats.ratings
-      columns.ratingSum[row] = stats.rating_sum
-      columns.interactions[row] = stats.interactions
+      const columns = pageOf(row)
+      const at = row & PAGE_MASK
+      columns.at[at] = Math.floor(stats.at / MS_PER_SECOND)
+      columns.popularity[at] = stats.popularity
+      columns.entered[at] = stats.entered
+      columns.recent[at] = stats.recent
+      columns.shown[at] = stats.shown
+      columns.chosen[at] = stats.chosen
+      columns.events[at] = stats.events
+      columns.purchases[at] = stats.purchases
+      columns.ratings[at] = stats.ratings
+      columns.ratingSum[at] = stats.rating_sum
+      columns.interactions[at] = stats.interactions
     },
     rowOf: (itemId) => ids.find(itemId),
     idAt: (row) => ids.idAt(row),
-    isItem: (row) => row >= 0 && (columns.flags[row] & IS_ITEM) !== 0,
-    isActive: (row) => row >= 0 && (columns.flags[row] & IS_ACTIVE) !== 0,
-    genreAt: (row) => columns.genre[row],
+    isItem: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ITEM) !== 0,
+    isActive: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ACTIVE) !== 0,
+    genreAt: (row) => pageOf(row).genre[row & PAGE_MASK],
     genreName: (genre) => genreNames[genre],
     genreNumber: (name) => genres.get(name) ?? 0,
-    createdAt: (row) => columns.created[row] * MS_PER_SECOND,
-    enteredAt: (row) => (row < 0 ? 0 : columns.entered[row]),
-    shownAt: (row, now) => weekly(columns.shown, row, now),
-    chosenAt: (row, now) => weekly(columns.chosen, row, now),
+    createdAt: (row) => valueAt('created', row) * MS_PER_SECOND,
+    enteredAt: (row) => (row < 0 ? 0 : pageOf(row).entered[row & PAGE_MASK]),
+    shownAt: (row, now) => weekly('shown', row, now),
+    chosenAt: (row, now) => weekly('chosen', row, now),
     rankedAt(row, now) {
-      const month = fadeOf(row, now, HALF_LIFE_MS.neighbours)
-      const week = fadeOf(row, now, HALF_LIFE_MS.statistics)
-      const known = blend(columns.interactions[row])
-      const given = columns.given[row] * GIVEN_POPULARITY_VIEWS
-      ranked.popularity = columns.popularity[row] * month + (1 - known) * given
-      ranked.recentActivity = columns.recent[row] * fadeOf(row, now, HALF_LIFE_MS.trending)
-      ranked.clickRate = (columns.chosen[row] * week + PRIOR_CHOSEN) / (columns.shown[row] * week + PRIOR_SHOWN)
-      ranked.meanRating = (columns.ratingSum[row] * week + PRIOR_RATINGS * PRIOR_STARS) / (columns.ratings[row] * week + PRIOR_RATINGS)
-      ranked.purchaseShare = (columns.purchases[row] * week + PRIOR_PURCHASES) / (columns.events[row] * week + PRIOR_EVENTS)
-      ranked.givenPopularity = columns.given[row]
-      ranked.interactions = columns.interactions[row]
-      ranked.ageDays = Math.max(0, now - columns.created[row] * MS_PER_SECOND) / DAY_MS
+      const columns = pageOf(row)
+      const at = row & PAGE_MASK
+      const statsAt = columns.at[at]
+      const month = fadeOf(statsAt, now, HALF_LIFE_MS.neighbours)
+      const week = fadeOf(statsAt, now, HALF_LIFE_MS.statistics)
+      const known = blend(columns.interactions[at])
+      const given = columns.given[at] * GIVEN_POPULARITY_VIEWS
+      ranked.popularity = columns.popularity[at] * month + (1 - known) * given
+      ranked.recentActivity = columns.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
+      ranked.clickRate = (columns.chosen[at] * week + PRIOR_CHOSEN) / (columns.shown[at] * week + PRIOR_SHOWN)
+      ranked.meanRating = (columns.ratingSum[at] * week + PRIOR_RATINGS * PRIOR_STARS) / (columns.ratings[at] * week + PRIOR_RATINGS)
+      ranked.purchaseShare = (columns.purchases[at] * week + PRIOR_PURCHASES) / (columns.events[at] * week + PRIOR_EVENTS)
+      ranked.givenPopularity = columns.given[at]
+      ranked.interactions = columns.interactions[at]
+      ranked.ageDays = Math.max(0, now - columns.created[at] * MS_PER_SECOND) / DAY_MS
       return ranked
     },
   }
@@ -183,10 +201,4 @@ function blend(interactions: number): number {
 
 function columnsOf(rows: number): Columns {
   return Object.fromEntries(Object.entries(COLUMNS).map(([name, Column]) => [name, new Column(rows)])) as Columns
-}
-
-function grown(before: Columns): Columns {
-  const after = columnsOf(before.flags.length * 2)
-  for (const name of Object.keys(COLUMNS) as (keyof Columns)[]) after[name].set(before[name])
-  return after
 }

@@ -19,32 +19,94 @@ const CONFIDENCE = Math.SQRT2 / 10
 const PRIOR_SHOWN = 10
 const PRIOR_CHOSEN = 0.5
 
-export function leaders(items: ItemTable, now: () => number): Leaders {
+/** So many items are visited in a millisecond or two. */
+const ROWS_AT_ONCE = 8_192
+
+export interface LeadersOptions {
+  readonly items: ItemTable
+  /** Epoch ms. */
+  now(): number
+  /**
+   * Lets requests be answered between two pieces of the work, which takes half a second for a million items. Meanwhile
+   * the previous lists count. Without it, the lists are made at once.
+   */
+  otherWork?(): Promise<unknown>
+}
+
+export function leaders({ items, now, otherWork }: LeadersOptions): Leaders {
   let madeAt = Number.NEGATIVE_INFINITY
   let madeOf = 0
-  let byGenre = new Map<number, readonly number[]>()
-  let all: readonly number[] = []
-  let tried: readonly { row: number; bound: number }[] = []
+  let isMaking = false
+  let made: MadeLeaders = { byGenre: new Map(), overall: [], explored: [] }
 
   function fresh(): void {
     const time = now()
     // A process that has just started reads thousands of items.
     const hasGrown = items.size > 1.1 * madeOf
-    if (time - madeAt < KEPT_MS && !hasGrown) return
+    if (isMaking || (time - madeAt < KEPT_MS && !hasGrown)) return
+    const isFirst = madeOf === 0
     madeAt = time
     madeOf = items.size
-    make(time)
+    if (isFirst || otherWork === undefined || madeOf <= ROWS_AT_ONCE) made = make(time)
+    else void makeInPieces(time, otherWork)
   }
 
-  function make(time: number): void {
-    const groups = new Map<number, BestRows>()
-    const overall = bestRows(OVERALL)
-    const unknown = bestRows(EXPLORED)
-    let shown = 1
-    for (let row = 0; row < items.size; row++) shown += items.shownAt(row, time)
-    const logShown = Math.log(shown)
-    for (let row = 0; row < items.size; row++) {
-      if (!items.isActive(row)) continue
+  function make(time: number): MadeLeaders {
+    const visit = visitor(items, time)
+    for (let row = 0; row < madeOf; row++) visit.count(row)
+    for (let row = 0; row < madeOf; row++) visit.offer(row)
+    return visit.take()
+  }
+
+  async function makeInPieces(time: number, pause: () => Promise<unknown>): Promise<void> {
+    isMaking = true
+    const visit = visitor(items, time)
+    for (const each of [visit.count, visit.offer]) {
+      for (let start = 0; start < madeOf; start += ROWS_AT_ONCE) {
+        for (let row = start; row < Math.min(madeOf, start + ROWS_AT_ONCE); row++) each(row)
+        await pause()
+      }
+    }
+    made = visit.take()
+    isMaking = false
+  }
+
+  return {
+    ofGenre(genre) {
+      fresh()
+      return made.byGenre.get(genre) ?? []
+    },
+    overall() {
+      fresh()
+      return made.overall
+    },
+    explored() {
+      fresh()
+      return made.explored
+    },
+  }
+}
+
+interface MadeLeaders {
+  readonly byGenre: ReadonlyMap<number, readonly number[]>
+  readonly overall: readonly number[]
+  readonly explored: readonly { readonly row: number; readonly bound: number }[]
+}
+
+/** Visits all items twice: first all are counted, and then all are offered. */
+function visitor(items: ItemTable, time: number) {
+  const groups = new Map<number, BestRows>()
+  const overall = bestRows(OVERALL)
+  const unknown = bestRows(EXPLORED)
+  let shown = 1
+  let logShown: number | undefined
+  return {
+    count(row: number): void {
+      shown += items.shownAt(row, time)
+    },
+    offer(row: number): void {
+      if (!items.isActive(row)) return
+      logShown ??= Math.log(shown)
       const { popularity, interactions } = items.rankedAt(row, time)
       overall.offer(row, popularity)
       const genre = items.genreAt(row)
@@ -55,25 +117,12 @@ export function leaders(items: ItemTable, now: () => number): Leaders {
       }
       group.offer(row, popularity)
       if (interactions < NEW_ITEM_INTERACTIONS) unknown.offer(row, boundOf(items.shownAt(row, time), items.chosenAt(row, time), logShown))
-    }
-    byGenre = new Map([...groups].map(([genre, best]) => [genre, best.take().map(({ row }) => row)]))
-    all = overall.take().map(({ row }) => row)
-    tried = unknown.take().map(({ row, value }) => ({ row, bound: value }))
-  }
-
-  return {
-    ofGenre(genre) {
-      fresh()
-      return byGenre.get(genre) ?? []
     },
-    overall() {
-      fresh()
-      return all
-    },
-    explored() {
-      fresh()
-      return tried
-    },
+    take: (): MadeLeaders => ({
+      byGenre: new Map([...groups].map(([genre, best]) => [genre, best.take().map(({ row }) => row)])),
+      overall: overall.take().map(({ row }) => row),
+      explored: unknown.take().map(({ row, value }) => ({ row, bound: value })),
+    }),
   }
 }
 

@@ -1,18 +1,24 @@
 import { closeSync, openSync, read as readFile, readSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { toFloats } from './half-floats.ts'
 
 /** The factors of all items in a file of halves, row by row. */
 export interface Factors {
-  /** Returns the factors of a row. The array belongs to the cache: do not change it. */
-  row(row: number): Float32Array
-  /** The length of each row. */
-  readonly lengths: Float32Array
+  /** Writes the factors of a row into `out` from `at` on. */
+  copy(row: number, out: Float32Array, at: number): void
+  /** Returns the product of a row with a vector. */
+  productWith(row: number, vector: Float32Array): number
   close(): void
 }
 
-/** Decoded rows that a process keeps, 1 KB each. The file itself is in the system's cache, once per host. */
-const CACHED_ROWS = 20_000
+/** Factors, and the length of each row. Few need the lengths for as long as the factors. */
+export interface OpenFactors {
+  readonly factors: Factors
+  readonly lengths: Float32Array
+}
+
+/** Rows that a process keeps: 8 MB. The file itself is in the system's cache, once per host. A power of two. */
+const CACHED_ROWS = 16_384
+const NOTHING = -1
 const BYTES_PER_HALF = 2
 /** Requests are answered between two pieces. One takes a few milliseconds. */
 export const CHECKED_ROWS = 4_096
@@ -22,13 +28,13 @@ class FactorsError extends Error {
   override readonly name = 'FactorsError'
 }
 
-/** @throws FactorsError if the file is too short, or holds infinities or NaN */
-export async function openFactors(path: string, rows: number, dimensions: number): Promise<Factors> {
+/**
+ * @param dimensions a multiple of 4
+ * @throws FactorsError if the file is too short, or holds infinities or NaN
+ */
+export async function openFactors(path: string, rows: number, dimensions: number): Promise<OpenFactors> {
   const file = openSync(path, 'r')
-  const halves = new Uint16Array(dimensions)
-  // Two generations bound the cache: the older one goes when the newer one is full.
-  let newer = new Map<number, Float32Array>()
-  let older = new Map<number, Float32Array>()
+  const rowBytes = dimensions * BYTES_PER_HALF
   let lengths: Float32Array
   try {
     lengths = await checkedLengths(file, rows, dimensions)
@@ -36,50 +42,70 @@ export async function openFactors(path: string, rows: number, dimensions: number
     closeSync(file)
     throw error
   }
+  // Each row has one place, which it shares with few others, so that a look-up costs neither objects nor a Map.
+  const places = Math.min(CACHED_ROWS, powerOfTwoFrom(rows))
+  const held = new Int32Array(places).fill(NOTHING)
+  const halves = new Float16Array(places * dimensions)
+  const bytes = new Uint8Array(halves.buffer)
 
-  function read(row: number): Float32Array {
-    const decoded = new Float32Array(dimensions)
-    readSync(file, halves, 0, halves.byteLength, row * halves.byteLength)
-    toFloats(halves, 0, decoded)
-    return decoded
+  /** Returns where the row begins in `halves`. */
+  function startOf(row: number): number {
+    const place = row & (places - 1)
+    if (held[place] !== row) {
+      held[place] = NOTHING
+      readSync(file, bytes, place * rowBytes, rowBytes, row * rowBytes)
+      held[place] = row
+    }
+    return place * dimensions
   }
 
-  return {
-    row(row) {
-      let found = newer.get(row)
-      if (found !== undefined) return found
-      found = older.get(row) ?? read(row)
-      if (newer.size >= CACHED_ROWS / 2) {
-        older = newer
-        newer = new Map()
-      }
-      newer.set(row, found)
-      return found
+  const factors: Factors = {
+    copy(row, out, at) {
+      const start = startOf(row)
+      for (let column = 0; column < dimensions; column++) out[at + column] = halves[start + column]
     },
-    lengths,
-    close: () => closeSync(file),
+    productWith(row, vector) {
+      const start = startOf(row)
+      // Four sums side by side, because a processor waits for each addition to one.
+      let [first, second, third, fourth] = [0, 0, 0, 0]
+      for (let at = 0; at < dimensions; at += 4) {
+        first += halves[start + at] * vector[at]
+        second += halves[start + at + 1] * vector[at + 1]
+        third += halves[start + at + 2] * vector[at + 2]
+        fourth += halves[start + at + 3] * vector[at + 3]
+      }
+      return first + second + (third + fourth)
+    },
+    close() {
+      held.fill(NOTHING)
+      closeSync(file)
+    },
   }
+  return { factors, lengths }
 }
 
 const readPiece = promisify(readFile)
 
 /** Checks all numbers, and returns the lengths of the rows, which are read on the way. */
 async function checkedLengths(file: number, rows: number, dimensions: number): Promise<Float32Array> {
-  const halves = new Uint16Array(CHECKED_ROWS * dimensions)
-  const decoded = new Float32Array(dimensions)
+  const halves = new Float16Array(CHECKED_ROWS * dimensions)
+  const bytes = new Uint8Array(halves.buffer)
   const lengths = new Float32Array(rows)
   for (let row = 0; row < rows; row += CHECKED_ROWS) {
     const count = Math.min(CHECKED_ROWS, rows - row)
-    const bytes = count * dimensions * BYTES_PER_HALF
-    const { bytesRead } = await readPiece(file, halves, 0, bytes, row * dimensions * BYTES_PER_HALF)
-    if (bytesRead !== bytes) throw new FactorsError('the factors are too short')
+    const length = count * dimensions * BYTES_PER_HALF
+    const { bytesRead } = await readPiece(file, bytes, 0, length, row * dimensions * BYTES_PER_HALF)
+    if (bytesRead !== length) throw new FactorsError('the factors are too short')
     for (let at = 0; at < count; at++) {
-      toFloats(halves, at * dimensions, decoded)
       let squares = 0
-      for (const value of decoded) squares += value * value
+      for (let column = at * dimensions; column < (at + 1) * dimensions; column++) squares += halves[column] * halves[column]
       if (!Number.isFinite(squares)) throw new FactorsError(`the factors of row ${row + at} are not numbers`)
       lengths[row + at] = Math.sqrt(squares)
     }
   }
   return lengths
+}
+
+function powerOfTwoFrom(least: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(1, least)))
 }

@@ -12,13 +12,13 @@ export interface NewerItems {
   fill(model: RecommendationModel): Promise<void>
 }
 
-/** Some 20 MB of texts. Between two trainings, fewer items are added to most catalogues. */
+/** Some 6 MB of texts. Between two trainings, fewer items are added to most catalogues. */
 const KEPT_ITEMS = 20_000
 /** Requests are answered after this many items. */
 const ITEMS_AT_ONCE = 32
 
 export function newerItems(): NewerItems {
-  const kept = new LRUCache<bigint, ItemContent>({ max: KEPT_ITEMS })
+  const kept = new LRUCache<bigint, string>({ max: KEPT_ITEMS })
   const filling = new Set<RecommendationModel>()
   return {
     put(itemId, item, models) {
@@ -27,7 +27,8 @@ export function newerItems(): NewerItems {
         return
       }
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
-      kept.set(itemId, content)
+      // As one text, because objects would take several times as much.
+      kept.set(itemId, JSON.stringify(content))
       for (const model of [...models, ...filling]) model?.addItem({ itemId, ...content })
     },
     async fill(model) {
@@ -35,7 +36,7 @@ export function newerItems(): NewerItems {
       try {
         let shown = 0
         for (const [itemId, content] of [...kept.entries()]) {
-          model.addItem({ itemId, ...content })
+          model.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
           if (++shown % ITEMS_AT_ONCE === 0) await otherWork()
         }
       } finally {

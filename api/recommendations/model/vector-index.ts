@@ -1,21 +1,24 @@
 import { Index, MetricKind, ScalarKind } from 'usearch'
 
-/** A found row, and the product of its vector with the question's. */
+/** A found row, and what it was ordered by. */
 export interface NearRow {
-  readonly key: bigint
-  readonly product: number
+  readonly key: number
+  readonly value: number
 }
 
-/** Finds the vectors with the greatest inner products. */
+/** What is greatest first: the inner product with the question, or its cosine if the question has length 1. */
+export type NearBy = 'product' | 'cosine'
+
+/** Finds the vectors with the greatest inner products. Keys count from 0. */
 export interface VectorIndex {
   /** @param vector of length 1 at most */
-  add(key: bigint, vector: Float32Array): void
+  add(key: number, vector: Float32Array): void
   /**
    * Adds many vectors at once, with ascending keys.
    * @param vectors row by row, each of length 1 at most
    */
   addRows(firstKey: number, vectors: Float32Array, threads: number): void
-  search(vector: Float32Array, count: number): NearRow[]
+  search(vector: Float32Array, count: number, by?: NearBy): NearRow[]
   readonly size: number
   save(path: string): void
 }
@@ -23,28 +26,32 @@ export interface VectorIndex {
 /** More links than usual, because the product is not a metric: docs/adr/0040-vectors-of-recommendations.md */
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
-/** Number of vectors that are found with damped lengths, and then ordered by their products. */
-const EXPANSION_SEARCH = 1_024
 /**
- * Vectors are stored with this power of their lengths. With whole lengths, paths lead to the longest ones only, and
- * with equal ones a search finds the nearest by angle.
+ * How many vectors are found with damped lengths, and then ordered. Similar items need fewer, because they only become
+ * candidates, and a list may ask for those of five items.
  */
-const LENGTH_POWER = 0.5
+const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
+/** A search expands as many vectors as it finds, and at least this many. */
+const LEAST_EXPANSION = 64
 const ONE_THREAD = 1
+const FIRST_ROOTS = 1_024
+
+/** Scratch of searches, which are synchronous. */
+let values = new Float64Array(LOOKED_AT.product)
+let sorted = new Float64Array(LOOKED_AT.product)
 
 export function newVectorIndex(dimensions: number): VectorIndex {
-  const lengths = new Map<bigint, number>()
-  return over(emptyIndex(dimensions), dimensions, (key) => lengths.get(key) as number, lengths)
+  return over(emptyIndex(dimensions), dimensions, new Float32Array(FIRST_ROOTS))
 }
 
 /**
  * Opens a saved index by mapping its file. It must not be added to.
- * @param lengthOf returns the length of a vector that was added
+ * @param lengths those of the vectors that were added, by their keys
  */
-export function viewVectorIndex(path: string, dimensions: number, lengthOf: (key: bigint) => number): VectorIndex {
+export function viewVectorIndex(path: string, dimensions: number, lengths: Float32Array): VectorIndex {
   const index = emptyIndex(dimensions)
   index.view(path)
-  return over(index, dimensions, lengthOf, new Map())
+  return over(index, dimensions, lengths.map(Math.sqrt))
 }
 
 function emptyIndex(dimensions: number): Index {
@@ -54,47 +61,80 @@ function emptyIndex(dimensions: number): Index {
     quantization: ScalarKind.F16,
     connectivity: CONNECTIVITY,
     expansion_add: EXPANSION_ADD,
-    expansion_search: EXPANSION_SEARCH,
+    expansion_search: LEAST_EXPANSION,
     multi: false,
   })
 }
 
-function over(index: Index, dimensions: number, lengthOf: (key: bigint) => number, added: Map<bigint, number>): VectorIndex {
-  /** Writes a vector with a damped length, and returns its whole length. */
-  function damp(vector: Float32Array, out: Float32Array): number {
-    let squares = 0
-    for (const value of vector) squares += value * value
-    const length = Math.sqrt(squares)
-    const scale = length === 0 ? 0 : length ** (LENGTH_POWER - 1)
-    for (let at = 0; at < vector.length; at++) out[at] = vector[at] * scale
-    return length
+/**
+ * Vectors are stored with the roots of their lengths. With whole lengths, paths lead to the longest ones only, and with
+ * equal ones a search finds the nearest by angle.
+ * @param known roots of the lengths of the vectors, by their keys
+ */
+function over(index: Index, dimensions: number, known: Float32Array): VectorIndex {
+  let roots = known
+
+  /** Writes vectors with damped lengths. */
+  function damped(firstKey: number, vectors: Float32Array): Float32Array {
+    const out = new Float32Array(vectors.length)
+    const last = firstKey + vectors.length / dimensions
+    if (last > roots.length) roots = grown(roots, last)
+    for (let key = firstKey, start = 0; key < last; key++, start += dimensions) {
+      let squares = 0
+      for (let at = start; at < start + dimensions; at++) squares += vectors[at] * vectors[at]
+      const root = squares ** 0.25
+      roots[key] = root
+      if (root > 0) for (let at = start; at < start + dimensions; at++) out[at] = vectors[at] / root
+    }
+    return out
   }
 
-  function addRows(keys: BigUint64Array, vectors: Float32Array, threads: number): void {
-    const damped = new Float32Array(vectors.length)
-    keys.forEach((key, row) => {
-      const [from, to] = [row * dimensions, (row + 1) * dimensions]
-      added.set(key, damp(vectors.subarray(from, to), damped.subarray(from, to)))
-    })
-    index.add(keys, damped, threads)
+  function addRows(firstKey: number, vectors: Float32Array, threads: number): void {
+    const keys = BigUint64Array.from({ length: vectors.length / dimensions }, (_, row) => BigInt(firstKey + row))
+    index.add(keys, damped(firstKey, vectors), threads)
   }
 
   return {
-    add: (key, vector) => addRows(BigUint64Array.of(key), vector, ONE_THREAD),
-    addRows(firstKey, vectors, threads) {
-      const keys = BigUint64Array.from({ length: vectors.length / dimensions }, (_, row) => BigInt(firstKey + row))
-      addRows(keys, vectors, threads)
-    },
-    search(vector, count) {
-      const looked = Math.min(Math.max(count, EXPANSION_SEARCH), index.size())
+    add: (key, vector) => addRows(key, vector, ONE_THREAD),
+    addRows,
+    search(vector, count, by = 'product') {
+      const looked = Math.min(Math.max(count, LOOKED_AT[by]), index.size())
       if (looked === 0) return []
+      if (looked > values.length) [values, sorted] = [new Float64Array(looked), new Float64Array(looked)]
       const { keys, distances } = index.search(vector, looked, ONE_THREAD)
-      const found = Array.from(keys, (key, at) => ({ key, product: (1 - distances[at]) * lengthOf(key) ** (1 - LENGTH_POWER) }))
-      return found.sort((one, other) => other.product - one.product).slice(0, count)
+      // Keys are below 2^32. Halves of them take a fraction of the time of 1,024 big integers.
+      const halves = new Uint32Array(keys.buffer, keys.byteOffset, 2 * keys.length)
+      for (let at = 0; at < distances.length; at++) {
+        const root = roots[halves[2 * at]]
+        const product = 1 - distances[at]
+        values[at] = by === 'product' ? product * root : root === 0 ? 0 : product / root
+      }
+      return greatest(distances.length, count, halves)
     },
     get size() {
       return index.size()
     },
     save: (path) => index.save(path),
   }
+}
+
+/** Returns the greatest of the first `length` values, best first. Equal ones stay in their order. */
+function greatest(length: number, count: number, halves: Uint32Array): NearRow[] {
+  let least = Number.NEGATIVE_INFINITY
+  if (length > count) {
+    const copy = sorted.subarray(0, length)
+    copy.set(values.subarray(0, length))
+    least = copy.sort()[length - count]
+  }
+  const found: NearRow[] = []
+  for (let at = 0; at < length; at++) if (values[at] >= least) found.push({ key: halves[2 * at], value: values[at] })
+  found.sort((one, other) => other.value - one.value)
+  if (found.length > count) found.length = count
+  return found
+}
+
+function grown(before: Float32Array, least: number): Float32Array {
+  const after = new Float32Array(Math.max(least, 2 * before.length))
+  after.set(before)
+  return after
 }

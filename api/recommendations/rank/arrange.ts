@@ -34,7 +34,8 @@ export interface ArrangedList {
 
 /** docs/services/recommendations.md#order */
 const LIST_SIZE = 50
-const DIVERSIFIED = 100
+/** No more can enter the list: half of them may give way to new items and to the limit per genre. */
+const ARRANGED = 100
 const SCORE_SHARE = 0.7
 const SIMILARITY_SHARE = 0.3
 const TOP = 20
@@ -44,16 +45,30 @@ const EXPLORED_PLACES = [9, 19] as const
 
 /** Turns scored candidates into the list: boost, diversity, exploration, and last the limit per genre. */
 export function arrange(items: ItemTable, scored: readonly Scored[], arrangement: Arrangement): ArrangedList {
-  const { diversity, boost, now } = arrangement
-  const boosted = scored
-    .map((one) => ({ ...one, isExplored: false, rank: boostedScore(items, one, boost, now) }))
-    .sort((a, b) => b.rank - a.rank || (a.candidate.itemId < b.candidate.itemId ? -1 : 1))
-    .map((one, placeByScore) => ({ ...one, placeByScore }))
-  const ordered = diversity ? diversified(items, boosted, arrangement.model) : boosted
+  const best = bestOf(items, scored, arrangement)
+  const ordered = arrangement.diversity ? diversified(items, best, arrangement.model) : best
   return capped(items, withExplored(ordered, arrangement.explored))
 }
 
 type Ordered = Arranged & { readonly rank: number }
+
+/** Returns the items with the highest boosted scores, the highest first. */
+function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arrangement): Ordered[] {
+  const ranks = Float64Array.from(scored, (one) => boostedScore(items, one, boost, now))
+  // Only these are sorted as objects.
+  const least = ranks.length <= ARRANGED ? Number.NEGATIVE_INFINITY : ranks.toSorted()[ranks.length - ARRANGED]
+  const best: (Ordered & { placeByScore: number })[] = []
+  scored.forEach(({ candidate, score, features }, index) => {
+    const rank = ranks[index]
+    if (rank >= least) best.push({ candidate, score, features, isExplored: false, placeByScore: 0, rank })
+  })
+  best.sort((a, b) => b.rank - a.rank || (a.candidate.itemId < b.candidate.itemId ? -1 : 1))
+  if (best.length > ARRANGED) best.length = ARRANGED
+  best.forEach((one, place) => {
+    one.placeByScore = place
+  })
+  return best
+}
 
 function boostedScore(items: ItemTable, { candidate, score }: Scored, boost: NewReleaseBoost | undefined, now: number): number {
   if (boost === undefined) return score
@@ -63,37 +78,56 @@ function boostedScore(items: ItemTable, { candidate, score }: Scored, boost: New
 
 /** Chooses repeatedly the item with the greatest 0.7 × score − 0.3 × greatest similarity to those chosen already. */
 function diversified(items: ItemTable, ordered: readonly Ordered[], model: RecommendationModel | undefined): Ordered[] {
-  const rest = ordered.slice(0, DIVERSIFIED)
-  const vectors = new Map(rest.map(({ candidate }) => [candidate.row, model?.vectorOf(candidate.itemId)]))
-  const greatest = new Map(rest.map(({ candidate }) => [candidate.row, 0]))
-  const chosen: Ordered[] = []
-  while (rest.length > 0 && chosen.length < LIST_SIZE) {
-    const values = rest.map((one) => SCORE_SHARE * one.rank - SIMILARITY_SHARE * (greatest.get(one.candidate.row) ?? 0))
-    const best = values.reduce((at, value, index) => (value > values[at] ? index : at), 0)
-    const [next] = rest.splice(best, 1)
-    chosen.push(next)
-    for (const { candidate } of rest) {
-      const similarity = similarityOf(items, next.candidate.row, candidate.row, vectors)
-      greatest.set(candidate.row, Math.max(greatest.get(candidate.row) ?? 0, similarity))
+  const vectors = ordered.map(({ candidate }) => model?.vectorOf(candidate.itemId))
+  const genres = ordered.map(({ candidate }) => items.genreAt(candidate.row))
+  // Values only fall as more items are chosen. So an item is compared with the chosen ones only once it seems the best.
+  const values = Float64Array.from(ordered, ({ rank }) => SCORE_SHARE * rank)
+  const greatest = new Float64Array(ordered.length)
+  const compared = new Uint8Array(ordered.length)
+  const chosen: number[] = []
+
+  while (chosen.length < Math.min(LIST_SIZE, ordered.length)) {
+    const best = placeOfGreatest(values)
+    if (compared[best] === chosen.length) {
+      chosen.push(best)
+      values[best] = CHOSEN
+      continue
     }
+    for (; compared[best] < chosen.length; compared[best]++) {
+      const other = chosen[compared[best]]
+      const [one, two] = [vectors[best], vectors[other]]
+      // Without vectors, items of one genre are alike.
+      const isAlike = genres[best] !== 0 && genres[best] === genres[other] ? 1 : 0
+      greatest[best] = Math.max(greatest[best], one === undefined || two === undefined ? isAlike : cosine(one, two))
+    }
+    values[best] = SCORE_SHARE * ordered[best].rank - SIMILARITY_SHARE * greatest[best]
   }
-  return [...chosen, ...rest, ...ordered.slice(DIVERSIFIED)]
+  const rest = ordered.filter((_, place) => values[place] !== CHOSEN)
+  return [...chosen.map((place) => ordered[place]), ...rest]
 }
 
-/** The cosine of two vectors of length 1; without vectors, items of one genre are alike. */
-function similarityOf(items: ItemTable, one: number, other: number, vectors: ReadonlyMap<number, Float32Array | undefined>): number {
-  const [a, b] = [vectors.get(one), vectors.get(other)]
-  if (a === undefined || b === undefined) {
-    const genre = items.genreAt(one)
-    return genre !== 0 && genre === items.genreAt(other) ? 1 : 0
+const CHOSEN = Number.NEGATIVE_INFINITY
+
+function placeOfGreatest(values: Float64Array): number {
+  let best = 0
+  for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at
+  return best
+}
+
+/** Multiplies two vectors of length 1. Four sums side by side, because a processor waits for each addition to one. */
+function cosine(one: Float32Array, other: Float32Array): number {
+  let [first, second, third, fourth] = [0, 0, 0, 0]
+  for (let at = 0; at < one.length; at += 4) {
+    first += one[at] * other[at]
+    second += one[at + 1] * other[at + 1]
+    third += one[at + 2] * other[at + 2]
+    fourth += one[at + 3] * other[at + 3]
   }
-  let product = 0
-  for (let index = 0; index < a.length; index++) product += a[index] * b[index]
-  return product
+  return first + second + (third + fourth)
 }
 
 function withExplored(ordered: readonly Arranged[], explored: readonly Scored[]): Arranged[] {
-  const list = ordered.slice(0, LIST_SIZE * 2)
+  const list = [...ordered]
   const waiting = [...explored]
   for (let block = 0; block < LIST_SIZE; block += TOP) {
     for (const place of EXPLORED_PLACES) {

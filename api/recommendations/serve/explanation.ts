@@ -18,12 +18,12 @@ export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isA
 }
 
 /** The texts, by what they explain: docs/services/recommendations.md#explanations */
-export function explanationOf({ recType, channel }: Reason, source: string | undefined, genre: string): string {
+export function explanationOf({ recType, channel }: Reason, source: string | undefined, genre: () => string): string {
   if (recType === 'similar') return source === undefined ? 'Similar to the item you look at' : `Similar to “${source}”`
   if (recType === 'because_you_watched') return source === undefined ? 'Because of what you watched' : `Because you watched “${source}”`
   if (channel === 'trending') return 'Trending now'
   if (channel === 'popular') return 'Popular'
-  if (channel === 'preference') return `Because you like ${genre}`
+  if (channel === 'preference') return `Because you like ${genre()}`
   if (channel === 'editorial') return 'Picked by our editors'
   if (channel === 'exploration') return 'New, and we think that you may like it'
   return 'Recommended for you'

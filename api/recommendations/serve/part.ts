@@ -63,7 +63,7 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
       score,
       title: known?.title ?? null,
       thumbnail_url: absolute(known?.thumbnail_url ?? null),
-      explanation: explanationOf(item, source, known === undefined ? '' : genreOf(known)),
+      explanation: explanationOf(item, source, () => (known === undefined ? '' : genreOf(known))),
       rec_type: recType,
       source_item_id: sourceItemId?.toString() ?? null,
       ...(isExplained &&
@@ -142,10 +142,10 @@ export function servePart(deps: ServePartDeps): RecommendationsPart {
         if (page_token !== undefined) {
           const rest = tokens.read(page_token, userId)
           const page = { requestId: rest.requestId, context: rest.context, askedRecType: '', position: rest.position, limit, isExplained }
-          return answer(await lists.serveRest(rest), page)
+          return answer(await lists.serveRest(rest, limit), page)
         }
         const recType = query.rec_type ?? DEFAULT_REC_TYPE[context]
-        const list = await lists.serve({ userId, recType, context, itemId: query.item_id, diversity: query.diversity })
+        const list = await lists.serve({ userId, recType, context, itemId: query.item_id, diversity: query.diversity, limit })
         return answer(list, { requestId, context, askedRecType: recType, position: 0, limit, isExplained })
       }),
     ],

@@ -3,7 +3,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import { interactions, itemNeighbours } from '../../../schemas/recommendations/topics.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
 import type { ShownItem } from '../../../state/views/recommendations/items.ts'
-import { readNeighbours } from '../../../state/views/recommendations/neighbours.ts'
+import { readNeighboursOf } from '../../../state/views/recommendations/neighbours.ts'
 import { readUser } from '../../../state/views/recommendations/users.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import type { ServiceKit } from '../../service.ts'
@@ -16,8 +16,8 @@ import { RULES_VERSION } from '../rank/rules.ts'
 import { recommend } from '../recommend.ts'
 import type { RecommendationTables } from '../tables.ts'
 import { type RequestUser, requestUser, unknownUser } from '../users/request-user.ts'
+import type { BoundedReads } from './bounded-reads.ts'
 import { reasonOf } from './explanation.ts'
-import { inTime } from './in-time.ts'
 import type { LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
@@ -31,8 +31,7 @@ export interface ServeDeps extends Pick<ServiceKit, 'views' | 'facts' | 'now' | 
   readonly models: ModelSource
   readonly shown: ShownItems
   readonly last: LastLists
-  /** How long a list waits for each turn of Redis, ms. */
-  readonly readMs: number
+  readonly reads: BoundedReads
 }
 
 export interface ListRequest {
@@ -41,6 +40,8 @@ export interface ListRequest {
   readonly context: RecommendationContext
   readonly itemId: bigint | undefined
   readonly diversity: boolean
+  /** How many items are shown. The rest goes without titles. */
+  readonly limit: number
 }
 
 /** An item of an answer, with what `explain` shows. */
@@ -62,6 +63,13 @@ export interface ServedList {
 
 /** Older embeddings are reported. */
 const MAX_MODEL_AGE_MS = 6 * HOUR_MS
+/** What answers show of items. */
+interface Titles {
+  readonly shown: ReadonlyMap<bigint, ShownItem>
+  /** Whether those of all items are known. */
+  readonly isComplete: boolean
+}
+
 const NOTHING: ReadonlySet<ModelPart> = new Set()
 /** Vectors and trees. An answer without both is one by rules. */
 const MODEL_PARTS = 2
@@ -71,29 +79,42 @@ const MODEL_PARTS = 2
  * missing.
  */
 export function listServer(deps: ServeDeps) {
-  const { views, facts, tables, models, shown, last, readMs, now, log } = deps
+  const { views, facts, tables, models, shown, last, reads, now, log } = deps
   /** Failures of models that were logged, once each, because they come with every request. */
   const logged = new Set<string>()
 
   async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
-    const read = async () => readUser(views, facts.partitionOf(interactions, userId), String(userId))
-    const stored = await inTime(read(), readMs)
+    const stored = await reads.read(() => readUser(views, facts.partitionOf(interactions, userId), String(userId)))
     return stored === undefined || stored === NOT_CAUGHT_UP ? undefined : requestUser(userId, stored, now())
   }
 
   async function neighboursOf(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, readonly Neighbour[]> | undefined> {
     if (itemIds.length === 0) return new Map()
-    const read = async () =>
-      await Promise.all(itemIds.map((itemId) => readNeighbours(views, facts.partitionOf(itemNeighbours, itemId), String(itemId))))
-    const lists = await inTime(read(), readMs)
-    const whole = lists?.filter((list) => list !== NOT_CAUGHT_UP)
-    return whole?.length === itemIds.length ? new Map(itemIds.map((itemId, index) => [itemId, whole[index]])) : undefined
+    const groups = Map.groupBy(itemIds, (itemId) => facts.partitionOf(itemNeighbours, itemId))
+    const found = await reads.read(() =>
+      Promise.all(
+        Array.from(groups, async ([partition, ids]) => {
+          const lists = await readNeighboursOf(views, partition, ids.map(String))
+          return typeof lists === 'symbol' ? [] : lists.map((list, index) => [ids[index], list] as const)
+        }),
+      ),
+    )
+    const whole = new Map(found?.flat())
+    return whole.size === itemIds.length ? whole : undefined
   }
 
-  async function titlesOf(items: readonly ListedItem[]): Promise<{ shown: ReadonlyMap<bigint, ShownItem>; isComplete: boolean }> {
+  async function titlesOf(items: readonly ListedItem[]): Promise<Titles> {
     const ids = [...new Set(items.flatMap(({ itemId, sourceItemId }) => (sourceItemId === undefined ? [itemId] : [itemId, sourceItemId])))]
-    const known = (await inTime(shown.read(ids), readMs)) ?? shown.cached(ids)
+    const known = await shown.read(ids)
     return { shown: known, isComplete: items.every(({ itemId }) => known.has(itemId)) }
+  }
+
+  /** Reads the titles of the items that are shown. Those that the view knows as inactive give way to others. */
+  async function shownOf<T extends ListedItem>(items: readonly T[], limit: number): Promise<Titles & { readonly kept: readonly T[] }> {
+    const titles = await titlesOf(items.slice(0, limit))
+    // What the view does not have may be active: it is empty after a loss of Redis.
+    const kept = items.filter(({ itemId }) => titles.shown.get(itemId)?.status !== 'INACTIVE')
+    return kept.length === items.length ? { ...titles, kept } : await shownOf(kept, limit)
   }
 
   /** Returns the last list of a user whose features cannot be read; undefined if nothing is left of it. */
@@ -119,10 +140,8 @@ export function listServer(deps: ServeDeps) {
     const isIncomplete = found === undefined
     const earlier = isIncomplete ? fallback(request.userId) : undefined
     const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
-    const titles = await titlesOf(items)
+    const { kept, ...titles } = await shownOf(items, request.limit)
     if (!titles.isComplete) degraded.push('titles')
-    // What the view does not have may be active: it is empty after a loss of Redis.
-    const kept = items.filter(({ itemId }) => titles.shown.get(itemId)?.status !== 'INACTIVE')
     if (!isIncomplete) last.keep(request.userId, kept)
     return {
       items: kept,
@@ -180,14 +199,14 @@ export function listServer(deps: ServeDeps) {
   }
 
   /** Shows the rest of a list, without what the user has seen or hidden in the meantime. */
-  async function serveRest({ userId, items, modelVersion }: RestOfList): Promise<ServedList> {
+  async function serveRest({ userId, items, modelVersion }: RestOfList, limit: number): Promise<ServedList> {
     const found = await readFeatures(userId)
     const user = found ?? unknownUser(userId)
     const { items: table } = tables
     const fresh = items.filter(({ itemId }) => {
       return table.isActive(table.rowOf(itemId)) && !user.hidden.has(itemId) && !user.hasWatched(itemId)
     })
-    const titles = await titlesOf(fresh)
+    const titles = await titlesOf(fresh.slice(0, limit))
     const degraded: Degradation[] = [
       ...(found === undefined ? ['features' as const] : []),
       ...(titles.isComplete ? [] : ['titles' as const]),

@@ -2,50 +2,54 @@ import { LRUCache } from 'lru-cache'
 import { items as itemsTopic } from '../../../schemas/recommendations/topics.ts'
 import { type ShownItem, shownItem, shownItemKey } from '../../../state/views/recommendations/items.ts'
 import type { ServiceKit } from '../../service.ts'
+import type { BoundedReads } from './bounded-reads.ts'
 
 /** Reads what answers show of items, through a bounded cache. */
 export interface ShownItems {
-  /**
-   * Returns those of the items that are known. Throws if Redis does not answer in time; `cached` then has what this
-   * process knows.
-   */
+  /** Returns those of the items that are known. If Redis does not answer in time, this is what the process knows. */
   read(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, ShownItem>>
-  cached(itemIds: readonly bigint[]): ReadonlyMap<bigint, ShownItem>
 }
 
-/** Some 500 bytes each. */
+export interface ShownItemsDeps extends Pick<ServiceKit, 'sharedViews' | 'facts' | 'monotonic'> {
+  readonly reads: BoundedReads
+}
+
+/** Some 400 bytes each, as texts. Objects would take twice as much. */
 const MAX_CACHED = 50_000
 /** A changed title is shown after this time. */
 const CACHED_MS = 10_000
 
-export function shownItems({ sharedViews, facts }: Pick<ServiceKit, 'sharedViews' | 'facts'>, monotonic: () => number): ShownItems {
-  const known = new LRUCache<bigint, { readonly item: ShownItem; readonly readAt: number }>({ max: MAX_CACHED })
+export function shownItems({ sharedViews, facts, monotonic, reads }: ShownItemsDeps): ShownItems {
+  const known = new LRUCache<bigint, { readonly text: string; readonly readAt: number }>({ max: MAX_CACHED })
 
   function cached(itemIds: readonly bigint[]): Map<bigint, ShownItem> {
-    return new Map(
-      itemIds.flatMap((itemId) => {
-        const entry = known.get(itemId)
-        return entry === undefined ? [] : [[itemId, entry.item] as const]
-      }),
+    const found = new Map<bigint, ShownItem>()
+    for (const itemId of itemIds) {
+      const item = shownItem(known.get(itemId)?.text ?? null)
+      if (item !== undefined) found.set(itemId, item)
+    }
+    return found
+  }
+
+  async function refresh(itemIds: readonly bigint[], time: number): Promise<void> {
+    const texts = await Promise.all(
+      itemIds.map((itemId) => sharedViews.get(shownItemKey(facts.partitionOf(itemsTopic, itemId), String(itemId)))),
     )
+    itemIds.forEach((itemId, index) => {
+      const text = texts[index]
+      // An emptied Redis says nothing about items, so the process keeps what it knows.
+      if (text !== null) known.set(itemId, { text, readAt: time })
+    })
   }
 
   return {
-    cached,
     async read(itemIds) {
       const time = monotonic()
       const stale = itemIds.filter((itemId) => {
         const entry = known.peek(itemId)
         return entry === undefined || time - entry.readAt > CACHED_MS
       })
-      const texts = await Promise.all(
-        stale.map((itemId) => sharedViews.get(shownItemKey(facts.partitionOf(itemsTopic, itemId), String(itemId)))),
-      )
-      stale.forEach((itemId, index) => {
-        const item = shownItem(texts[index])
-        // An emptied Redis says nothing about items, so the process keeps what it knows.
-        if (item !== undefined) known.set(itemId, { item, readAt: time })
-      })
+      if (stale.length > 0) await reads.read(() => refresh(stale, time))
       return cached(itemIds)
     },
   }

@@ -7,7 +7,6 @@ import { sharedAttributes } from '../items/genre.ts'
 import { guarded } from '../model/guarded.ts'
 import type { ModelSource } from '../model/model.ts'
 import type { RecommendationsPart } from '../part.ts'
-import { inTime } from '../serve/in-time.ts'
 import type { ListServer } from '../serve/serve.ts'
 import type { ShownItems } from '../serve/shown-items.ts'
 import type { RecommendationTables } from '../tables.ts'
@@ -18,17 +17,16 @@ export interface SimilarDeps {
   readonly models: ModelSource
   readonly shown: ShownItems
   readonly lists: Pick<ListServer, 'neighboursOf'>
-  readonly readMs: number
 }
 
-export function similarPart({ tables, models, shown, lists, readMs }: SimilarDeps): RecommendationsPart {
+export function similarPart({ tables, models, shown, lists }: SimilarDeps): RecommendationsPart {
   const { items, leaders } = tables
 
   async function similarTo(itemId: bigint, row: number, limit: number): Promise<SimilarItem[]> {
     const model = models.current(undefined)
     const neighbours = (await lists.neighboursOf([itemId]))?.get(itemId) ?? []
     const found = [
-      ...byNeighbours(items, itemId, neighbours),
+      ...byNeighbours(items, itemId, neighbours).sort((one, other) => other.similarity - one.similarity),
       ...byVector(items, model && guarded(model, () => {}), itemId, limit),
       ...byCategory(items, leaders.ofGenre, row, limit),
     ]
@@ -44,7 +42,7 @@ export function similarPart({ tables, models, shown, lists, readMs }: SimilarDep
         if (!items.isActive(row)) throw new ApiError(recommendationErrors.item_not_found)
         const similar = await similarTo(item_id, row, limit)
         const ids = [item_id, ...similar.map((item) => items.idAt(item.row))]
-        const known = (await inTime(shown.read(ids), readMs)) ?? shown.cached(ids)
+        const known = await shown.read(ids)
         const source = known.get(item_id)
         const similar_items = similar.map(({ similarity }, index) => {
           const item = known.get(ids[index + 1])

@@ -62,7 +62,9 @@ export function unknownUser(id: bigint): RequestUser {
 
 export function requestUser(id: bigint, { self, pages }: StoredUser, now: number): RequestUser {
   const seen = watched.open((page) => pages[page], now)
-  const hasWatched = (itemId: bigint) => seen.has(itemId)
+  // Hashing hundreds of candidates for a user without any page would cost a quarter of a millisecond.
+  const hasPages = Object.keys(pages).length > 0
+  const hasWatched = (itemId: bigint) => hasPages && seen.has(itemId)
   if (self === undefined) return { ...unknownUser(id), hasWatched }
   const lastAt = self.last_event_at
   const recent = unpackIds(self.viewed)

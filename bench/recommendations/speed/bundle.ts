@@ -18,6 +18,7 @@ const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5
 const SEQUENCE = 1
 const MS_PER_SECOND = 1_000
+const PROGRESS_LINES = 10
 
 export interface GeneratedBundle {
   readonly folder: string
@@ -42,11 +43,23 @@ export async function generateBundle(folder: string, world: World): Promise<Gene
   await writeFile(join(folder, 'tokens.f32'), new Float32Array(DIMENSIONS))
   await writeFile(join(folder, 'trees.txt'), generatedTrees(seededRandom(TREES_SEED)))
   const begun = performance.now()
-  await buildIndex({ folder, items, greatestLength: GREATEST_LENGTH, threads: availableParallelism() })
+  await buildIndex({ folder, items, greatestLength: GREATEST_LENGTH, threads: availableParallelism(), onRows: sayProgress(items) })
   const indexSeconds = (performance.now() - begun) / MS_PER_SECOND
   const factorised = { items, regularization: REGULARIZATION, greatestLength: GREATEST_LENGTH }
   await writeManifest(folder, factorised, SEQUENCE, Date.now())
   return { folder, indexSeconds }
+}
+
+/** A million items take many minutes. */
+function sayProgress(items: number): (added: number) => void {
+  const begun = performance.now()
+  let next = items / PROGRESS_LINES
+  return function say(added) {
+    if (added < next) return
+    next += items / PROGRESS_LINES
+    const seconds = (performance.now() - begun) / MS_PER_SECOND
+    process.stderr.write(`The index has ${added} of ${items} items after ${seconds.toFixed(0)} s.\n`)
+  }
 }
 
 /** Ids of items are positive. */

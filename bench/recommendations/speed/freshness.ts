@@ -20,8 +20,9 @@ export interface FreshnessOptions {
   readonly random: Random
 }
 
-const PER_SECOND = 4
-const ASK_EVERY_MS = 50
+/** Probes ask for lists as well, some twenty a second, beside those that are measured. */
+const PER_SECOND = 2
+const ASK_EVERY_MS = 100
 const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000

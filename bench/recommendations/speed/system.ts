@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
+import { API_HEAP_FLAGS } from '../../../api/heap-flags.ts'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
@@ -93,7 +94,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     }
     const key = await ensureDevelopmentKey(folder)
     const apiEnv = { ...env, API_SERVICES: 'recommendations', API_PORT: '0', LOG_LEVEL: 'info' }
-    const api = await startNode('api/main.ts', profile, apiEnv, 'api_started')
+    const api = await startNode('api/main.ts', [...API_HEAP_FLAGS, ...profile], apiEnv, 'api_started')
     stopping.push(() => api.stop())
     const url = api.line.url as string
     await Promise.race([untilReady(url), interrupted])

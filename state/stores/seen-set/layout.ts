@@ -17,7 +17,7 @@ export interface SeenSetShape {
  * Where a set keeps its items. A set consists of layers of pages: the first layer has one page, and each further one
  * has several times as many as the previous one. In each layer an item belongs to one page, by its hash. It is stored
  * in the first of these pages that has room. A small set therefore has one page, a set of any size changes one page
- * when an item is added, and a look-up reads one page per layer.
+ * when an item is added, and a look-up reads one page per layer, or only the first one if the set has no other.
  */
 export interface SeenSetLayout {
   readonly layers: readonly Layer[]

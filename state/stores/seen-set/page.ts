@@ -14,7 +14,8 @@ import {
 /**
  * The format of a page of a seen-set. To read it, the number of bits of its fingerprints must be known.
  *
- * | bytes | content | |---|---| | 1 | version of the format, 1 | | the rest | runs, newest first |
+ * | bytes | content | |---|---| | 1 | version of the format: 1, or 2 in a store, for the only page of a set | | the rest |
+ * runs, newest first |
  *
  * A run has the fingerprints of items that were last added within a short time. It begins at a whole byte:
  *
@@ -43,6 +44,7 @@ export const MAX_PAGE_BYTES = 512
 export const MAX_PAGE_ENTRIES = 340
 
 const VERSION = 1
+const ONLY_PAGE_VERSION = 2
 const BITS_PER_BYTE = 8
 /** Large enough for a page that turns out not to fit: at most 340 runs of 20 bytes. */
 const SCRATCH_BYTES = 8_192
@@ -73,9 +75,26 @@ export function encodePage(page: Page, fingerprintBits: number): Buffer | undefi
   return length > MAX_PAGE_BYTES ? undefined : Buffer.from(scratch.subarray(0, length))
 }
 
+/** Marks a page as the only one of its set, so that no other one needs to be looked for. Copies have no mark. */
+export function markAsOnly(bytes: Buffer): void {
+  bytes[0] = ONLY_PAGE_VERSION
+}
+
+export function isOnlyPage(bytes: Uint8Array): boolean {
+  return bytes[0] === ONLY_PAGE_VERSION
+}
+
+/** Returns the page without a mark. Bytes that a store holds stay as they are. */
+export function withoutMark(bytes: Buffer): Buffer {
+  if (!isOnlyPage(bytes)) return bytes
+  const copy = Buffer.from(bytes)
+  copy[0] = VERSION
+  return copy
+}
+
 /** @throws MalformedPageError */
 export function decodePage(bytes: Uint8Array, fingerprintBits: number): Page {
-  if (bytes[0] !== VERSION) throw new MalformedPageError(`version ${bytes[0]} of the page is unknown`)
+  if (bytes[0] !== VERSION && bytes[0] !== ONLY_PAGE_VERSION) throw new MalformedPageError(`version ${bytes[0]} of the page is unknown`)
   const page: Page = []
   const reader: BitReader = { bytes, at: BITS_PER_BYTE }
   let before: number | undefined

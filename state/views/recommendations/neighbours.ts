@@ -1,6 +1,6 @@
 import { type Neighbour, unpackNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type { ItemNeighbours } from '../../../schemas/recommendations/types.ts'
-import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
+import { type BinaryReader, caughtUpKey, NOT_CAUGHT_UP, type View, viewTag } from '../view.ts'
 
 /**
  * Neighbours of items. Fed by `item-neighbours`, partitioned like it.
@@ -19,15 +19,25 @@ export const itemNeighboursView: View<bigint, ItemNeighbours> = {
   },
 }
 
-/** @returns the neighbours, nearest first; empty if there are none */
+/** Returns the neighbours of an item, nearest first; empty if there are none. */
 export async function readNeighbours(
-  reader: BinaryReader & ViewReader,
+  reader: BinaryReader,
   partition: number,
   itemId: string,
 ): Promise<readonly Neighbour[] | typeof NOT_CAUGHT_UP> {
-  const key = neighboursKey(partition, itemId)
-  const packed = await withCaughtUp(reader, ITEM_NEIGHBOURS_VIEW, partition, reader.getBuffer(key))
-  return packed === null ? [] : typeof packed === 'symbol' ? packed : unpackNeighbours(packed)
+  const found = await readNeighboursOf(reader, partition, [itemId])
+  return typeof found === 'symbol' ? found : found[0]
+}
+
+/** Returns the neighbours of items of one partition, in the order of the items. They are read by one command. */
+export async function readNeighboursOf(
+  reader: BinaryReader,
+  partition: number,
+  itemIds: readonly string[],
+): Promise<readonly (readonly Neighbour[])[] | typeof NOT_CAUGHT_UP> {
+  const keys = itemIds.map((itemId) => neighboursKey(partition, itemId))
+  const [caughtUp, ...lists] = await reader.mgetBuffer([caughtUpKey(ITEM_NEIGHBOURS_VIEW, partition), ...keys])
+  return caughtUp === null ? NOT_CAUGHT_UP : lists.map((packed) => (packed === null ? [] : unpackNeighbours(packed)))
 }
 
 function neighboursKey(partition: number, itemId: string): string {

@@ -45,17 +45,15 @@ export interface StoredUser {
   readonly pages: Readonly<Record<string, Buffer>>
 }
 
+type UserReader = Pick<BinaryReader, 'hmgetBuffer' | 'hgetallBuffer'> & ViewReader
+
 /** Reads a user in one turn. An emptied Redis must not make everybody a new user who has watched nothing. */
-export async function readUser(
-  reader: BinaryReader & ViewReader,
-  partition: number,
-  userId: string,
-): Promise<StoredUser | typeof NOT_CAUGHT_UP> {
+export async function readUser(reader: UserReader, partition: number, userId: string): Promise<StoredUser | typeof NOT_CAUGHT_UP> {
   const keys = userFeaturesKeys(partition, userId)
   return await withCaughtUp(reader, USER_FEATURES_VIEW, partition, readKeys(reader, keys))
 }
 
-async function readKeys(reader: BinaryReader, { self, seen }: ReturnType<typeof userFeaturesKeys>): Promise<StoredUser> {
+async function readKeys(reader: UserReader, { self, seen }: ReturnType<typeof userFeaturesKeys>): Promise<StoredUser> {
   const [[facts, ...lists], pages] = await Promise.all([reader.hmgetBuffer(self, [FACTS, ...LISTS]), reader.hgetallBuffer(seen)])
   return { self: facts === null ? undefined : selfFrom(facts, lists), pages }
 }

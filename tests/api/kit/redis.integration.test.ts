@@ -74,6 +74,7 @@ test(
       expect(await redis.reader.hgetallBuffer(hash)).toEqual({ text: Buffer.from('grüße'), bytes: BYTES })
       expect(await redis.reader.hmgetBuffer(hash, ['bytes', 'none'])).toEqual([BYTES, null])
       expect(await redis.reader.getBuffer(bytes)).toEqual(BYTES)
+      expect(await redis.reader.mgetBuffer([keyOf(partition, 'none'), bytes])).toEqual([null, BYTES])
     }
   },
   TEST_TIMEOUT_MS,

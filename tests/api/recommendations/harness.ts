@@ -33,13 +33,17 @@ interface Published {
 }
 
 /** Runs the API of recommendations on views and topics in memory. */
-export async function recommendationsApi({ open = openModel } = {}) {
+export async function recommendationsApi({ open = openModel, readMs = 1_000 } = {}) {
   const strings = new Map<string, string | Buffer>()
   const hashes = new Map<string, Map<string, string | Buffer>>()
   const feeds = new Map<string, (key: never, value: never) => void>()
   const published: Published[] = []
   const state = {
     isRedisAway: false,
+    /** Redis neither answers nor refuses. */
+    isRedisHung: false,
+    /** Reads that were sent to Redis. */
+    reads: 0,
     isRedisEmptied: false,
     lostViews: [] as readonly string[],
     isKafkaAway: false,
@@ -50,15 +54,20 @@ export async function recommendationsApi({ open = openModel } = {}) {
   const metrics: HttpMetrics = httpMetrics({ process: false })
 
   async function read<T>(value: () => T): Promise<T> {
+    state.reads++
     if (state.isRedisAway) throw new ApiError(errors.unavailable)
+    if (state.isRedisHung) return await new Promise<T>(() => undefined)
     return value()
   }
   const bytes = (value: string | Buffer | undefined) => (value === undefined ? null : Buffer.from(value as string))
   const isLost = (key: string) => state.lostViews.some((view) => key.startsWith(`{${view}:`))
+  const caughtUp = (key: string) => (state.isRedisEmptied || isLost(key) ? null : Buffer.from('1'))
   const views = {
-    get: (key: string) => read(() => (key.endsWith(':caught-up') && !state.isRedisEmptied && !isLost(key) ? '1' : null)),
+    get: (key: string) => read(() => (key.endsWith(':caught-up') ? (caughtUp(key)?.toString() ?? null) : null)),
     hget: () => read(() => null),
     getBuffer: (key: string) => read(() => (isLost(key) ? null : bytes(strings.get(key)))),
+    mgetBuffer: (keys: readonly string[]) =>
+      read(() => keys.map((key) => (key.endsWith(':caught-up') ? caughtUp(key) : isLost(key) ? null : bytes(strings.get(key))))),
     hmgetBuffer: (key: string, fields: readonly string[]) => read(() => fields.map((field) => bytes(hashes.get(key)?.get(field)))),
     hgetallBuffer: (key: string) => read(() => Object.fromEntries(hashes.get(key) ?? [])),
   }
@@ -103,7 +112,7 @@ export async function recommendationsApi({ open = openModel } = {}) {
     now: () => state.now,
     monotonic: () => state.now,
   } as unknown as ServiceKit
-  const settings = { secret: 'a secret for tests of pages', readMs: 1_000, featuresShare: 1 }
+  const settings = { secret: 'a secret for tests of pages', readMs, featuresShare: 1 }
   const service = await recommendationsHandlers(kit, settings, open)
   const app = await testApp({ services: [service] })
 

@@ -7,10 +7,11 @@ test('the last list of a user keeps nothing of the ranking, and is forgotten aft
   let now = 0
   const lists = lastLists(() => now)
   const details = { features: new Float64Array(500) }
-  lists.keep(7n, [{ ...ITEM, details } as typeof ITEM])
-  expect(lists.of(7n)).toEqual([ITEM])
+  const because = { itemId: 2n ** 62n, score: 0.1, recType: 'because_you_watched', channel: 'vector', sourceItemId: 3n } as const
+  lists.keep(7n, [{ ...ITEM, details } as typeof ITEM, because])
+  expect(lists.of(7n)).toEqual([ITEM, because])
   now = 30 * 60_000
-  expect(lists.of(7n)).toHaveLength(1)
+  expect(lists.of(7n)).toHaveLength(2)
   now++
   expect(lists.of(7n)).toBeUndefined()
 })

@@ -102,6 +102,29 @@ test('without Redis a known user gets the last list, a new one what trends, and 
   expect((await list()).degraded).toEqual([])
 })
 
+test('lists do not wait for a Redis that hangs: only a probe asks it, and it is used again when it answers', async () => {
+  const { send, state, ...hung } = await recommendationsApi({ readMs: 5 })
+  for (let id = 1n; id <= 20n; id++) hung.putItem(id, {})
+  hung.putUser('42:self', { page: null, self: self([1n]) })
+  const ask = async (afterMs = 100) => {
+    state.now += afterMs
+    return await send('GET', '/api/v1/recommendations', { user: '42' })
+  }
+  expect((await ask()).body.degraded).toEqual([])
+  state.isRedisHung = true
+  // The first lists find out.
+  for (let list = 0; list < 2; list++) expect((await ask()).status).toBe(200)
+  const before = state.reads
+  for (let list = 0; list < 4; list++) {
+    const { status, body } = await ask(1)
+    expect([status, body.degraded[0], body.recommendations.length > 0]).toEqual([200, 'features', true])
+  }
+  // A probe reads a user, which takes three commands.
+  expect(state.reads - before).toBeLessThanOrEqual(3)
+  state.isRedisHung = false
+  await expect.poll(async () => (await ask()).body.degraded).toEqual([])
+})
+
 test('while the view is rebuilt, a user is not taken for a new one who has watched nothing', async () => {
   api.state.isRedisEmptied = true
   expect((await list()).degraded).toEqual(['features'])

@@ -71,7 +71,6 @@ export async function observer({ env, rowsOf, redis: { address } }: Recommendati
     const pages = new Map<string, Map<number, Uint8Array>>()
     const neighbours = new Map<string, Uint8Array>()
     const bytes = {
-      getBuffer: (key: string) => redis.getBuffer(key),
       hmgetBuffer: (key: string, fields: readonly string[]) => redis.hmgetBuffer(key, ...fields),
       hgetallBuffer: (key: string) => redis.hgetallBuffer(key),
       get: (key: string) => redis.get(key),

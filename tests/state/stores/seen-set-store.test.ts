@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
-import { MAX_PAGE_BYTES } from '../../../state/stores/seen-set/page.ts'
+import { MAX_PAGE_BYTES, withoutMark } from '../../../state/stores/seen-set/page.ts'
 import { seenSetReader } from '../../../state/stores/seen-set/reader.ts'
 import { type SeenSetStore, seenSetStore } from '../../../state/stores/seen-set-store.ts'
-import { openStore, storedRows, type TestBackend, testChangelog } from './harness.ts'
+import { openStore, PARTITION, storedRows, type TestBackend, TOPOLOGY, testChangelog } from './harness.ts'
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'seen'
@@ -259,6 +259,82 @@ test.each([1, 2, 63, 65, 300])('a set with capacity %i remembers at least that m
     store.add('ann', `item-${i}`, now)
     expect(store.has('ann', `item-${Math.max(0, i - capacity + 1)}`, now)).toBe(true)
   }
+})
+
+describe('the only page of a set', () => {
+  const SHAPE = { capacity: 2_000, lifetimeMs: MONTH_MS }
+
+  /** A store on a backend, as a worker opens it, with the number of rows that it looked for. */
+  function opened(backend = memoryBackend()) {
+    const session = backend.session(TOPOLOGY)
+    const column = session.column(STORE, PARTITION)
+    const looked = { rows: 0 }
+    const store = newStore(SHAPE)
+    const multiGet: typeof column.multiGet = (keys) => {
+      looked.rows += keys.ends.length
+      return column.multiGet(keys)
+    }
+    store.open({ column: { ...column, multiGet }, codec: store.values.open(0, { get: () => undefined }), cacheBytes: CACHE_BYTES })
+    function commit(): void {
+      store.flush(undefined)
+      session.write()
+      store.committed()
+    }
+    return { backend, store, looked, commit }
+  }
+
+  /** Removes the marks, as if the pages had been written before there were any. */
+  function forgetMarks(backend: ReturnType<typeof memoryBackend>): void {
+    const session = backend.session(TOPOLOGY)
+    const column = session.column(STORE, PARTITION)
+    for (const [key, value] of [...column.scan({})]) {
+      // A row of a page has the number of its schema in five bytes, the length of the page in one or two, and the page.
+      if (value.length <= 6) continue
+      const start = value.length > 64 + 6 ? 7 : 6
+      const page = withoutMark(value.subarray(start))
+      column.put(key, 0, key.length, Buffer.concat([value.subarray(0, start), page]), 0, value.length)
+    }
+    session.write()
+  }
+
+  test('is the only one that is read, also after it was written without a mark', () => {
+    const first = opened()
+    first.store.add('ann', 'x', START)
+    first.commit()
+    forgetMarks(first.backend)
+    const second = opened(first.backend)
+    expect([second.store.has('ann', 'x', START), second.store.has('ann', 'y', START)]).toEqual([true, false])
+    expect(second.looked.rows).toBeGreaterThan(2)
+    second.store.add('ann', 'y', START)
+    second.commit()
+    const { store, looked } = opened(first.backend)
+    store.prefetch('ann', 'z')
+    store.loadPrefetched()
+    expect([store.add('ann', 'x', START), store.add('ann', 'z', START)]).toEqual([false, true])
+    expect(looked.rows).toBe(1)
+  })
+
+  test.each([1, 50, Number.POSITIVE_INFINITY])('is left when it is full, with a commit every %d items', (every) => {
+    let now = START
+    const { backend, store, commit } = opened()
+    const items = Array.from({ length: 1_000 }, (_, index) => `item-${index}`)
+    items.forEach((item, index) => {
+      now += DAY_MS / 100
+      expect(store.add('ann', item, now)).toBe(true)
+      if (index % every === 0) commit()
+    })
+    commit()
+    for (const again of [store, opened(backend).store]) expect(items.filter((item) => !again.has('ann', item, now))).toEqual([])
+    forgetMarks(backend)
+    const later = opened(backend)
+    for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
+    // The first page is empty when its items have expired, but not the others.
+    while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
+    later.commit()
+    const last = opened(backend).store
+    last.add('ann', 'one more', now + MONTH_MS / 2)
+    expect(last.has('ann', 'item-999', now + MONTH_MS / 2)).toBe(true)
+  })
 })
 
 describe('a lifetime', () => {

@@ -126,6 +126,7 @@ export function fakeRedis() {
     },
     hgetall: (key) => answer(Object.fromEntries(hashes.get(key) ?? [])),
     getBuffer: (key) => answer(bytes(strings.get(key))),
+    mgetBuffer: (keys) => answer(keys.map((key) => bytes(strings.get(key)))),
     hmgetBuffer: (key, fields) => answer(fields.map((field) => bytes(hashes.get(key)?.get(field)))),
     hgetallBuffer: (key) => {
       const entries = [...(hashes.get(key) ?? [])]

@@ -89,7 +89,7 @@ export function replayWorld(): ReplayWorld {
 
   const sources: RecommendSources = {
     items,
-    leaders: leaders(items, () => now),
+    leaders: leaders({ items, now: () => now }),
     trendingFor: (user) => trendingFor((group) => trending.listOf(group, now), user),
     editorialFor: (context) => placedByEditors(editorialAt(now), context, now),
     boost: () => boostByEditors(editorialAt(now), now),

@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { toFloats } from '../../../api/recommendations/model/half-floats.ts'
 import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
 
@@ -11,6 +10,8 @@ export interface IndexBuild {
   /** The greatest length of an item's factors. */
   readonly greatestLength: number
   readonly threads: number
+  /** Called after each piece. */
+  onRows?(added: number): void
 }
 
 /** Number of rows that are read and added at once: 8 MB of floats. */
@@ -18,18 +19,18 @@ const ROWS_AT_ONCE = 8_192
 const BYTES_PER_HALF = 2
 
 /** Builds the index of a bundle from its factors, which are read in pieces. */
-export async function buildIndex({ folder, items, greatestLength, threads }: IndexBuild): Promise<void> {
+export async function buildIndex({ folder, items, greatestLength, threads, onRows }: IndexBuild): Promise<void> {
   const index = newVectorIndex(DIMENSIONS)
   const file = await open(join(folder, 'items.f16'), 'r')
   try {
     for (let row = 0; row < items; row += ROWS_AT_ONCE) {
       const count = Math.min(ROWS_AT_ONCE, items - row)
-      const halves = new Uint16Array(count * DIMENSIONS)
-      await file.read(halves, 0, halves.byteLength, row * DIMENSIONS * BYTES_PER_HALF)
+      const halves = new Float16Array(count * DIMENSIONS)
+      await file.read(new Uint8Array(halves.buffer), 0, halves.byteLength, row * DIMENSIONS * BYTES_PER_HALF)
       const vectors = new Float32Array(halves.length)
-      toFloats(halves, 0, vectors)
-      for (let at = 0; at < vectors.length; at++) vectors[at] /= greatestLength
+      for (let at = 0; at < vectors.length; at++) vectors[at] = halves[at] / greatestLength
       index.addRows(row, vectors, threads)
+      onRows?.(row + count)
     }
   } finally {
     await file.close()

@@ -32,7 +32,7 @@ async function opened() {
     get: (key: string) => reply(values.get(key) ?? null),
     hget: (key: string, field: string) => reply(hashes.get(key)?.[field] ?? null),
     hgetall: (key: string) => reply(hashes.get(key) ?? {}),
-    getBuffer: (key: string) => reply(buffers.get(key) ?? null),
+    mgetBuffer: (keys: readonly string[]) => reply(keys.map((key) => buffers.get(key) ?? (values.has(key) ? Buffer.from('1') : null))),
   }
   const facts = { partitionOf: () => 0, partitionsOf: () => 1 }
   const categories = {

@@ -59,7 +59,7 @@ export function writeBundle(folder: string, bundle: TestBundle): void {
     const axis = axes.get(id)!
     halves[row * DIMENSIONS + axis] = HALF[1]
     gram[axis * DIMENSIONS + axis] += 1
-    index.add(BigInt(row), along(axis))
+    index.add(row, along(axis))
   })
   index.save(join(folder, 'items.usearch'))
   const contents: Record<string, Buffer> = {

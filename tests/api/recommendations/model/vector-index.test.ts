@@ -15,27 +15,39 @@ const vectors = Array.from({ length: VECTORS }, (_, row) =>
   Float32Array.from({ length: DIMENSIONS }, (_, column) => Math.sin((row + 1) * (column + 3) * 1.7) * ((row % 10) + 1) * 0.02),
 )
 const product = (one: Float32Array, other: Float32Array) => one.reduce((sum, value, at) => sum + value * other[at], 0)
+const length = (vector: Float32Array) => Math.sqrt(product(vector, vector))
 
 test('the vectors with the greatest products are found, best first, in an index that was saved and mapped', () => {
   const built = newVectorIndex(DIMENSIONS)
-  vectors.forEach((vector, row) => void built.add(BigInt(row), vector))
+  vectors.forEach((vector, row) => void built.add(row, vector))
   const path = join(folder, 'index')
   built.save(path)
-  const viewed = viewVectorIndex(path, DIMENSIONS, (key) => Math.sqrt(product(vectors[Number(key)], vectors[Number(key)])))
+  const viewed = viewVectorIndex(path, DIMENSIONS, Float32Array.from(vectors, length))
   expect(viewed.size).toBe(VECTORS)
   let found = 0
   for (const question of vectors.slice(0, WANTED)) {
     const answers = viewed.search(question, WANTED)
-    for (const { key, product: given } of answers) expect(given).toBeCloseTo(product(question, vectors[Number(key)]), 2)
-    expect(answers.map((one) => one.product)).toEqual(answers.map((one) => one.product).toSorted((a, b) => b - a))
+    for (const { key, value } of answers) expect(value).toBeCloseTo(product(question, vectors[key]), 2)
+    expect(answers.map(({ value }) => value)).toEqual(answers.map(({ value }) => value).toSorted((a, b) => b - a))
     const exact = vectors.map((vector, row) => ({ row, value: product(question, vector) })).sort((a, b) => b.value - a.value)
     const best = new Set(exact.slice(0, WANTED).map(({ row }) => row))
-    found += answers.filter(({ key }) => best.has(Number(key))).length
+    found += answers.filter(({ key }) => best.has(key)).length
   }
   expect(found / (WANTED * WANTED)).toBeGreaterThan(0.95)
 })
 
+test('by cosine the lengths of the vectors do not count', () => {
+  const built = newVectorIndex(DIMENSIONS)
+  vectors.forEach((vector, row) => void built.add(row, vector))
+  const question = vectors[7].map((value) => value / length(vectors[7]))
+  const cosines = vectors.map((vector, row) => ({ row, value: product(question, vector) / length(vector) }))
+  cosines.sort((a, b) => b.value - a.value)
+  const answers = built.search(question, WANTED, 'cosine')
+  expect(answers[0].key).toBe(7)
+  answers.forEach(({ value }, place) => void expect(value).toBeCloseTo(cosines[place].value, 2))
+})
+
 test('an empty index finds nothing, and one that is not there cannot be viewed', () => {
   expect(newVectorIndex(DIMENSIONS).search(vectors[0], WANTED)).toEqual([])
-  expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS, () => 1)).toThrow()
+  expect(() => viewVectorIndex(join(folder, 'nothing'), DIMENSIONS, new Float32Array())).toThrow()
 })

@@ -39,5 +39,5 @@ test('a reader of the pages gives the same answers as the store', () => {
 
 test('a page that cannot be read is reported', () => {
   const reader = seenSetReader({ item: utf8, ...SHAPE })
-  expect(() => reader.open(() => Buffer.from([2]), START).has('item')).toThrow(MalformedPageError)
+  expect(() => reader.open(() => Buffer.from([3]), START).has('item')).toThrow(MalformedPageError)
 })

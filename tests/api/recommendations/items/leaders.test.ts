@@ -1,0 +1,39 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { itemTable } from '../../../../api/recommendations/items/item-table.ts'
+import { leaders } from '../../../../api/recommendations/items/leaders.ts'
+
+const START = Date.UTC(2026, 0, 1)
+const ITEMS = 20_000
+const MINUTE_MS = 60_000
+
+function put(items: ReturnType<typeof itemTable>, row: number, popularity: number): void {
+  const unknown = { title: '', description: '', category_path: `Genre ${row % 3}`, attributes: {}, thumbnail_url: null }
+  items.putItem(BigInt(row + 1), { ...unknown, popularity, status: 'ACTIVE', created_at: START, updated_at: START + popularity })
+}
+
+test('the lists of a large catalogue are made again between requests, and count once they are complete', async () => {
+  const items = itemTable()
+  for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)
+  let now = START
+  let pieces = 0
+  const found = leaders({
+    items,
+    now: () => now,
+    otherWork() {
+      pieces++
+      return setImmediate()
+    },
+  })
+  const atOnce = leaders({ items, now: () => now })
+  expect(found.overall().slice(0, 2)).toEqual([ITEMS - 1, ITEMS - 2])
+  expect(pieces).toBe(0)
+  put(items, 7, 1)
+  now += MINUTE_MS
+  expect(found.overall()[0]).toBe(ITEMS - 1)
+  await expect.poll(() => found.overall()[0]).toBe(7)
+  expect(pieces).toBeGreaterThan(2)
+  expect(found.overall()).toEqual(atOnce.overall())
+  expect(found.ofGenre(items.genreNumber('Genre 1'))).toEqual(atOnce.ofGenre(items.genreNumber('Genre 1')))
+  expect(found.explored()).toEqual(atOnce.explored())
+})
