@@ -34,6 +34,10 @@ const TrendEntrySchema = z
       .string()
       .nullable()
       .openapi({ description: 'The most common language of the newest tweets, ISO 639; null if unknown.', example: 'en' }),
+    users: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Different users whose tweets are in `tweet_volume`; null in posted lists.', example: 1204 }),
   })
   .openapi('TrendEntry')
 
@@ -56,7 +60,7 @@ export const PastListSchema = z
     as_of: timestamp('End of the counted window.'),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
     trends: z.array(
-      TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true })
+      TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true, users: true })
         .extend({
           volume_24h: z.int().nullable().openapi({ description: LATER }),
           velocity_vs_usual: z

@@ -95,6 +95,7 @@ function entryOf(index: number, windowEnd: number): TrendEntry {
     rank_change: (index % 5) - 2,
     peak_rank: index + 1,
     lang: 'en',
+    users: 9_000 - index,
   }
 }
 

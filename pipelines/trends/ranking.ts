@@ -53,6 +53,7 @@ export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedT
     rank_change: standing.rankChange,
     peak_rank: standing.peakRank,
     lang: candidate.lang === '' ? null : candidate.lang,
+    users: candidate.users,
   }
 }
 

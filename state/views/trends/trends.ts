@@ -175,6 +175,7 @@ type CandidateFields = [
   rank_change?: number | null,
   peak_rank?: number | null,
   lang?: string | null,
+  users?: number | null,
 ]
 
 /**
@@ -183,12 +184,12 @@ type CandidateFields = [
  */
 function candidateLine(entry: TrendEntry): string {
   const { score, term, name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
-  const { rank_change, peak_rank, lang } = entry
+  const { rank_change, peak_rank, lang, users } = entry
   // A language consists of letters.
   const language = lang === null ? 'null' : `"${lang}"`
   const labelled = label === null ? 'null' : `"${label}"`
   const samples = sample_tweets.length === 0 ? '' : `"${sample_tweets.join('","')}"`
-  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language}]`
+  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language},${users}]`
 }
 
 /** Returns null for numbers that JSON cannot represent. */
@@ -200,11 +201,11 @@ function finite(number: number): number | null {
 export function candidateText(candidate: Candidate): EntryText {
   if (candidate.text === undefined) {
     const fields = JSON.parse(candidate.fields) as CandidateFields
-    const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, ...ranks] = fields
-    const [rank_change = null, peak_rank = null, lang = null] = ranks
+    const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, ...later] = fields
+    const [rank_change = null, peak_rank = null, lang = null, users = null] = later
     const { term } = candidate
     const counts = { tweet_volume, volume_24h, velocity, velocity_vs_usual }
-    candidate.text = render({ name, term, ...counts, label, trending_since, sample_tweets, rank_change, peak_rank, lang })
+    candidate.text = render({ name, term, ...counts, label, trending_since, sample_tweets, rank_change, peak_rank, lang, users })
   }
   return candidate.text
 }
@@ -228,6 +229,7 @@ function render(entry: Omit<TrendEntry, 'score' | 'sample_tweets'> & { sample_tw
     rank_change: entry.rank_change,
     peak_rank: entry.peak_rank,
     lang: entry.lang,
+    users: entry.users,
   }
   return JSON.stringify(fields).slice(1)
 }

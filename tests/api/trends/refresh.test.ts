@@ -51,6 +51,7 @@ test("writes a record like the pipeline's, in the given order, and serves it", a
             rank_change: null,
             peak_rank: null,
             lang: null,
+            users: null,
           },
           expect.objectContaining({ term: 'second phrase', label: 'Trending', score: 900 * Math.log2(4.5), sample_tweets: [] }),
           expect.objectContaining({ term: 'third', label: null, score: 0 }),

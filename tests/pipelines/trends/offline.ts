@@ -240,6 +240,7 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
   const hourAgo = all.filter(({ minute }) => minute > last - 120 && minute <= last - 60).length
   const firstHour = (Math.floor(last / 60) - 24) * 60
   const velocity = count / Math.max(1, how.usual)
+  const users = new Set(all.filter(({ minute }) => minute > last - 60 && minute <= last).map(({ tweet }) => tweet.user_id)).size
   return {
     term,
     name: mostWritten(all),
@@ -248,9 +249,10 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     velocity: count / Math.max(1, hourAgo),
     velocity_vs_usual: velocity,
     score: count * Math.log2(1 + velocity),
-    label: how.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
+    label: how.labels && users >= 20 ? labelOf(velocity) : null,
     sample_tweets: newestOfUsers(all, 3, (last - 59) * MINUTE_MS).map((tweet) => tweet.tweet_id),
     lang: commonestLanguage(newestOfUsers(all, 20, (last - 59) * MINUTE_MS)),
+    users,
   }
 }
 
@@ -263,10 +265,6 @@ function commonestLanguage(tweets: readonly Tweet[]): string | null {
 function labelOf(velocity: number): OfflineEntry['label'] {
   if (velocity > 10) return 'Viral'
   return velocity > 3 ? 'Trending' : null
-}
-
-function usersIn(all: readonly Contribution[], from: number): number {
-  return new Set(all.filter(({ tweet }) => tweet.created_at >= from).map(({ tweet }) => tweet.user_id)).size
 }
 
 function mostWritten(all: readonly Contribution[]): string {

@@ -49,6 +49,7 @@ test('an entry has every field that a published list needs', () => {
     rank_change: -2,
     peak_rank: 1,
     lang: 'en',
+    users: 20,
   })
   expect(entryOf(term, standing, false).label).toBeNull()
 })

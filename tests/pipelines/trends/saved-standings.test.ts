@@ -63,7 +63,7 @@ function countsOf(cells: string): CellCounts {
 
 function contribution(place: number, minute: number): string {
   const out = byteWriter()
-  packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, out)
+  packContribution({ place, original: 'x', minute, tweet: { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, repeats: [] }, out)
   return packedCells(out.buffer, 0, out.length)
 }
 

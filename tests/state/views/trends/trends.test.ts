@@ -51,6 +51,7 @@ test('an entry is rendered with the documented field names, and ids as strings',
       rank_change: -3,
       peak_rank: 1,
       lang: 'pt',
+      users: 9,
     },
   ])
 })
@@ -82,13 +83,13 @@ test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would b
 
 test('a candidate may lack its ranks and language, and one from before they were kept lacks them', async () => {
   const { reader, write } = view()
-  write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null })] }))
+  write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null, users: null })] }))
   const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
   const [candidate] = candidates
-  expect(candidate.fields).toMatch(/,null,null,null\]$/)
-  const earlier = { ...candidate, fields: candidate.fields.replace(/,null,null,null\]$/, ']') }
+  expect(candidate.fields).toMatch(/,null,null,null,null\]$/)
+  const earlier = { ...candidate, fields: candidate.fields.replace(/,null,null,null,null\]$/, ']') }
   expect(candidateText(earlier)).toEqual(candidateText(candidate))
-  expect(JSON.parse(`{${candidateText(candidate)}`)).toMatchObject({ rank_change: null, peak_rank: null, lang: null })
+  expect(JSON.parse(`{${candidateText(candidate)}`)).toMatchObject({ rank_change: null, peak_rank: null, lang: null, users: null })
 })
 
 test('a known list is read again only if it has changed', async () => {
