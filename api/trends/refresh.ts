@@ -108,5 +108,8 @@ function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: numbe
     peak_rank: null,
     lang: null,
     users: null,
+    variants: [],
+    related: [],
+    typical_tweet: null,
   }
 }

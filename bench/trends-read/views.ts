@@ -96,6 +96,9 @@ function entryOf(index: number, windowEnd: number): TrendEntry {
     peak_rank: index + 1,
     lang: 'en',
     users: 9_000 - index,
+    variants: index % 10 === 0 ? [`trend${index}`, `the trend ${index}`] : [],
+    related: index < 100 ? [`#trend${index + 1}`, `#trend${index + 2}`] : [],
+    typical_tweet: index < 100 ? SAMPLE_ID : null,
   }
 }
 

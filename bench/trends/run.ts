@@ -66,7 +66,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
 }
 
 /** The topics whose partitions are those of the terms. */
-const TERM_TOPICS = ['trends-counted-cells-repartition', 'trends-listed-repartition']
+const TERM_TOPICS = ['trends-drawn-cells-repartition', 'trends-listed-repartition']
 
 function partitionsOf({ name, partitions }: AnyTopic): number {
   return TERM_TOPICS.includes(name) ? values.terms : partitions

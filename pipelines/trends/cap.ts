@@ -1,6 +1,7 @@
 import { type Codec, CodecError } from '../../schemas/codec.ts'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { rawValue } from '../engine/index.ts'
+import { mixed } from './mixed.ts'
 import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repeats.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
@@ -184,7 +185,7 @@ const codec: Codec<UserContributions> = {
 
 export const userContributions = rawValue(codec)
 
-/** Hashes with two variants of FNV-1a, and mixes the bits as MurmurHash3 does. */
+/** Hashes with two variants of FNV-1a. */
 function fingerprintOf(term: string): number {
   let low = 0x811c9dc5
   let high = 0x9747b28c
@@ -195,12 +196,6 @@ function fingerprintOf(term: string): number {
   }
   // 21 bits, so that the result is an exact number.
   return (mixed(high) >>> 11) * TWO_32 + (mixed(low) >>> 0)
-}
-
-function mixed(hash: number): number {
-  let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
-  return bits ^ (bits >>> 16)
 }
 
 /** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */

@@ -1,4 +1,5 @@
 import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
+import { addAllDrawn, addDrawn, type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm } from './forms.ts'
 import { type LanguageCode, languageCode } from './languages.ts'
 import { addRepeats, type Repeat } from './repeats.ts'
@@ -16,6 +17,8 @@ export interface TermCell {
   /** The newest tweets of distinct users, newest first. */
   readonly samples: SampleTweet[]
   repeats: readonly Repeat[]
+  /** Drawn from the tweets that are not among the samples. */
+  drawn: DrawnTweets
 }
 
 /** One contribution of a tweet to a term. */
@@ -31,14 +34,20 @@ export interface Contribution {
 
 export function newCell({ place, original, minute, tweet, repeats }: Contribution): TermCell {
   const forms = [{ form: original, count: 1 }]
-  return { place, minutes: [minute], counts: [1], forms, samples: [sampleOf(tweet)], repeats }
+  return { place, minutes: [minute], counts: [1], forms, samples: [sampleOf(tweet)], repeats, drawn: NONE_DRAWN }
 }
 
 export function addTweet(cell: TermCell, { original, minute, tweet, repeats }: Contribution): void {
   addMinute(cell, minute, 1)
   addForm(cell.forms, original, 1)
-  addSample(cell.samples, sampleOf(tweet))
+  addNewest(cell, sampleOf(tweet))
   cell.repeats = addRepeats(cell.repeats, repeats)
+}
+
+/** Adds a tweet to the samples. One that is left out may be drawn. */
+export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, sample: SampleTweet): void {
+  const leftOut = addSample(to.samples, sample)
+  if (leftOut !== undefined) to.drawn = addDrawn(to.drawn, leftOut)
 }
 
 function sampleOf({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet): SampleTweet {
@@ -54,7 +63,8 @@ export function codeOf(lang: SampleTweet['lang'] | Tweet['lang']): LanguageCode 
 export function addCell(cell: TermCell, other: TermCell): void {
   for (let i = 0; i < other.minutes.length; i++) addMinute(cell, other.minutes[i], other.counts[i])
   for (const { form, count } of other.forms) addForm(cell.forms, form, count)
-  for (const sample of other.samples) addSample(cell.samples, sample)
+  for (const sample of other.samples) addNewest(cell, sample)
+  cell.drawn = addAllDrawn(cell.drawn, other.drawn)
   cell.repeats = addRepeats(cell.repeats, other.repeats)
 }
 

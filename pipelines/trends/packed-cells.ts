@@ -1,6 +1,7 @@
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
 import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
 import { addCell, type Contribution, codeOf, type TermCell } from './cells.ts'
+import { type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { regionsOf } from './regions-of.ts'
 import { NO_REPEATS, type Repeat } from './repeats.ts'
 
@@ -10,9 +11,9 @@ import { NO_REPEATS, type Repeat } from './repeats.ts'
  * cells, so cells are added to others by appending them.
  *
  * A cell has its place, the number of minutes and each minute with its count, the number of forms and each form's
- * length, UTF-8 text and count, the number of samples and each sample, and the number of repeats and each repeat.
- * Numbers are unsigned LEB128; ids are 8 bytes in the machine's order, which is little-endian on all that run Node,
- * times 6 bytes, and languages 2.
+ * length, UTF-8 text and count, the number of samples and each sample, the number of repeats and each repeat, and
+ * the number of bytes and each byte of the drawn tweets. Numbers are unsigned LEB128; ids are 8 bytes in the machine's
+ * order, which is little-endian on all that run Node, times 6 bytes, and languages 2.
  */
 export type PackedCells = string
 
@@ -60,7 +61,7 @@ const LOW_BITS = 0x7f
 const BITS = 7
 
 export function packCell(cell: TermCell, out: ByteWriter): void {
-  const { place, minutes, counts, forms, samples, repeats } = cell
+  const { place, minutes, counts, forms, samples, repeats, drawn } = cell
   out.reserve(MAX_NUMBER_BYTES * (4 + 2 * minutes.length) + SAMPLE_BYTES * samples.length)
   writeNumber(place, out)
   writeNumber(minutes.length, out)
@@ -78,6 +79,10 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
   writeNumber(samples.length, out)
   for (const sample of samples) writeSample(sample, out)
   writeRepeats(repeats, out)
+  out.reserve(MAX_NUMBER_BYTES + drawn.length)
+  writeNumber(drawn.length, out)
+  drawn.copy(out.buffer, out.length)
+  out.length += drawn.length
 }
 
 /** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
@@ -94,6 +99,8 @@ export function packContribution({ place, original, minute, tweet, repeats }: Co
   writeNumber(1, out)
   writeSample(tweet, out)
   writeRepeats(repeats, out)
+  out.reserve(1)
+  writeNumber(0, out)
 }
 
 function writeRepeats(repeats: readonly Repeat[], out: ByteWriter): void {
@@ -211,6 +218,12 @@ export class CellReader {
     return { earlier, later, count: signed % 2 === 0 ? signed / 2 : (1 - signed) / 2, levels: this.number() }
   }
 
+  drawn(): DrawnTweets {
+    const length = this.number()
+    const start = this.skip(length)
+    return length === 0 ? NONE_DRAWN : Buffer.from(this.#bytes.subarray(start, start + length))
+  }
+
   skipRepeats(): void {
     for (let left = this.number() * REPEAT_NUMBERS; left > 0; left--) this.number()
   }
@@ -241,7 +254,7 @@ function unpackCell(reader: CellReader): TermCell {
   for (let left = reader.number(); left > 0; left--) forms.push({ form: reader.text(), count: reader.number() })
   const samples: SampleTweet[] = []
   for (let left = reader.number(); left > 0; left--) samples.push(reader.sample())
-  return { place, minutes, counts, forms, samples, repeats: reader.repeats() }
+  return { place, minutes, counts, forms, samples, repeats: reader.repeats(), drawn: reader.drawn() }
 }
 
 /** The counts of packed cells, read without their texts and samples. One object serves many reads. */
@@ -271,6 +284,7 @@ export class CellCounts {
       }
       reader.skipSamples()
       reader.skipRepeats()
+      reader.skip(reader.number())
     }
     this.length = length
     return this

@@ -1,10 +1,11 @@
 import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
-import type { TermCell } from './cells.ts'
+import { addNewest, type TermCell } from './cells.ts'
+import { addAllDrawn, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { commonestLanguage } from './languages.ts'
 import { repeatsIn, storeRepeat } from './repeats.ts'
-import { addSample, KEPT_SAMPLES, SAMPLES } from './samples.ts'
+import { KEPT_SAMPLES, SAMPLES } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /** Covers the current window and the one an hour before, even when the newest bucket is dated ahead. */
@@ -23,6 +24,7 @@ export function newTermState(): TermState {
     forms: [],
     samples: [],
     repeats: [],
+    drawn: NONE_DRAWN,
     tracked_hour: 0,
     learned_hour: 0,
     volumes_round: 0,
@@ -65,7 +67,8 @@ export function applyCounts(state: TermState, counts: CountedMinutes, level: num
     else listener.added(minute, volume)
   }
   for (const { form, count } of counts.forms) addForm(state.forms, form, count)
-  for (const sample of counts.samples) addSample(state.samples, sample)
+  for (const sample of counts.samples) addNewest(state, sample)
+  state.drawn = addAllDrawn(state.drawn, counts.drawn)
   if (counts.repeats.length === 0) return
   const oldest = newestOf(state.minutes) - KEPT_MINUTES + 1
   for (const repeat of counts.repeats) if ((repeat.levels & (1 << level)) !== 0) storeRepeat(state.repeats, repeat, oldest)
@@ -119,6 +122,7 @@ export function candidateOf(term: string, state: TermState, count: number, usual
     users: usersIn(state, count, samples.length, lastMinute),
     sample_tweets: samples.slice(0, SAMPLES).map((sample) => sample.tweet_id),
     lang: commonestLanguage(samples),
+    drawn: [],
   }
 }
 

@@ -15,7 +15,7 @@ import { type Context, type KeyedStore, type RecordContext, sweep, type TimeCont
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
 import type { TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
-import { candidatesPerPartition } from './ranking.ts'
+import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
 import { compacted, emptyStateIn, frequentNote, isRare, RareTerm, stateIn, type TrackedRegion } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
 import { regionsOf } from './regions-of.ts'
@@ -88,7 +88,14 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
-    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions), saved })
+    standing ??= standings({
+      terms: stored,
+      usualOf,
+      prefetchUsual,
+      perRegion: candidatesPerPartition(partitions),
+      drawnPerRegion: drawnPerPartition(partitions),
+      saved,
+    })
     return standing
   }
 

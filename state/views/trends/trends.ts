@@ -1,3 +1,4 @@
+import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import {
   NOT_CAUGHT_UP,
@@ -20,7 +21,8 @@ import {
  *
  * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
  *
- * A candidate's line holds its score, a tab, its term as JSON, a tab, and its other fields as a JSON array.
+ * A candidate's line holds its score, a tab, its term as JSON, a tab, and its other fields as a JSON array. If it has
+ * variants, a tab and their terms as a JSON array follow.
  * Both keys are written with `setIfNewer`: a newer window wins, and within one window a posted list wins over the
  * pipeline's list.
  * A served entry is the JSON of a response entry without its rank. The writer renders it once; readers only number and
@@ -54,6 +56,8 @@ export interface ServedList extends Versioned, Head {
 export interface Candidate {
   readonly term: string
   readonly score: number
+  /** The terms that are folded into this one. */
+  readonly variants: readonly string[]
   /** JSON of the fields that `candidateText` needs. */
   readonly fields: string
   /** Set once the candidate has been rendered. */
@@ -138,9 +142,18 @@ function headOf(line: string): Head {
   return { windowEnd, missing }
 }
 
-/** Returns the folded term of a rendered entry. */
-export function termOfEntry(entry: EntryText): string {
-  return (JSON.parse(`{${entry}`) as Pick<TrendEntry, 'term'>).term
+/**
+ * Leaves hidden terms out of a rendered entry.
+ * @returns undefined if the term of the entry itself is hidden
+ */
+export function withoutHidden(entry: EntryText, hides: (term: string) => boolean): EntryText | undefined {
+  const fields = JSON.parse(`{${entry}`) as RenderedEntry
+  if (hides(fields.term)) return undefined
+  // Entries from before these fields lack them.
+  const { variants = [], related = [] } = fields
+  const isShown = (name: string) => !hides(foldTerm(name) ?? '')
+  if (variants.every(isShown) && related.every(isShown)) return entry
+  return JSON.stringify({ ...fields, variants: variants.filter(isShown), related: related.filter(isShown) }).slice(1)
 }
 
 /** Returns the entries as a JSON array, with ranks from 1. */
@@ -156,10 +169,18 @@ function candidatesKey(partition: number, woeid: number): string {
   return `${viewTag(TRENDS_VIEW, partition)}:candidates:${woeid}`
 }
 
+const NO_VARIANTS: readonly string[] = []
+
 function candidateOf(line: string): Candidate {
   const first = line.indexOf('\t')
   const second = line.indexOf('\t', first + 1)
-  return { score: Number(line.slice(0, first)), term: JSON.parse(line.slice(first + 1, second)), fields: line.slice(second + 1) }
+  const third = line.indexOf('\t', second + 1)
+  return {
+    score: Number(line.slice(0, first)),
+    term: JSON.parse(line.slice(first + 1, second)),
+    variants: third < 0 ? NO_VARIANTS : JSON.parse(line.slice(third + 1)),
+    fields: third < 0 ? line.slice(second + 1) : line.slice(second + 1, third),
+  }
 }
 
 type CandidateFields = [
@@ -176,6 +197,9 @@ type CandidateFields = [
   peak_rank?: number | null,
   lang?: string | null,
   users?: number | null,
+  variants?: string[],
+  related?: string[],
+  typical_tweet?: string | null,
 ]
 
 /**
@@ -184,12 +208,21 @@ type CandidateFields = [
  */
 function candidateLine(entry: TrendEntry): string {
   const { score, term, name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
-  const { rank_change, peak_rank, lang, users } = entry
+  const { rank_change, peak_rank, lang, users, variants, related, typical_tweet } = entry
   // A language consists of letters.
   const language = lang === null ? 'null' : `"${lang}"`
   const labelled = label === null ? 'null' : `"${label}"`
   const samples = sample_tweets.length === 0 ? '' : `"${sample_tweets.join('","')}"`
-  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language},${users}]`
+  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language},${users},${namesText(variants)},${namesText(related)},${typical_tweet === null ? 'null' : `"${typical_tweet}"`}]${variantTerms(variants)}`
+}
+
+/** Nearly all candidates have none. */
+function namesText(names: readonly string[]): string {
+  return names.length === 0 ? '[]' : JSON.stringify(names)
+}
+
+function variantTerms(variants: readonly string[]): string {
+  return variants.length === 0 ? '' : `\t${JSON.stringify(variants.map((name) => foldTerm(name) ?? name))}`
 }
 
 /** Returns null for numbers that JSON cannot represent. */
@@ -202,19 +235,43 @@ export function candidateText(candidate: Candidate): EntryText {
   if (candidate.text === undefined) {
     const fields = JSON.parse(candidate.fields) as CandidateFields
     const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, ...later] = fields
-    const [rank_change = null, peak_rank = null, lang = null, users = null] = later
+    const [rank_change = null, peak_rank = null, lang = null, users = null, variants = [], related = [], typical_tweet = null] = later
     const { term } = candidate
     const counts = { tweet_volume, volume_24h, velocity, velocity_vs_usual }
-    candidate.text = render({ name, term, ...counts, label, trending_since, sample_tweets, rank_change, peak_rank, lang, users })
+    candidate.text = render({
+      name,
+      term,
+      ...counts,
+      label,
+      trending_since,
+      sample_tweets,
+      rank_change,
+      peak_rank,
+      lang,
+      users,
+      variants,
+      related,
+      typical_tweet,
+    })
   }
   return candidate.text
 }
 
 function entryText(entry: TrendEntry): EntryText {
-  return render({ ...entry, sample_tweets: entry.sample_tweets.map(String) })
+  const { sample_tweets, typical_tweet } = entry
+  return render({
+    ...entry,
+    sample_tweets: sample_tweets.map(String),
+    typical_tweet: typical_tweet === null ? null : String(typical_tweet),
+  })
 }
 
-function render(entry: Omit<TrendEntry, 'score' | 'sample_tweets'> & { sample_tweets: string[] }): EntryText {
+type RenderedEntry = Omit<TrendEntry, 'score' | 'sample_tweets' | 'typical_tweet'> & {
+  sample_tweets: string[]
+  typical_tweet: string | null
+}
+
+function render(entry: RenderedEntry): EntryText {
   const fields = {
     name: entry.name,
     query: encodeURIComponent(entry.name),
@@ -230,6 +287,9 @@ function render(entry: Omit<TrendEntry, 'score' | 'sample_tweets'> & { sample_tw
     peak_rank: entry.peak_rank,
     lang: entry.lang,
     users: entry.users,
+    variants: entry.variants,
+    related: entry.related,
+    typical_tweet: entry.typical_tweet,
   }
   return JSON.stringify(fields).slice(1)
 }

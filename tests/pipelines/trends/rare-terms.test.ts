@@ -80,6 +80,7 @@ test('packed cells hold what was packed, and their counts can be read alone', ()
       forms: fc.array(fc.record({ form: text, count: number }), { maxLength: 3 }),
       samples: fc.array(sample, { maxLength: 3 }),
       repeats: fc.array(repeat, { maxLength: 3 }),
+      drawn: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
     })
     .map(({ buckets, ...more }) => ({ ...more, minutes: buckets.map(([minute]) => minute), counts: buckets.map(([, count]) => count) }))
   fc.assert(

@@ -67,7 +67,7 @@ test('a first contribution has no repeats, and one in the same minute or up to 5
   expect(user.admit('a', START, PLACES[0])).toEqual([{ earlier: START, later: START, count: 1, levels: 7 }])
   expect(user.admit('a', START + 59, PLACES[0])).toEqual([{ earlier: START, later: START + 59, count: 1, levels: 7 }])
   expect(user.admit('a', START + 119, PLACES[0])).toEqual([])
-  // In New York and the United States the neighbour is another one than in the world.
+  // New York and the United States have the first contribution as neighbour, and the world has the second.
   expect(user.admit('b', START, PLACES[0])).toEqual([])
   expect(user.admit('b', START + 1, PLACES[2])).toEqual([{ earlier: START, later: START + 1, count: 1, levels: 2 ** 2 }])
   expect(user.admit('b', START + 2, PLACES[0])).toEqual([

@@ -47,7 +47,14 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
     frequent: () => [],
   }
   const saved = savedStandings(memoryStore(rows))
-  const leaders = standings({ terms: stored, usualOf: () => undefined, prefetchUsual() {}, perRegion: PER_REGION, saved })
+  const leaders = standings({
+    terms: stored,
+    usualOf: () => undefined,
+    prefetchUsual() {},
+    perRegion: PER_REGION,
+    drawnPerRegion: PER_REGION,
+    saved,
+  })
   function rank(minute: number): RegionStanding[] {
     const found: RegionStanding[] = []
     for (const _ of leaders.prepare(minute, () => {}));

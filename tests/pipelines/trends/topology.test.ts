@@ -312,7 +312,7 @@ test.each([
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
-      'trends-counted-cells-repartition': terms,
+      'trends-drawn-cells-repartition': terms,
       'trends-listed-repartition': terms,
       'trends-candidates-repartition': places,
       [trendOutput.name]: 5,
@@ -392,7 +392,7 @@ test('when a partition of the terms is stuck, all lists appear without its terms
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
   driver.advanceWallClock(MINUTE)
   expect(entriesOf(driver, WORLD)).toHaveLength(40)
-  block(driver, 'trends-counted-cells-repartition', 2)
+  block(driver, 'trends-drawn-cells-repartition', 2)
   driver.advanceWallClock(3 * MINUTE)
   const lists = newestLists(driver)
   expect(lists.size).toBe(551)
@@ -430,7 +430,7 @@ test('users and terms without recent contributions are forgotten', () => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))
     return stores.reduce((sum, store) => sum + [...store.scan()].length, 0)
   }
-  const counts = () => [stored('user-terms'), stored('rare-contributions'), stored('frequent-terms'), stored('usual')]
+  const counts = () => [stored('user-terms'), stored('rare-tweets'), stored('frequent-terms'), stored('usual')]
   send(driver, { user_id: 5n, hashtags: ['gone'] })
   for (let i = 0; i < 33; i++) send(driver, { user_id: BigInt(100 + i), hashtags: ['outage'] })
   leap(driver, MINUTE)

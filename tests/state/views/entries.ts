@@ -18,6 +18,9 @@ export function entry(term: string, more: Partial<TrendEntry> = {}): TrendEntry 
     peak_rank: 1,
     lang: 'pt',
     users: 9,
+    variants: [],
+    related: [],
+    typical_tweet: null,
     ...more,
   }
 }
