@@ -26,6 +26,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'stores CPU s/M', digits: 1, of: (run) => run.storesCpu },
   { title: 'peak RSS MiB', digits: 0, of: (run) => run.peakRssMib },
   { title: 'state MiB', digits: 0, of: (run) => run.stateMib },
+  { title: 'renewals', digits: 1, of: (run) => run.renewals },
+  { title: 'published volumes per tweet', digits: 2, of: (run) => run.volumes },
   { title: 'others CPU s', digits: 1, of: (run) => run.otherCpuSeconds },
 ]
 

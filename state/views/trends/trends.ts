@@ -21,8 +21,7 @@ import {
  *
  * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
  *
- * A candidate's line holds its score, a tab, its term as JSON, a tab, and its other fields as a JSON array. If it has
- * variants, a tab and their terms as a JSON array follow.
+ * A candidate's line holds its score, a tab, its term as JSON, a tab, and its other fields as a JSON array.
  * Both keys are written with `setIfNewer`: a newer window wins, and within one window a posted list wins over the
  * pipeline's list.
  * A served entry is the JSON of a response entry without its rank. The writer renders it once; readers only number and
@@ -169,18 +168,18 @@ function candidatesKey(partition: number, woeid: number): string {
   return `${viewTag(TRENDS_VIEW, partition)}:candidates:${woeid}`
 }
 
+/** How the fields of a candidate below the best 100 end, which most are. */
+const NO_TOPIC = ',[],[],null]'
+/** The position of the variants in the fields. */
+const VARIANTS = 12
 const NO_VARIANTS: readonly string[] = []
 
 function candidateOf(line: string): Candidate {
   const first = line.indexOf('\t')
   const second = line.indexOf('\t', first + 1)
-  const third = line.indexOf('\t', second + 1)
-  return {
-    score: Number(line.slice(0, first)),
-    term: JSON.parse(line.slice(first + 1, second)),
-    variants: third < 0 ? NO_VARIANTS : JSON.parse(line.slice(third + 1)),
-    fields: third < 0 ? line.slice(second + 1) : line.slice(second + 1, third),
-  }
+  const fields = line.slice(second + 1)
+  const variants = fields.endsWith(NO_TOPIC) ? NO_VARIANTS : variantsIn(fields)
+  return { score: Number(line.slice(0, first)), term: JSON.parse(line.slice(first + 1, second)), variants, fields }
 }
 
 type CandidateFields = [
@@ -213,7 +212,7 @@ function candidateLine(entry: TrendEntry): string {
   const language = lang === null ? 'null' : `"${lang}"`
   const labelled = label === null ? 'null' : `"${label}"`
   const samples = sample_tweets.length === 0 ? '' : `"${sample_tweets.join('","')}"`
-  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language},${users},${namesText(variants)},${namesText(related)},${typical_tweet === null ? 'null' : `"${typical_tweet}"`}]${variantTerms(variants)}`
+  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language},${users},${namesText(variants)},${namesText(related)},${typical_tweet === null ? 'null' : `"${typical_tweet}"`}]`
 }
 
 /** Nearly all candidates have none. */
@@ -221,8 +220,9 @@ function namesText(names: readonly string[]): string {
   return names.length === 0 ? '[]' : JSON.stringify(names)
 }
 
-function variantTerms(variants: readonly string[]): string {
-  return variants.length === 0 ? '' : `\t${JSON.stringify(variants.map((name) => foldTerm(name) ?? name))}`
+function variantsIn(fields: string): readonly string[] {
+  const variants = (JSON.parse(fields) as CandidateFields)[VARIANTS] ?? []
+  return variants.map((name) => foldTerm(name) ?? name)
 }
 
 /** Returns null for numbers that JSON cannot represent. */
