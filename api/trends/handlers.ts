@@ -17,7 +17,7 @@ import { hiddenTerms } from './hidden/hidden.ts'
 import { blockingRoutes } from './hidden/part.ts'
 import { history } from './history.ts'
 import { interests } from './interests.ts'
-import { personalAnswer, trendLists } from './lists.ts'
+import { trendLists } from './lists.ts'
 import { trendsPages } from './page/part.ts'
 import { pastLists } from './past.ts'
 import { availablePlaces, closestPlace } from './places.ts'
@@ -72,7 +72,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
     const region = knownRegion(woeid)
     if (personalFor === undefined) return await lists.plain(region, limit, safe)
     const [candidates, profile] = await Promise.all([lists.candidates(region, safe), profiles.of(personalFor)])
-    return personalAnswer(candidates, region, rerank(candidates.candidates, profile, limit))
+    return lists.personal(candidates, region, rerank(candidates.candidates, profile, limit), safe)
   }
 
   return {

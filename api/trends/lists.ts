@@ -10,7 +10,7 @@ import {
   renderEntries,
   SERVED_ENTRIES,
   type ServedList,
-  termOfEntry,
+  withoutHidden,
 } from '../../state/views/trends/trends.ts'
 import type { NOT_CAUGHT_UP, ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
@@ -29,6 +29,8 @@ export interface TrendLists {
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. */
   candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
+  /** Renders a list that was reranked for one user. No cache may store it. */
+  personal(head: Omit<Shown, 'entries'>, region: Region, candidates: readonly Candidate[], safe: boolean): Answer
 }
 
 export interface TrendListsOptions {
@@ -124,10 +126,12 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
   /** Fills the places of hidden entries with the following candidates. */
   async function shownOf(list: ServedList, woeid: number, safe: boolean): Promise<Shown> {
     const hides = hidden.test(safe)
-    if (hides === undefined || !list.entries.some((entry) => hides(termOfEntry(entry)))) return list
+    if (hides === undefined) return list
+    const entries = list.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
+    if (entries.length === list.entries.length) return { ...list, entries }
     const { windowEnd, missing, candidates } = await currentCandidates(woeid)
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)
-    return { windowEnd, missing, entries: shown.map(candidateText) }
+    return { windowEnd, missing, entries: shown.flatMap((candidate) => withoutHidden(candidateText(candidate), hides) ?? []) }
   }
 
   function rendered({ entries, ...head }: Shown, { byLimit }: Rendering, region: Region, limit: number): Answer {
@@ -169,13 +173,13 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
       freshFor(list.windowEnd, now())
       return hides === undefined ? list : { ...list, candidates: list.candidates.filter(({ term }) => !hides(term)) }
     },
+    personal(head, region, candidates, safe) {
+      const hides = hidden.test(safe)
+      const texts = candidates.map(candidateText)
+      const shown = hides === undefined ? texts : texts.flatMap((text) => withoutHidden(text, hides) ?? [])
+      return { status: 200, headers: { 'Content-Type': JSON_TYPE, ...PRIVATE }, body: listBody(head, region, true, shown) }
+    },
   }
-}
-
-/** Renders a list that was reranked for one user. No cache may store it. */
-export function personalAnswer(head: Omit<Shown, 'entries'>, region: Region, candidates: readonly Candidate[]): Answer {
-  const body = listBody(head, region, true, candidates.map(candidateText))
-  return { status: 200, headers: { 'Content-Type': JSON_TYPE, ...PRIVATE }, body }
 }
 
 /** Concatenates text, because the writer of the view has already rendered the entries. */

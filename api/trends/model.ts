@@ -34,6 +34,20 @@ const TrendEntrySchema = z
       .string()
       .nullable()
       .openapi({ description: 'The most common language of the newest tweets, ISO 639; null if unknown.', example: 'en' }),
+    users: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Different users whose tweets are in `tweet_volume`; null in posted lists.', example: 1204 }),
+    variants: z
+      .array(z.string())
+      .openapi({ description: 'Names of other terms that share most of their tweets with this one.', example: ['#bostonmarathon'] }),
+    related: z
+      .array(z.string())
+      .openapi({ description: 'Names of the trends that share most tweets with this one, at most 3.', example: ['red sox'] }),
+    typical_tweet: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Id of a tweet with many of the listed terms; null beyond the best 100.', example: '1234567890123456789' }),
   })
   .openapi('TrendEntry')
 
@@ -56,13 +70,17 @@ export const PastListSchema = z
     as_of: timestamp('End of the counted window.'),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
     trends: z.array(
-      TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true })
+      TrendEntrySchema.omit({ rank_change: true, peak_rank: true, lang: true, related: true, typical_tweet: true })
         .extend({
           volume_24h: z.int().nullable().openapi({ description: LATER }),
           velocity_vs_usual: z
             .number()
             .nullable()
             .openapi({ description: `Then volume divided by the usual one; ${LATER}` }),
+          users: z
+            .int()
+            .nullable()
+            .openapi({ description: `Different users; null in posted lists and ${LATER}` }),
           trending_since: timestamp(`When the term entered the top 30; ${LATER}`).nullable(),
         })
         .openapi('PastTrendEntry'),

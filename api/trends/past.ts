@@ -1,3 +1,4 @@
+import { foldTerm } from '../../schemas/trends/term.ts'
 import { trendOutput } from '../../schemas/trends/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import type { TableReader } from '../../state/tables/reader.ts'
@@ -56,7 +57,7 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
     const snapshot = await snapshots.get(JSON.stringify([region.woeid, Math.floor(at / MS_PER_SECOND)]))
     if (snapshot === undefined) throw new ApiError(trendsErrors.past_list_not_found)
     const hides = hidden.test(safe)
-    const shown = hides === undefined ? snapshot.entries : snapshot.entries.filter(({ term }) => !hides(term))
+    const shown = hides === undefined ? snapshot.entries : snapshot.entries.flatMap((entry) => withoutHidden(entry, hides) ?? [])
     const body = {
       as_of: new Date(snapshot.windowEnd).toISOString(),
       location: { woeid: region.woeid, name: region.name },
@@ -66,8 +67,13 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
   }
 }
 
+function withoutHidden(entry: SnapshotEntry, hides: (term: string) => boolean): SnapshotEntry | undefined {
+  if (hides(entry.term)) return undefined
+  return { ...entry, variants: entry.variants.filter((name) => !hides(foldTerm(name) ?? '')) }
+}
+
 function entryJson(entry: SnapshotEntry, index: number) {
-  const { name, term, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
+  const { name, term, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, users, variants } = entry
   return {
     rank: index + 1,
     name,
@@ -80,5 +86,7 @@ function entryJson(entry: SnapshotEntry, index: number) {
     label: label === '' ? null : label,
     trending_since: trending_since === null ? null : new Date(trending_since).toISOString(),
     sample_tweets,
+    users,
+    variants,
   }
 }

@@ -107,5 +107,9 @@ function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: numbe
     rank_change: null,
     peak_rank: null,
     lang: null,
+    users: null,
+    variants: [],
+    related: [],
+    typical_tweet: null,
   }
 }

@@ -7,7 +7,7 @@ const UNWEIGHTED = 0.5
 
 /**
  * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips muted topics and orders the
- * others by score × topic weight. Ties keep their order.
+ * others by score × topic weight. Ties keep their order. Folded terms count like the one that stands for them.
  */
 export function rerank(candidates: readonly Candidate[], profile: InterestProfile, limit: number): Candidate[] {
   const weights = new Map<string | undefined, number>()
@@ -15,8 +15,8 @@ export function rerank(candidates: readonly Candidate[], profile: InterestProfil
   const muted = new Set(profile.exclude_topics.map(foldTerm))
   const best: { candidate: Candidate; score: number }[] = []
   for (const candidate of candidates) {
-    if (muted.has(candidate.term)) continue
-    const score = candidate.score * (weights.get(candidate.term) ?? UNWEIGHTED)
+    if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
+    const score = candidate.score * weightOf(candidate, weights)
     // Most candidates end here, because they arrive best first, and few weights lift one above a full list.
     if (best.length === limit && score <= best[limit - 1].score) continue
     let at = best.length === limit ? limit - 1 : best.length
@@ -25,4 +25,11 @@ export function rerank(candidates: readonly Candidate[], profile: InterestProfil
     if (best.length > limit) best.pop()
   }
   return best.map(({ candidate }) => candidate)
+}
+
+function weightOf({ term, variants }: Candidate, weights: ReadonlyMap<string | undefined, number>): number {
+  const own = weights.get(term)
+  if (own !== undefined || variants.length === 0) return own ?? UNWEIGHTED
+  const others = variants.flatMap((variant) => weights.get(variant) ?? [])
+  return others.length === 0 ? UNWEIGHTED : Math.max(...others)
 }

@@ -95,6 +95,10 @@ function entryOf(index: number, windowEnd: number): TrendEntry {
     rank_change: (index % 5) - 2,
     peak_rank: index + 1,
     lang: 'en',
+    users: 9_000 - index,
+    variants: index % 10 === 0 ? [`trend${index}`, `the trend ${index}`] : [],
+    related: index < 100 ? [`#trend${index + 1}`, `#trend${index + 2}`] : [],
+    typical_tweet: index < 100 ? SAMPLE_ID : null,
   }
 }
 

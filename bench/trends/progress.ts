@@ -7,7 +7,7 @@ import { tweets } from '../../schemas/trends/topics.ts'
 import type { WorkerProcess } from '../harness/worker.ts'
 
 const GROUP = 'trends'
-const COUNTS = 'trends-sampled-cells-repartition'
+const COUNTS = 'trends-drawn-cells-repartition'
 const POLL_MS = 50
 const TIMEOUT_MS = 600_000
 

@@ -26,6 +26,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'stores CPU s/M', digits: 1, of: (run) => run.storesCpu },
   { title: 'peak RSS MiB', digits: 0, of: (run) => run.peakRssMib },
   { title: 'state MiB', digits: 0, of: (run) => run.stateMib },
+  { title: 'renewals', digits: 1, of: (run) => run.renewals },
+  { title: 'published volumes per tweet', digits: 2, of: (run) => run.volumes },
   { title: 'others CPU s', digits: 1, of: (run) => run.otherCpuSeconds },
 ]
 
@@ -66,7 +68,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
 }
 
 /** The topics whose partitions are those of the terms. */
-const TERM_TOPICS = ['trends-sampled-cells-repartition', 'trends-listed-repartition']
+const TERM_TOPICS = ['trends-drawn-cells-repartition', 'trends-listed-repartition']
 
 function partitionsOf({ name, partitions }: AnyTopic): number {
   return TERM_TOPICS.includes(name) ? values.terms : partitions

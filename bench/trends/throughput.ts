@@ -3,6 +3,9 @@ import { topicSpecs } from '../../deploy/local/provision.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { partitionKey, type Transport } from '../../kafka/transport.ts'
+import type { AnyTopic } from '../../schemas/topic.ts'
+import { regions } from '../../schemas/trends/places/regions.ts'
+import { trendOutput, trendRenewals, trendVolumes } from '../../schemas/trends/topics.ts'
 import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { benchTransport } from '../harness/broker.ts'
 import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
@@ -50,6 +53,13 @@ export interface ThroughputFigures {
   readonly stateMib: number
   /** Records that the pipeline wrote, per tweet, by topic; transaction markers count as records. */
   readonly records: ReadonlyMap<string, number>
+  /**
+   * Renewals of all lists in that time, the last maybe in part. They happen by the clock and cost as much as thousands
+   * of tweets, so runs with different numbers of them cannot be compared.
+   */
+  readonly renewals: number
+  /** Records of volumes of frequent terms per tweet, which are published once a minute. */
+  readonly volumes: number
   /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number
 }
@@ -98,6 +108,8 @@ export async function measureBacklog(
     for (const worker of workers) worker.signal('SIGCONT')
     const { inputAt, countedAt } = await untilCaughtUp(servers.addresses.kafka, transport, workers)
     const after = cpuOf()
+    const recordsAfter = await recordCounts(transport)
+    const added = (topic: AnyTopic) => (recordsAfter.get(topic.name) ?? 0) - (recordsBefore.get(topic.name) ?? 0)
     const count = backlog.tweets.length
     const used = (part: keyof typeof before) => after[part] - before[part]
     const perMillion = (part: keyof typeof before) => (used(part) * MILLION) / count
@@ -109,7 +121,9 @@ export async function measureBacklog(
       storesCpu: perMillion('stores'),
       peakRssMib: Math.max(...workers.map(({ pid }) => peakRssMib(pid))),
       stateMib: workers.reduce((sum, worker) => sum + worker.stateBytes(), 0) / BYTES_PER_MIB,
-      records: increase(recordsBefore, await recordCounts(transport), count),
+      records: increase(recordsBefore, recordsAfter, count),
+      renewals: (added(trendOutput) + added(trendRenewals)) / regions.length,
+      volumes: added(trendVolumes) / count,
       otherCpuSeconds: used('machine') - used('workers') - used('broker') - used('stores') - used('own'),
     }
   } finally {

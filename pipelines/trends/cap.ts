@@ -1,6 +1,9 @@
 import { type Codec, CodecError } from '../../schemas/codec.ts'
+import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { rawValue } from '../engine/index.ts'
+import { mixed } from './mixed.ts'
 import { CellReader, writeNumber } from './packed-cells.ts'
+import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repeats.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
 /**
@@ -22,13 +25,26 @@ export const MAX_TERMS_PER_USER = 2_000
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
 /**
+ * A contribution is its minute since 1970, which has 27 bits until 2225, and above that the place. All 31 bits are a
+ * small integer, for which V8 allocates no memory.
+ */
+type StoredContribution = number
+const MINUTE_BITS = 27
+const MINUTE_MASK = 2 ** MINUTE_BITS - 1
+
+/** Nearly all users have one place. Beyond this many, contributions are compared within the world only. */
+const MAX_PLACES = 16
+
+/**
  * One user's recent contributions. A term is stored as a 53-bit fingerprint. The probability that two of a user's terms
  * collide is below one in a billion. They would then share their three contributions, which affects no other user, so
  * the fingerprint needs no secret.
  */
 export class UserContributions {
-  /** The minute of each contribution, keyed by the fingerprint of its term. Several minutes are in ascending order. */
-  readonly #terms = new Map<number, number | number[]>()
+  /** The contributions, keyed by the fingerprint of their term. Several ones are in the order of their minutes. */
+  readonly #terms = new Map<number, StoredContribution | StoredContribution[]>()
+  /** The user's places. Contributions have positions in it. */
+  readonly places: number[] = []
   /** The minute of the newest counted contribution; -1 if there is none. */
   newest = -1
   /** No contribution is older. */
@@ -46,23 +62,26 @@ export class UserContributions {
   /**
    * Counts a contribution unless some window of 60 minutes would then contain more than three for this term. The order
    * of arrival decides. Late contributions are checked against the windows before and after them.
-   * @returns whether it counts
+   * @returns the repeats that it makes, or undefined if it does not count
    */
-  admit(term: string, minute: number): boolean {
+  admit(term: string, minute: number, place: number): readonly Repeat[] | undefined {
     const fingerprint = fingerprintOf(term)
     const known = this.#terms.get(fingerprint)
+    let repeats = NO_REPEATS
     if (known === undefined) {
-      this.#put(fingerprint, minute)
+      this.#put(fingerprint, this.#stored(minute, place))
     } else {
-      const minutes = typeof known === 'number' ? [known] : known
-      if (minutes.length >= MAX_PER_USER && fullestWindowWith(minutes, minute) > MAX_PER_USER) return false
-      let place = minutes.length
-      while (place > 0 && minutes[place - 1] > minute) place--
-      minutes.splice(place, 0, minute)
-      this.#put(fingerprint, minutes)
+      const contributions = typeof known === 'number' ? [known] : known
+      const all = contributions.map((each) => this.#placed(each))
+      if (all.length >= MAX_PER_USER && fullestWindowWith(all, minute) > MAX_PER_USER) return undefined
+      let at = all.length
+      while (at > 0 && all[at - 1].minute > minute) at--
+      repeats = repeatsWith(all, at, { minute, place })
+      contributions.splice(at, 0, this.#stored(minute, place))
+      this.#put(fingerprint, contributions)
     }
     this.#note(minute)
-    return true
+    return repeats
   }
 
   /** Deletes contributions before `oldest`, and terms without contributions. */
@@ -71,34 +90,48 @@ export class UserContributions {
     this.#oldest = Infinity
     this.newest = -1
     for (const [fingerprint, known] of this.#terms) {
-      const minutes = (typeof known === 'number' ? [known] : known).filter((minute) => minute >= oldest)
-      if (minutes.length === 0) {
+      const kept = (typeof known === 'number' ? [known] : known).filter((each) => minuteOf(each) >= oldest)
+      if (kept.length === 0) {
         this.#terms.delete(fingerprint)
         continue
       }
-      this.#put(fingerprint, minutes.length === 1 ? minutes[0] : minutes)
-      for (const minute of minutes) this.#note(minute)
+      this.#put(fingerprint, kept.length === 1 ? kept[0] : kept)
+      for (const each of kept) this.#note(minuteOf(each))
     }
+    if (this.#terms.size === 0) this.places.length = 0
   }
 
   /** @internal for the codec */
-  restore(fingerprint: number, minutes: number | number[]): void {
-    this.#put(fingerprint, minutes)
-    if (typeof minutes === 'number') this.#note(minutes)
-    else for (const minute of minutes) this.#note(minute)
+  restore(fingerprint: number, contributions: StoredContribution | StoredContribution[]): void {
+    this.#put(fingerprint, contributions)
+    if (typeof contributions === 'number') this.#note(minuteOf(contributions))
+    else for (const each of contributions) this.#note(minuteOf(each))
   }
 
-  entries(): MapIterator<[fingerprint: number, minutes: number | number[]]> {
+  entries(): MapIterator<[fingerprint: number, contributions: StoredContribution | StoredContribution[]]> {
     return this.#terms.entries()
   }
 
   /** What the state endpoint shows. */
   toJSON() {
-    return [...this.#terms.values()]
+    return [...this.#terms.values()].map((known) => (typeof known === 'number' ? [known] : known).map((each) => this.#placed(each)))
   }
 
-  #put(fingerprint: number, minutes: number | number[]): void {
-    this.#terms.set(fingerprint, minutes)
+  #placed(contribution: StoredContribution): PlacedMinute {
+    return { minute: minuteOf(contribution), place: this.places[contribution >>> MINUTE_BITS] }
+  }
+
+  #stored(minute: number, place: number): StoredContribution {
+    let at = this.places.indexOf(place)
+    if (at < 0) {
+      at = Math.min(this.places.length, MAX_PLACES - 1)
+      this.places[at] = at === MAX_PLACES - 1 ? WORLDWIDE : place
+    }
+    return at * 2 ** MINUTE_BITS + minute
+  }
+
+  #put(fingerprint: number, contributions: StoredContribution | StoredContribution[]): void {
+    this.#terms.set(fingerprint, contributions)
   }
 
   #note(minute: number): void {
@@ -111,9 +144,19 @@ const FINGERPRINT_BYTES = 8
 const MAX_NUMBER_BYTES = 5
 const TWO_32 = 2 ** 32
 
-/** A row has, for each term, the fingerprint, the number of minutes, and the minutes. */
+function minuteOf(contribution: StoredContribution): number {
+  return contribution & MINUTE_MASK
+}
+
+/**
+ * A row has the number of places and each place, and for each term the fingerprint, the number of contributions and
+ * each of them.
+ */
 const codec: Codec<UserContributions> = {
   encode(user, out) {
+    out.reserve((1 + user.places.length) * MAX_NUMBER_BYTES)
+    writeNumber(user.places.length, out)
+    for (const place of user.places) writeNumber(place, out)
     for (const [fingerprint, known] of user.entries()) {
       const count = typeof known === 'number' ? 1 : known.length
       out.reserve(FINGERPRINT_BYTES + (1 + count) * MAX_NUMBER_BYTES)
@@ -122,17 +165,18 @@ const codec: Codec<UserContributions> = {
       out.length += FINGERPRINT_BYTES
       writeNumber(count, out)
       if (typeof known === 'number') writeNumber(known, out)
-      else for (const minute of known) writeNumber(minute, out)
+      else for (const each of known) writeNumber(each, out)
     }
   },
   decode(buffer, start, end) {
     const reader = new CellReader(buffer, start, end)
     const user = new UserContributions()
+    for (let left = reader.number(); left > 0; left--) user.places.push(reader.number())
     while (!reader.atEnd) {
       const at = reader.skip(FINGERPRINT_BYTES)
       const fingerprint = buffer.readUInt32LE(at) + buffer.readUInt32LE(at + FINGERPRINT_BYTES / 2) * TWO_32
       const count = reader.number()
-      if (count === 0) throw new CodecError('a remembered term has no minutes')
+      if (count === 0) throw new CodecError('a remembered term has no contributions')
       user.restore(fingerprint, count === 1 ? reader.number() : Array.from({ length: count }, () => reader.number()))
     }
     return user
@@ -141,7 +185,7 @@ const codec: Codec<UserContributions> = {
 
 export const userContributions = rawValue(codec)
 
-/** Hashes with two variants of FNV-1a, and mixes the bits as MurmurHash3 does. */
+/** Hashes with two variants of FNV-1a. */
 function fingerprintOf(term: string): number {
   let low = 0x811c9dc5
   let high = 0x9747b28c
@@ -154,15 +198,9 @@ function fingerprintOf(term: string): number {
   return (mixed(high) >>> 11) * TWO_32 + (mixed(low) >>> 0)
 }
 
-function mixed(hash: number): number {
-  let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
-  return bits ^ (bits >>> 16)
-}
-
 /** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */
-function fullestWindowWith(minutes: readonly number[], minute: number): number {
-  const near = minutes.filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
+function fullestWindowWith(contributions: readonly PlacedMinute[], minute: number): number {
+  const near = contributions.map((known) => known.minute).filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)
   near.sort((a, b) => a - b)
   let fullest = 0

@@ -20,7 +20,7 @@ export function cellBatches(topic: Topic<number, TermCells>) {
       const partition = ctx.partitionBy(topic, term)
       cells.length = 0
       if ('tweet' in pending) {
-        packContribution(pending.place, pending.original, pending.minute, pending.tweet, cells)
+        packContribution(pending, cells)
       } else {
         for (const cell of pending.cells) {
           if (cells.length > FULL_BYTES) append(partition, term, ctx)

@@ -1,7 +1,8 @@
-import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
+import { addAllDrawn, addDrawn, type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm } from './forms.ts'
 import { type LanguageCode, languageCode } from './languages.ts'
+import { addRepeats, type Repeat } from './repeats.ts'
 import { addSample } from './samples.ts'
 
 /** The contributions to a term from tweets of one place. They count in all regions of the place's path. */
@@ -15,16 +16,38 @@ export interface TermCell {
   readonly forms: TermForm[]
   /** The newest tweets of distinct users, newest first. */
   readonly samples: SampleTweet[]
+  repeats: readonly Repeat[]
+  /** Drawn from the tweets that are not among the samples. */
+  drawn: DrawnTweets
 }
 
-export function newCell(place: number, original: string, minute: number, tweet: SampleTweet | Tweet): TermCell {
-  return { place, minutes: [minute], counts: [1], forms: [{ form: original, count: 1 }], samples: [sampleOf(tweet)] }
+/** One contribution of a tweet to a term. */
+export interface Contribution {
+  /** The woeid where the tweet counts first. */
+  readonly place: number
+  /** The spelling in the tweet. */
+  readonly original: string
+  readonly minute: number
+  readonly tweet: SampleTweet | Tweet
+  readonly repeats: readonly Repeat[]
 }
 
-export function addTweet(cell: TermCell, original: string, minute: number, tweet: SampleTweet | Tweet): void {
+export function newCell({ place, original, minute, tweet, repeats }: Contribution): TermCell {
+  const forms = [{ form: original, count: 1 }]
+  return { place, minutes: [minute], counts: [1], forms, samples: [sampleOf(tweet)], repeats, drawn: NONE_DRAWN }
+}
+
+export function addTweet(cell: TermCell, { original, minute, tweet, repeats }: Contribution): void {
   addMinute(cell, minute, 1)
   addForm(cell.forms, original, 1)
-  addSample(cell.samples, sampleOf(tweet))
+  addNewest(cell, sampleOf(tweet))
+  cell.repeats = addRepeats(cell.repeats, repeats)
+}
+
+/** Adds a tweet to the samples. One that is left out may be drawn. */
+export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, sample: SampleTweet): void {
+  const leftOut = addSample(to.samples, sample)
+  if (leftOut !== undefined) to.drawn = addDrawn(to.drawn, leftOut)
 }
 
 function sampleOf({ tweet_id, user_id, created_at, lang }: SampleTweet | Tweet): SampleTweet {
@@ -40,7 +63,9 @@ export function codeOf(lang: SampleTweet['lang'] | Tweet['lang']): LanguageCode 
 export function addCell(cell: TermCell, other: TermCell): void {
   for (let i = 0; i < other.minutes.length; i++) addMinute(cell, other.minutes[i], other.counts[i])
   for (const { form, count } of other.forms) addForm(cell.forms, form, count)
-  for (const sample of other.samples) addSample(cell.samples, sample)
+  for (const sample of other.samples) addNewest(cell, sample)
+  cell.drawn = addAllDrawn(cell.drawn, other.drawn)
+  cell.repeats = addRepeats(cell.repeats, other.repeats)
 }
 
 function addMinute(cell: TermCell, minute: number, count: number): void {
@@ -52,10 +77,3 @@ function addMinute(cell: TermCell, minute: number, count: number): void {
   cell.minutes.push(minute)
   cell.counts.push(count)
 }
-
-/** Returns the regions in which tweets of a place count. A place is a region, so it has a path. */
-export function regionsOf(place: number): readonly number[] {
-  return pathOf(place) ?? ONLY_WORLDWIDE
-}
-
-const ONLY_WORLDWIDE = [WORLDWIDE]

@@ -1,6 +1,9 @@
 import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
 import type { SampleTweet, TermForm, Tweet } from '../../schemas/trends/types.ts'
-import { addCell, codeOf, regionsOf, type TermCell } from './cells.ts'
+import { addCell, type Contribution, codeOf, type TermCell } from './cells.ts'
+import { type DrawnTweets, NONE_DRAWN } from './drawn-tweets.ts'
+import { regionsOf } from './regions-of.ts'
+import { NO_REPEATS, type Repeat } from './repeats.ts'
 
 /**
  * The cells of a term as bytes, one after another. Most terms occur once, so nearly all cells are written once, copied
@@ -8,8 +11,9 @@ import { addCell, codeOf, regionsOf, type TermCell } from './cells.ts'
  * cells, so cells are added to others by appending them.
  *
  * A cell has its place, the number of minutes and each minute with its count, the number of forms and each form's
- * length, UTF-8 text and count, and the number of samples and each sample. Numbers are unsigned LEB128; ids are 8 bytes
- * in the machine's order, which is little-endian on all that run Node, times 6 bytes, and languages 2.
+ * length, UTF-8 text and count, the number of samples and each sample, the number of repeats and each repeat, and
+ * the number of bytes and each byte of the drawn tweets. Numbers are unsigned LEB128; ids are 8 bytes in the machine's
+ * order, which is little-endian on all that run Node, times 6 bytes, and languages 2.
  */
 export type PackedCells = string
 
@@ -46,6 +50,8 @@ const TIME_BYTES = 6
 /** A language code is less than 27³. */
 const LANGUAGE_BYTES = 2
 const SAMPLE_BYTES = 2 * ID_BYTES + TIME_BYTES + LANGUAGE_BYTES
+/** The numbers of a packed repeat. */
+const REPEAT_NUMBERS = 4
 /** The longest number: 32 bits. */
 const MAX_NUMBER_BYTES = 5
 /** UTF-8 needs at most three bytes per UTF-16 code unit. */
@@ -55,7 +61,7 @@ const LOW_BITS = 0x7f
 const BITS = 7
 
 export function packCell(cell: TermCell, out: ByteWriter): void {
-  const { place, minutes, counts, forms, samples } = cell
+  const { place, minutes, counts, forms, samples, repeats, drawn } = cell
   out.reserve(MAX_NUMBER_BYTES * (4 + 2 * minutes.length) + SAMPLE_BYTES * samples.length)
   writeNumber(place, out)
   writeNumber(minutes.length, out)
@@ -72,21 +78,41 @@ export function packCell(cell: TermCell, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES + SAMPLE_BYTES * samples.length)
   writeNumber(samples.length, out)
   for (const sample of samples) writeSample(sample, out)
+  writeRepeats(repeats, out)
+  out.reserve(MAX_NUMBER_BYTES + drawn.length)
+  writeNumber(drawn.length, out)
+  drawn.copy(out.buffer, out.length)
+  out.length += drawn.length
 }
 
 /** Packs one contribution, as `packCell` would pack the cell with only this contribution. */
-export function packContribution(place: number, form: string, minute: number, sample: SampleTweet | Tweet, out: ByteWriter): void {
+export function packContribution({ place, original, minute, tweet, repeats }: Contribution, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES * 4)
   writeNumber(place, out)
   writeNumber(1, out)
   writeNumber(minute, out)
   writeNumber(1, out)
   writeNumber(1, out)
-  writeText(form, out)
+  writeText(original, out)
   out.reserve(2 + SAMPLE_BYTES)
   writeNumber(1, out)
   writeNumber(1, out)
-  writeSample(sample, out)
+  writeSample(tweet, out)
+  writeRepeats(repeats, out)
+  out.reserve(1)
+  writeNumber(0, out)
+}
+
+function writeRepeats(repeats: readonly Repeat[], out: ByteWriter): void {
+  out.reserve(MAX_NUMBER_BYTES * (1 + REPEAT_NUMBERS * repeats.length))
+  writeNumber(repeats.length, out)
+  for (const { earlier, later, count, levels } of repeats) {
+    writeNumber(earlier, out)
+    writeNumber(later - earlier, out)
+    // The sign is in the last bit.
+    writeNumber(count < 0 ? -2 * count + 1 : 2 * count, out)
+    writeNumber(levels, out)
+  }
 }
 
 export function writeText(text: string, out: ByteWriter): void {
@@ -179,6 +205,28 @@ export class CellReader {
   skipSamples(): void {
     this.skip(this.number() * SAMPLE_BYTES)
   }
+
+  repeats(): readonly Repeat[] {
+    const length = this.number()
+    return length === 0 ? NO_REPEATS : Array.from({ length }, () => this.#repeat())
+  }
+
+  #repeat(): Repeat {
+    const earlier = this.number()
+    const later = earlier + this.number()
+    const signed = this.number()
+    return { earlier, later, count: signed % 2 === 0 ? signed / 2 : (1 - signed) / 2, levels: this.number() }
+  }
+
+  drawn(): DrawnTweets {
+    const length = this.number()
+    const start = this.skip(length)
+    return length === 0 ? NONE_DRAWN : Buffer.from(this.#bytes.subarray(start, start + length))
+  }
+
+  skipRepeats(): void {
+    for (let left = this.number() * REPEAT_NUMBERS; left > 0; left--) this.number()
+  }
 }
 
 /** Returns the cells, one per place. */
@@ -206,7 +254,7 @@ function unpackCell(reader: CellReader): TermCell {
   for (let left = reader.number(); left > 0; left--) forms.push({ form: reader.text(), count: reader.number() })
   const samples: SampleTweet[] = []
   for (let left = reader.number(); left > 0; left--) samples.push(reader.sample())
-  return { place, minutes, counts, forms, samples }
+  return { place, minutes, counts, forms, samples, repeats: reader.repeats(), drawn: reader.drawn() }
 }
 
 /** The counts of packed cells, read without their texts and samples. One object serves many reads. */
@@ -235,6 +283,8 @@ export class CellCounts {
         reader.number()
       }
       reader.skipSamples()
+      reader.skipRepeats()
+      reader.skip(reader.number())
     }
     this.length = length
     return this

@@ -1,23 +1,15 @@
-import type { Tweet } from '../../schemas/trends/types.ts'
-import { addTweet, newCell, type TermCell } from './cells.ts'
+import { addTweet, type Contribution, newCell, type TermCell } from './cells.ts'
 
 /** Up to this number of cells, a search is faster than a map, and nearly all terms have one or two. */
 const MAX_SEARCHED = 8
-
-/** One contribution, which is all that most terms get between two commits. */
-export interface PendingContribution {
-  readonly place: number
-  readonly original: string
-  readonly minute: number
-  readonly tweet: Tweet
-}
 
 export interface PendingCells {
   readonly cells: TermCell[]
   byPlace: Map<number, TermCell> | undefined
 }
 
-export type PendingTerm = PendingContribution | PendingCells
+/** Most terms get one contribution between two commits. */
+export type PendingTerm = Contribution | PendingCells
 
 export type Pending = ReadonlyMap<string, PendingTerm>
 
@@ -25,28 +17,28 @@ export type Pending = ReadonlyMap<string, PendingTerm>
 export function pendingCells() {
   let pending = new Map<string, PendingTerm>()
 
-  function add(term: string, place: number, original: string, minute: number, tweet: Tweet): void {
+  function add(term: string, contribution: Contribution): void {
     const known = pending.get(term)
-    if (known === undefined) pending.set(term, { place, original, minute, tweet })
-    else if ('tweet' in known) pending.set(term, togetherWith(known, place, original, minute, tweet))
-    else addTo(known, place, original, minute, tweet)
+    if (known === undefined) pending.set(term, contribution)
+    else if ('tweet' in known) pending.set(term, together(known, contribution))
+    else addTo(known, contribution)
   }
 
-  function togetherWith(first: PendingContribution, place: number, original: string, minute: number, tweet: Tweet): PendingCells {
-    const term: PendingCells = { cells: [newCell(first.place, first.original, first.minute, first.tweet)], byPlace: undefined }
-    addTo(term, place, original, minute, tweet)
+  function together(first: Contribution, second: Contribution): PendingCells {
+    const term: PendingCells = { cells: [newCell(first)], byPlace: undefined }
+    addTo(term, second)
     return term
   }
 
-  function addTo(term: PendingCells, place: number, original: string, minute: number, tweet: Tweet): void {
-    const cell = cellOf(term, place)
+  function addTo(term: PendingCells, contribution: Contribution): void {
+    const cell = cellOf(term, contribution.place)
     if (cell !== undefined) {
-      addTweet(cell, original, minute, tweet)
+      addTweet(cell, contribution)
       return
     }
-    const added = newCell(place, original, minute, tweet)
+    const added = newCell(contribution)
     term.cells.push(added)
-    if (term.byPlace !== undefined) term.byPlace.set(place, added)
+    if (term.byPlace !== undefined) term.byPlace.set(contribution.place, added)
     else if (term.cells.length > MAX_SEARCHED) term.byPlace = new Map(term.cells.map((each) => [each.place, each]))
   }
 

@@ -1,5 +1,6 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
+import type { TopicTerms } from './trending-since.ts'
 
 /**
  * Ranks are compared with those of the first list of the previous period, which is 10 to 20 minutes old. Ranks
@@ -12,7 +13,7 @@ type EarlierLists = TrendingSince['earlier']
 /**
  * Returns the lists that the region must remember after the list that ends at `windowEnd`. It is the same array if
  * nothing has changed.
- * @param served the served terms, best first
+ * @param served the terms that stand for the served topics, best first
  */
 export function earlierAfter(earlier: EarlierLists, served: readonly string[], windowEnd: number): EarlierLists {
   const period = periodOf(windowEnd)
@@ -24,17 +25,17 @@ export function earlierAfter(earlier: EarlierLists, served: readonly string[], w
 }
 
 /**
- * Returns how many ranks each term has gained since the first list of the previous period. Terms that were not in that
- * list are absent.
+ * Returns how many ranks each topic has gained since the first list of the previous period, by its first term. Topics
+ * of which that list had no term are absent. Of several terms, the best counts.
  */
-export function rankChanges(earlier: EarlierLists, served: readonly string[], windowEnd: number): Map<string, number> {
+export function rankChanges(earlier: EarlierLists, served: readonly TopicTerms[], windowEnd: number): Map<string, number> {
   const before = earlier.find((list) => list.period === periodOf(windowEnd) - 1)
   const changes = new Map<string, number>()
   if (before === undefined) return changes
   const rankBefore = new Map(before.terms.map((term, index) => [term, index + 1]))
-  for (const [index, term] of served.entries()) {
-    const rank = rankBefore.get(term)
-    if (rank !== undefined) changes.set(term, rank - (index + 1))
+  for (const [index, topic] of served.entries()) {
+    const ranks = topic.flatMap((term) => rankBefore.get(term) ?? [])
+    if (ranks.length > 0) changes.set(topic[0], Math.min(...ranks) - (index + 1))
   }
   return changes
 }

@@ -1,5 +1,5 @@
-import type { TrendCandidate, TrendEntry } from '../../schemas/trends/types.ts'
-import { labelOf, trendScore, velocityOf, velocityVsUsual } from './score.ts'
+import type { TrendCandidate } from '../../schemas/trends/types.ts'
+import { trendScore, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
 /**
@@ -7,6 +7,8 @@ import { NO_BASELINE } from './term-state.ts'
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500
+/** Number of the best terms of a region among which topics are found: docs/services/trends.md#topics */
+export const FOLDED_TERMS = 100
 
 /** A ranked candidate before its trending_since is known. */
 export interface RankedTerm {
@@ -29,33 +31,6 @@ export function rankTerms(candidates: readonly TrendCandidate[], meanOfNewTerms:
   return ranked.slice(0, KEPT_TERMS)
 }
 
-/** How a term's rank has developed. */
-export interface Standing {
-  /** Epoch ms. */
-  readonly trendingSince: number
-  readonly rankChange: number | null
-  readonly peakRank: number | null
-}
-
-/** @param mayLabel whether the region has enough history for labels */
-export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedTerm, standing: Standing, mayLabel: boolean): TrendEntry {
-  return {
-    term: candidate.term,
-    name: candidate.name,
-    tweet_volume: candidate.count,
-    volume_24h: candidate.day,
-    velocity: velocityOf(candidate.count, candidate.hour_ago),
-    velocity_vs_usual: velocity,
-    score,
-    label: mayLabel ? labelOf(velocity, candidate.users) : null,
-    trending_since: standing.trendingSince,
-    sample_tweets: candidate.sample_tweets,
-    rank_change: standing.rankChange,
-    peak_rank: standing.peakRank,
-    lang: candidate.lang === '' ? null : candidate.lang,
-  }
-}
-
 /** Margin above a partition's expected share of the best terms, in standard deviations. */
 const SPREAD_DEVIATIONS = 6
 /**
@@ -70,6 +45,15 @@ const LEAST_CANDIDATES = 30
  * billion regions. Only the lowest ranks can then be wrong, which the merge detects and counts.
  */
 export function candidatesPerPartition(partitions: number): number {
-  const share = KEPT_TERMS / partitions
-  return Math.min(KEPT_TERMS, Math.ceil(share + SPREAD_DEVIATIONS * Math.sqrt(share)) + LEAST_CANDIDATES)
+  return mostPerPartition(KEPT_TERMS, partitions)
+}
+
+/** Returns how many of them may be among the region's best that are folded. */
+export function drawnPerPartition(partitions: number): number {
+  return mostPerPartition(FOLDED_TERMS, partitions)
+}
+
+function mostPerPartition(best: number, partitions: number): number {
+  const share = best / partitions
+  return Math.min(best, Math.ceil(share + SPREAD_DEVIATIONS * Math.sqrt(share)) + LEAST_CANDIDATES)
 }

@@ -1,7 +1,7 @@
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { TermState } from '../../schemas/trends/types.ts'
 import { rawValue } from '../engine/index.ts'
-import { regionsOf, type TermCell } from './cells.ts'
+import type { TermCell } from './cells.ts'
 import {
   type CellCounts,
   CellReader,
@@ -12,6 +12,7 @@ import {
   writeNumber,
   writePacked,
 } from './packed-cells.ts'
+import { regionsOf } from './regions-of.ts'
 import { applyCounts, DAY_HOURS, NOBODY, newTermState, trackFrom } from './term-state.ts'
 import { MINUTES_PER_HOUR } from './time.ts'
 
@@ -115,9 +116,10 @@ export function isRare({ length, minutes, counts }: CellCounts): boolean {
 export function stateIn(row: RareTerm, woeid: number): TermState | undefined {
   let state: TermState | undefined
   for (const cell of row.cells) {
-    if (!regionsOf(cell.place).includes(woeid)) continue
+    const level = regionsOf(cell.place).indexOf(woeid)
+    if (level < 0) continue
     state ??= emptyStateIn(row, woeid)
-    applyCounts(state, cell, NOBODY)
+    applyCounts(state, cell, level, NOBODY)
   }
   return state
 }

@@ -1,7 +1,7 @@
 import type { TrendRareVolume, TrendRareVolumes } from '../../schemas/trends/types.ts'
 import type { Context, Topic } from '../engine/index.ts'
-import { regionsOf } from './cells.ts'
 import type { CellCounts } from './packed-cells.ts'
+import { regionsOf } from './regions-of.ts'
 import { MINUTE_MS } from './time.ts'
 
 /** Maximum rows per record. With the longest terms these are 700 KB, less than what brokers accept. */

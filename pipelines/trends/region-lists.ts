@@ -2,12 +2,14 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import type { RegionCandidates, RegionHistory, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
 import type { Context, KeyedStore, TimeContext, Topic } from '../engine/index.ts'
+import { entryOf, type Standing } from './entry.ts'
+import { foldTopics, type Topic as RankedTopic } from './fold.ts'
 import { earlierAfter, rankChanges } from './rank-changes.ts'
-import { entryOf, KEPT_TERMS, rankTerms, type Standing } from './ranking.ts'
+import { KEPT_TERMS, rankTerms } from './ranking.ts'
 import { historyAfter, mayLabel, meanOfNewTerms } from './region-history.ts'
 import { trendScore } from './score.ts'
 import { MINUTE_MS } from './time.ts'
-import { noteTrending, SERVED_TERMS } from './trending-since.ts'
+import { noteTrending, SERVED_TERMS, type TopicTerms } from './trending-since.ts'
 
 /** Number of lists made between two pauses. The pauses let the event loop send heartbeats. */
 const LISTS_PER_PAUSE = 16
@@ -83,10 +85,10 @@ export function regionLists(options: RegionListsOptions) {
     const next = missing > 0 ? undefined : historyAfter(known, ranked, window_end)
     if (next !== undefined) history.put(woeid, next)
     countUncertain(report, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
-    const served = ranked.slice(0, SERVED_TERMS).map(({ candidate }) => candidate.term)
-    const standingOf = noteServed(woeid, served, window_end, missing === 0)
+    const topics = foldTopics(ranked)
+    const standingOf = noteServed(woeid, topics.slice(0, SERVED_TERMS).map(termsOf), window_end, missing === 0)
     const labels = mayLabel(known, window_end)
-    const entries = ranked.map((term) => entryOf(term, standingOf(term.candidate.term), labels))
+    const entries = topics.map((topic) => entryOf(topic, standingOf(topic.leader.candidate.term), labels))
     const list: TrendOutput = { woeid, window_end, source: 'pipeline', missing_partitions: missing, entries }
     ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, list)
     if (missing > 0) {
@@ -97,11 +99,12 @@ export function regionLists(options: RegionListsOptions) {
   }
 
   /** @param isComplete an incomplete list begins and ends no trend, and no later list is compared with it */
-  function noteServed(woeid: number, served: readonly string[], windowEnd: number, isComplete: boolean): (term: string) => Standing {
+  function noteServed(woeid: number, served: readonly TopicTerms[], windowEnd: number, isComplete: boolean): (term: string) => Standing {
     const known = since.get(woeid) ?? { terms: [], earlier: [] }
     const changes = rankChanges(known.earlier, served, windowEnd)
     const { trends, changed } = noteTrending(isComplete ? known : { ...known }, served, windowEnd)
-    const earlier = earlierAfter(known.earlier, served, windowEnd)
+    const leaders = served.map(([leader]) => leader)
+    const earlier = earlierAfter(known.earlier, leaders, windowEnd)
     if (isComplete && (changed || earlier !== known.earlier)) {
       known.earlier = earlier
       if (known.terms.length === 0 && earlier.length === 0) since.delete(woeid)
@@ -123,6 +126,10 @@ export function regionLists(options: RegionListsOptions) {
   }
 
   return { arrive, publish }
+}
+
+function termsOf({ leader, variants }: RankedTopic): TopicTerms {
+  return [leader, ...variants].map(({ candidate }) => candidate.term)
 }
 
 function together(known: RegionCandidates, report: RegionCandidates): RegionCandidates {

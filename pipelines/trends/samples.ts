@@ -9,18 +9,21 @@ export const KEPT_SAMPLES = USERS_FOR_LABEL
 /**
  * Keeps the newest tweets of distinct users, newest first. The result does not depend on the order or repetition of
  * samples, because a user who was removed can only return with a newer tweet.
+ * @returns the tweet that is left out, if any
  */
-export function addSample(samples: SampleTweet[], sample: SampleTweet): void {
+export function addSample(samples: SampleTweet[], sample: SampleTweet): SampleTweet | undefined {
   const own = samples.findIndex((known) => known.user_id === sample.user_id)
+  let leftOut: SampleTweet | undefined
   if (own >= 0) {
-    if (!isNewer(sample, samples[own])) return
+    if (!isNewer(sample, samples[own])) return sample
+    leftOut = samples[own]
     samples.splice(own, 1)
   }
   let place = samples.length
   while (place > 0 && isNewer(sample, samples[place - 1])) place--
-  if (place >= KEPT_SAMPLES) return
+  if (place >= KEPT_SAMPLES) return sample
   samples.splice(place, 0, sample)
-  if (samples.length > KEPT_SAMPLES) samples.length = KEPT_SAMPLES
+  return samples.length > KEPT_SAMPLES ? samples.pop() : leftOut
 }
 
 /** For tweets of the same millisecond, the greater id is the newer one. */

@@ -3,6 +3,7 @@ import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { type HourlyUsual, isKnownAt, knownFrom, usualInWindow } from './baseline.ts'
 import { type Best, type Contenders, contenders, type Evaluation, type Floor } from './contenders.ts'
+import { drawFrom } from './drawn-tweets.ts'
 import { exactTop } from './exact-top.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
@@ -31,6 +32,8 @@ export interface StandingsOptions {
   readonly prefetchUsual: (keys: readonly string[]) => void
   /** Number of candidates per region for each kind of term (with and without baseline). */
   readonly perRegion: number
+  /** Number of the best candidates of each kind that are reported with drawn tweets. */
+  readonly drawnPerRegion: number
   readonly saved: ReturnType<typeof savedStandings>
 }
 
@@ -64,6 +67,8 @@ interface Look {
   readonly greatest: number
   /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
   readonly through: number
+  /** The drawn tweets of the window; undefined until they are needed. */
+  drawn: bigint[] | undefined
 }
 
 /**
@@ -79,7 +84,7 @@ interface Look {
  * The standings are in memory and saved with each commit. A worker that starts loads the names, and the first ranking
  * evaluates them. Without saved ones, `prepare` derives the standings from the stored terms.
  */
-export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: StandingsOptions) {
+export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRegion, saved }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
   const keepKnown = Math.ceil(perRegion * (1 + SPARE_SHARE_KNOWN))
@@ -373,7 +378,24 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
     const usual = greatest > 0 && isKnown(state) ? usualOf(termKey(woeid, term), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
-    return { candidate, usual, greatest, through: unchangedThrough(state, lastMinute) }
+    // Most candidates have few tweets, and reading their states again would cost more.
+    const drawn = state.drawn.length === 0 ? drawnOf(state) : undefined
+    return { candidate, usual, greatest, through: unchangedThrough(state, lastMinute), drawn }
+  }
+
+  function drawnOf({ samples, drawn }: TermState): bigint[] {
+    return drawFrom(samples, drawn, lastMinute - WINDOW_MINUTES + 1)
+  }
+
+  /** Completes the candidates that may be among the best of the region. */
+  function withDrawn(woeid: number, { looks }: RegionContenders, names: readonly string[]): TrendCandidate[] {
+    const open = names.filter((term) => looks.get(term)?.drawn === undefined)
+    const states = terms.statesOf(woeid, open)
+    for (const [i, term] of open.entries()) looks.get(term)!.drawn = drawnOf(states[i]!)
+    return names.map((term) => {
+      const { candidate, drawn } = looks.get(term)!
+      return { ...candidate, drawn: drawn! }
+    })
   }
 
   /**
@@ -418,7 +440,11 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, saved }: S
   function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best, evaluated: readonly string[]): RegionStanding {
     const names = [...fresh.terms, ...known.terms]
     lookAt(woeid, region, names)
-    const entries = names.map((term) => (region.looks.get(term) as Look).candidate)
+    const candidatesOf = (best: readonly string[]) => [
+      ...withDrawn(woeid, region, best.slice(0, drawnPerRegion)),
+      ...best.slice(drawnPerRegion).map((term) => region.looks.get(term)!.candidate),
+    ]
+    const entries = [...candidatesOf(fresh.terms), ...candidatesOf(known.terms)]
     const looks = new Map<string, Look>()
     for (const term of [...names, ...evaluated]) {
       const look = region.looks.get(term)

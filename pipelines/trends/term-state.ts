@@ -1,9 +1,11 @@
 import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
-import type { TermCell } from './cells.ts'
+import { addNewest, type TermCell } from './cells.ts'
+import { addAllDrawn, NONE_DRAWN } from './drawn-tweets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { commonestLanguage } from './languages.ts'
-import { addSample, SAMPLES } from './samples.ts'
+import { repeatsIn, storeRepeat } from './repeats.ts'
+import { KEPT_SAMPLES, SAMPLES } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /** Covers the current window and the one an hour before, even when the newest bucket is dated ahead. */
@@ -16,7 +18,17 @@ export const DAY_HOURS = 24
 export const NO_BASELINE = -1
 
 export function newTermState(): TermState {
-  return { minutes: emptyBuckets(), hours: emptyBuckets(), forms: [], samples: [], tracked_hour: 0, learned_hour: 0, volumes_round: 0 }
+  return {
+    minutes: emptyBuckets(),
+    hours: emptyBuckets(),
+    forms: [],
+    samples: [],
+    repeats: [],
+    drawn: NONE_DRAWN,
+    tracked_hour: 0,
+    learned_hour: 0,
+    volumes_round: 0,
+  }
 }
 
 /** A term's baseline is learned from the hour in which it entered the list. */
@@ -41,8 +53,11 @@ export const NOBODY: MinuteListener = { added() {}, tooOld() {}, dropping() {}, 
 
 type CountedMinutes = Omit<TermCell, 'place'>
 
-/** Adds the counts of a term to its state. */
-export function applyCounts(state: TermState, counts: CountedMinutes, listener: MinuteListener): void {
+/**
+ * Adds the counts of a term to its state in a region.
+ * @param level the position of the region in the path of the cell's place
+ */
+export function applyCounts(state: TermState, counts: CountedMinutes, level: number, listener: MinuteListener): void {
   for (let i = 0; i < counts.minutes.length; i++) {
     const minute = counts.minutes[i]
     const count = counts.counts[i]
@@ -52,7 +67,11 @@ export function applyCounts(state: TermState, counts: CountedMinutes, listener: 
     else listener.added(minute, volume)
   }
   for (const { form, count } of counts.forms) addForm(state.forms, form, count)
-  for (const sample of counts.samples) addSample(state.samples, sample)
+  for (const sample of counts.samples) addNewest(state, sample)
+  state.drawn = addAllDrawn(state.drawn, counts.drawn)
+  if (counts.repeats.length === 0) return
+  const oldest = newestOf(state.minutes) - KEPT_MINUTES + 1
+  for (const repeat of counts.repeats) if ((repeat.levels & (1 << level)) !== 0) storeRepeat(state.repeats, repeat, oldest)
 }
 
 /** Returns the contributions in the window whose newest bucket is `lastMinute`. */
@@ -66,6 +85,17 @@ export function windowCount(state: TermState, lastMinute: number): number {
  */
 export function greatestCountFrom(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)
+}
+
+/**
+ * Returns the number of distinct users in the window.
+ * @param count the contributions in the window
+ * @param sampled the samples in the window and after it
+ */
+function usersIn({ repeats }: TermState, count: number, sampled: number, lastMinute: number): number {
+  const users = count - repeatsIn(repeats, lastMinute - WINDOW_MINUTES + 1, lastMinute)
+  // Fewer samples have all users, even if a producer spreads the tweets of a user over partitions.
+  return sampled < KEPT_SAMPLES ? Math.min(users, sampled) : users
 }
 
 /**
@@ -89,9 +119,10 @@ export function candidateOf(term: string, state: TermState, count: number, usual
     day: dayCount(state, lastMinute),
     baseline: usual ?? NO_BASELINE,
     tracked: state.tracked_hour !== 0,
-    users: samples.length,
+    users: usersIn(state, count, samples.length, lastMinute),
     sample_tweets: samples.slice(0, SAMPLES).map((sample) => sample.tweet_id),
     lang: commonestLanguage(samples),
+    drawn: [],
   }
 }
 

@@ -13,11 +13,12 @@ import type {
 import { eachBucket } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type TimeContext, type Topic } from '../engine/index.ts'
 import { type HourlyUsual, hourlyUsual, learn, newBaseline } from './baseline.ts'
-import { regionsOf, type TermCell } from './cells.ts'
+import type { TermCell } from './cells.ts'
 import { CellCounts, packedCells, unpackCells } from './packed-cells.ts'
-import { candidatesPerPartition } from './ranking.ts'
+import { candidatesPerPartition, drawnPerPartition } from './ranking.ts'
 import { compacted, emptyStateIn, frequentNote, isRare, RareTerm, stateIn, type TrackedRegion } from './rare-terms.ts'
 import { addedVolumes, rareVolumes } from './rare-volumes.ts'
+import { regionsOf } from './regions-of.ts'
 import { savedStandings } from './saved-standings.ts'
 import { type RegionStanding, standings } from './standings.ts'
 import { isFrequent, storedTerms } from './stored-terms.ts'
@@ -87,7 +88,14 @@ export function termWindows(options: TermWindowsOptions) {
 
   /** Created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
-    standing ??= standings({ terms: stored, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions), saved })
+    standing ??= standings({
+      terms: stored,
+      usualOf,
+      prefetchUsual,
+      perRegion: candidatesPerPartition(partitions),
+      drawnPerRegion: drawnPerPartition(partitions),
+      saved,
+    })
     return standing
   }
 
@@ -215,7 +223,9 @@ export function termWindows(options: TermWindowsOptions) {
   ): void {
     const publish = publishTo(ctx)
     for (const cell of cells) {
-      for (const woeid of regionsOf(cell.place)) {
+      const path = regionsOf(cell.place)
+      for (let level = 0; level < path.length; level++) {
+        const woeid = path[level]
         let entry = states.get(woeid)
         if (entry === undefined) {
           const key = termKey(woeid, term)
@@ -223,7 +233,7 @@ export function termWindows(options: TermWindowsOptions) {
           states.set(woeid, entry)
         }
         const { key, state } = entry
-        applyCounts(state, cell, {
+        applyCounts(state, cell, level, {
           added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
           tooOld: (minute, count) => added?.add(term, woeid, minute, count),
           droppingHour: (hour) => learnHours(key, state, hour),

@@ -26,11 +26,11 @@ const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 export const trends = topology(
   'trends',
   function declareTrends(t) {
-    const cells = t.repartition('sampled-cells', { key: decimalInt, value: termCells, ...TERM_PARTITIONS })
+    const cells = t.repartition('drawn-cells', { key: decimalInt, value: termCells, ...TERM_PARTITIONS })
     const tracked = t.repartition('listed', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
-    const users = keyedStore('capped-users', { key: decimalId, value: userContributions })
+    const users = keyedStore('user-terms', { key: decimalId, value: userContributions })
     const tweet = tweetCounts({ users, cells })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
@@ -40,7 +40,7 @@ export const trends = topology(
       .beforeCommit('send-cells', { emits: [cells] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: cells })
 
-    const rare = keyedStore('rare-cells', { key: utf8, value: rareTerm })
+    const rare = keyedStore('rare-tweets', { key: utf8, value: rareTerm })
     const frequent = keyedStore('frequent-terms', { key: utf8, value: avro('trends/TermState') })
     const baselines = keyedStore('usual', { key: utf8, value: avro('trends/TermBaseline') })
     const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })

@@ -1,7 +1,7 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** A term is trending while it is among the served terms: docs/services/trends.md#trending-since */
+/** A topic is trending while it is among the served ones: docs/services/trends.md#trending-since */
 export const SERVED_TERMS = 30
 /** A term that returns within this time keeps its start, because the last ranks of a list fluctuate. */
 const GAP_MS = 10 * MINUTE_MS
@@ -13,26 +13,33 @@ export interface Trend {
   readonly peakRank: number
 }
 
+/** The terms of a topic, the one that stands for all first. */
+export type TopicTerms = readonly string[]
+
 /**
- * Records which terms are trending.
- * @param served best first
- * @returns the trend of each served term, and whether there is a change to store
+ * Records which topics are trending. A topic goes on as long as one of its terms does, so it keeps its start when
+ * another term comes to stand for it, and when two topics become one.
+ * @param served the served topics, best first
+ * @returns the trend of each term of a served topic, and whether there is a change to store
  */
 export function noteTrending(
   known: Pick<TrendingSince, 'terms'>,
-  served: readonly string[],
+  served: readonly TopicTerms[],
   windowEnd: number,
 ): { trends: Map<string, Trend>; changed: boolean } {
   const trends = new Map<string, Trend>()
   const before = new Map(known.terms.map((each) => [each.term, each]))
   let changed = false
-  for (const [index, term] of served.entries()) {
-    const entry = before.get(term)
-    const goesOn = entry !== undefined && (entry.left_at === 0 || windowEnd - entry.left_at <= GAP_MS)
-    const rank = index + 1
-    const peakRank = goesOn && entry.peak_rank !== 0 ? Math.min(entry.peak_rank, rank) : rank
-    trends.set(term, { since: goesOn ? entry.since : windowEnd, peakRank })
-    changed ||= !goesOn || entry.left_at !== 0 || entry.peak_rank !== peakRank
+  for (const [index, topic] of served.entries()) {
+    const goingOn = topic.flatMap((term) => before.get(term) ?? []).filter(({ left_at }) => left_at === 0 || windowEnd - left_at <= GAP_MS)
+    const since = Math.min(windowEnd, ...goingOn.map((entry) => entry.since))
+    const peaks = goingOn.map((entry) => entry.peak_rank).filter((peak) => peak !== 0)
+    const peakRank = Math.min(index + 1, ...peaks)
+    for (const term of topic) {
+      trends.set(term, { since, peakRank })
+      const entry = before.get(term)
+      changed ||= entry === undefined || entry.since !== since || entry.left_at !== 0 || entry.peak_rank !== peakRank
+    }
   }
   const terms = [...trends].map(([term, { since, peakRank }]) => ({ term, since, left_at: 0, peak_rank: peakRank }))
   for (const entry of known.terms) {

@@ -57,12 +57,13 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
         ctx.count('trends_terms_refused')
         continue
       }
-      if (!user.admit(term, minute)) {
+      const repeats = user.admit(term, minute, place)
+      if (repeats === undefined) {
         ctx.count('trends_contributions_capped')
         continue
       }
       admitted = true
-      pending.add(term, place, original, minute, tweet)
+      pending.add(term, { place, original, minute, tweet, repeats })
     }
     if (!admitted) return
     user.forgetBefore(user.newest - REMEMBERED_MINUTES)

@@ -37,11 +37,13 @@ export interface TrendCandidate {
   /** for this hour of the week; -1: none */
   baseline: number
   tracked: boolean
-  /** distinct users in the window, at most 20 */
+  /** distinct users in the window */
   users: number
   sample_tweets: bigint[]
-  /** the most common language of these users' newest tweets; empty: none */
+  /** the most common language of the newest tweets of up to 20 users; empty: none */
   lang: string
+  /** up to 24 tweets of the window with the least hashes, in their order; only for terms that may be among the region's best 100 */
+  drawn: bigint[]
 }
 
 /** What a region's list needs to know about earlier ones. Store trends-history, key: woeid. */
@@ -103,6 +105,10 @@ export interface TermState {
   hours: Buckets
   forms: TermForm[]
   samples: SampleTweet[]
+  /** neighbouring contributions of one user (pipelines/trends/repeats.ts): earlier minute, later minute, count, earlier minute and so on */
+  repeats: number[]
+  /** tweets that are not among the samples, drawn by hash (pipelines/trends/drawn-tweets.ts) */
+  drawn: Buffer
   /** the hour (since 1970) in which it entered the region's top 500, from which on a baseline is kept; 0: never */
   tracked_hour: number
   /** hours up to this one (since 1970) are in the baseline */
@@ -175,6 +181,14 @@ export interface TrendEntry {
   peak_rank: null | number
   /** most common language of the newest tweets of up to 20 users, ISO 639 */
   lang: null | string
+  /** distinct users in the 60-minute window; null: not known */
+  users: null | number
+  /** names of the terms that share most of their tweets with this one and have no entries of their own */
+  variants: string[]
+  /** names of the trends that share most tweets with this one */
+  related: string[]
+  /** the drawn tweet with the most other listed terms */
+  typical_tweet: null | bigint
 }
 
 /** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces it and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */

@@ -28,7 +28,7 @@ const expected = expectedLists([
 ])
 
 function faults(...counts: [term: string, tweet_volume: number][]): string[] {
-  const entries = counts.map(([term, tweet_volume]) => ({ term, tweet_volume }))
+  const entries = counts.map(([term, tweet_volume]) => ({ term, tweet_volume, variants: [] }))
   return expected.faults({ woeid: WORLD, window_end: NOON, source: 'pipeline', entries })
 }
 
@@ -85,4 +85,22 @@ test.each([
   ],
 ] as const)('reports a term that is %s', (_, counts, reason) => {
   expect(faults(...counts.map(([term, volume]): [string, number] => [term, volume]))).toContainEqual(expect.stringMatching(reason))
+})
+
+test('accepts variants that share tweets with their trend, and reports others', () => {
+  const together = Array.from({ length: 5 }, (_, i) => known(BigInt(i), ['a', 'b'], NOON - 1_000))
+  const apart = Array.from({ length: 4 }, (_, i) => known(BigInt(10 + i), ['c'], NOON - 1_000))
+  const judge = expectedLists([...together, ...apart])
+  const folded = (...entries: [term: string, tweet_volume: number, ...variants: string[]][]) =>
+    judge.faults({
+      woeid: WORLD,
+      window_end: NOON,
+      source: 'pipeline',
+      entries: entries.map(([term, tweet_volume, ...variants]) => ({ term, tweet_volume, variants })),
+    })
+  expect(folded(['a', 5, '#B'], ['c', 4])).toEqual([])
+  expect(folded(['a', 5], ['b', 5], ['c', 4])).toEqual([])
+  expect(folded(['a', 5, 'b', 'c'])).toEqual([expect.stringMatching(/a \(5\) and c \(4\) have 0 tweets/)])
+  expect(folded(['a', 5, 'b'], ['b', 5], ['c', 4])).toEqual([expect.stringMatching(/a term is listed twice/)])
+  expect(folded(['c', 4, 'a'], ['b', 5])).toContainEqual(expect.stringMatching(/c \(4\) and a \(5\)/))
 })

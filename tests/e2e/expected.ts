@@ -1,5 +1,6 @@
-import { countedContributions, type SentTweet } from '../pipelines/trends/offline.ts'
-import type { PublishedList } from './log.ts'
+import { foldTerm } from '../../schemas/trends/term.ts'
+import { type Contribution, countedContributions, type SentTweet } from '../pipelines/trends/offline.ts'
+import type { PublishedEntry, PublishedList } from './log.ts'
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 60
@@ -7,6 +8,10 @@ const WINDOW_MINUTES = 60
 const ARRIVAL_DELAY_MS = 2_000
 /** The maximum number of terms in a list. */
 const KEPT_TERMS = 500
+/** Fewer common tweets fold nothing. */
+const LEAST_COMMON = 4
+/** Terms with a smaller share of common tweets do not have half of 24 drawn ones in common. */
+const LEAST_SHARE = 0.15
 
 /** A tweet in the log, and a time by which it was known to be there. */
 export interface KnownTweet extends SentTweet {
@@ -16,6 +21,7 @@ export interface KnownTweet extends SentTweet {
 
 interface Occurrence {
   readonly minute: number
+  readonly tweetId: bigint
   readonly acknowledgedAt: number
 }
 
@@ -42,11 +48,11 @@ interface Bounds {
  * @param log in log order, partition by partition
  * @param counted the tweets of the log that count, if already known
  */
-export function expectedLists(log: readonly KnownTweet[], counted = countedContributions(log)): Expected {
+export function expectedLists(log: readonly KnownTweet[], counted: readonly Contribution[] = countedContributions(log)): Expected {
   const regions = new Map<number, Map<string, Occurrence[]>>()
   const acknowledged = new Map(log.map((known) => [known.tweet, known.acknowledgedAt]))
   for (const { woeids, term, minute, tweet } of counted) {
-    const occurrence = { minute, acknowledgedAt: acknowledged.get(tweet) as number }
+    const occurrence = { minute, tweetId: tweet.tweet_id, acknowledgedAt: acknowledged.get(tweet) as number }
     for (const woeid of woeids) {
       const terms = regions.get(woeid) ?? new Map<string, Occurrence[]>()
       regions.set(woeid, terms)
@@ -68,7 +74,27 @@ export function expectedLists(log: readonly KnownTweet[], counted = countedContr
     return found
   }
 
-  function faults({ woeid, window_end, entries }: PublishedList): string[] {
+  /** Returns the faults of a trend's variants. Which terms are folded depends on a draw, so the bound is low. */
+  function variantFaults({ woeid, window_end }: PublishedList, { term, tweet_volume, variants }: PublishedEntry): string[] {
+    const last = Math.ceil(window_end / MINUTE_MS) - 1
+    const tweetsOf = (each: string) => {
+      const all = regions.get(woeid)?.get(each) ?? []
+      // Tweets after the window may be drawn, too.
+      return new Set(all.flatMap(({ minute, tweetId }) => (minute > last - WINDOW_MINUTES ? tweetId : [])))
+    }
+    return variants.flatMap((name) => {
+      const variant = foldTerm(name) ?? ''
+      const common = tweetsOf(term).intersection(tweetsOf(variant)).size
+      const { least } = bounds(woeid, window_end).get(variant) ?? { least: 0 }
+      if (common >= LEAST_COMMON && common > LEAST_SHARE * tweet_volume && least <= tweet_volume) return []
+      return [
+        `${woeid} at ${new Date(window_end).toISOString()}: ${term} (${tweet_volume}) and ${variant} (${least}) have ${common} tweets`,
+      ]
+    })
+  }
+
+  function faults(list: PublishedList): string[] {
+    const { woeid, window_end, entries } = list
     const found: string[] = []
     const place = `${woeid} at ${new Date(window_end).toISOString()}`
     const right = bounds(woeid, window_end)
@@ -82,8 +108,11 @@ export function expectedLists(log: readonly KnownTweet[], counted = countedContr
       const { least, most } = right.get(term) ?? { least: 0, most: 0 }
       if (tweet_volume < least || tweet_volume > most) found.push(`${place}: ${term} has ${tweet_volume} instead of ${least} to ${most}`)
     }
-    const listed = new Set(entries.map(({ term }) => term))
-    const cut = entries.length < KEPT_TERMS ? 0 : entries[entries.length - 1].tweet_volume
+    for (const entry of entries) found.push(...variantFaults(list, entry))
+    const terms = entries.flatMap(({ term, variants }) => [term, ...variants.map((name) => foldTerm(name) ?? '')])
+    const listed = new Set(terms)
+    if (listed.size !== terms.length) found.push(`${place}: a term is listed twice`)
+    const cut = terms.length < KEPT_TERMS ? 0 : entries[entries.length - 1].tweet_volume
     for (const [term, { least }] of right) if (least > cut && !listed.has(term)) found.push(`${place}: ${term} (${least}) is missing`)
     return found
   }

@@ -14,7 +14,7 @@ interface Logged<V> {
   readonly value: V
 }
 
-type EntryTuple = [term: string, volume: number]
+type EntryTuple = [term: string, volume: number, variants: string[]]
 
 /** A list as published. */
 export interface PublishedList {
@@ -27,6 +27,8 @@ export interface PublishedList {
 export interface PublishedEntry {
   readonly term: string
   readonly tweet_volume: number
+  /** Names of the terms that are folded into this one. */
+  readonly variants: readonly string[]
 }
 
 /** A tweet in the log. */
@@ -77,7 +79,10 @@ export function logReader(system: Pick<System, 'kafka' | 'registry'>): LogReader
       type Shape = Omit<PublishedList, 'entries'> & { entries: EntryTuple[] }
       const found = await read<Shape>(['trend-output', 'trend-renewals'])
       return Object.values(found).flatMap(({ records }) =>
-        records.map(({ value }) => ({ ...value, entries: value.entries.map(([term, tweet_volume]) => ({ term, tweet_volume })) })),
+        records.map(({ value }) => ({
+          ...value,
+          entries: value.entries.map(([term, tweet_volume, variants]) => ({ term, tweet_volume, variants })),
+        })),
       )
     },
     async raw(topic) {

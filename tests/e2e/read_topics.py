@@ -37,7 +37,7 @@ def tweet(value):
 
 
 def trend_list(value):
-    entries = [[entry["term"], entry["tweet_volume"]] for entry in value["entries"]]
+    entries = [[entry["term"], entry["tweet_volume"], entry["variants"]] for entry in value["entries"]]
     return {"woeid": value["woeid"], "window_end": millis(value["window_end"]), "source": value["source"], "entries": entries}
 
 

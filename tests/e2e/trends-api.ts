@@ -17,6 +17,7 @@ export interface ListBody {
     readonly tweet_volume: number
     readonly volume_24h: number
     readonly velocity: number
+    readonly variants: readonly string[]
   }[]
 }
 

@@ -6,9 +6,10 @@ import { createClient } from '@clickhouse/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
+import { foldTerm } from '../../schemas/trends/term.ts'
 import { tweets } from '../../schemas/trends/topics.ts'
 import { GENERATED_EVENTS, writeGeneratedRecording } from '../pipelines/trends/generated-recording.ts'
-import { countedContributions } from '../pipelines/trends/offline.ts'
+import { byRegionAndTerm, type Contribution, countedContributions, drawnTweets, topicsOf } from '../pipelines/trends/offline.ts'
 import { publicData } from '../public-data.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { runPython } from '../stack/python.ts'
@@ -60,7 +61,9 @@ let system: System
 let sentBy: number
 let log: KnownTweet[]
 let expected: Expected
-let counted: ReturnType<typeof countedContributions>
+let counted: readonly Contribution[]
+/** The contributions by region and term. */
+let byTerm: ReadonlyMap<number, ReadonlyMap<string, readonly Contribution[]>>
 let produced: { schema: number; partitions: Record<string, number> }
 /**
  * A tweet whose timestamp is too far ahead when it is sent, but acceptable soon afterwards. No tweet of the public
@@ -104,6 +107,7 @@ beforeAll(async () => {
   log = (await logReader(system).tweets()).map(({ tweet, timestamp }) => ({ tweet, sentAt: timestamp, acknowledgedAt: timestamp }))
   counted = countedContributions(log)
   expected = expectedLists(log, counted)
+  byTerm = byRegionAndTerm(counted)
 })
 
 afterAll(async () => {
@@ -125,13 +129,27 @@ async function fullLists(api = system.apis[0]): Promise<Map<number, ListBody>> {
   return lists
 }
 
-function trueTop(woeid: number, windowEnd: number): { term: string; tweet_volume: number }[] {
-  const counts = [...expected.bounds(woeid, windowEnd)].map(([term, { most }]) => ({ term, tweet_volume: most }))
-  counts.sort((a, b) => b.tweet_volume - a.tweet_volume || (a.term < b.term ? -1 : 1))
-  return counts.slice(0, SERVED)
+interface Counted {
+  readonly term: string
+  readonly tweet_volume: number
+  /** In alphabetical order. */
+  readonly variants: readonly string[]
 }
 
-const countsOf = (list: ListBody) => list.trends.map(({ term, tweet_volume }) => ({ term, tweet_volume }))
+function trueTop(woeid: number, windowEnd: number): Counted[] {
+  const counts = [...expected.bounds(woeid, windowEnd)].map(([term, { most }]) => ({ term, tweet_volume: most }))
+  counts.sort((a, b) => b.tweet_volume - a.tweet_volume || (a.term < b.term ? -1 : 1))
+  const terms = byTerm.get(woeid)
+  const topics = topicsOf(counts, (term) => drawnTweets(terms?.get(term) ?? [], windowEnd))
+  return topics.slice(0, SERVED).map(({ entry, variants }) => ({ ...entry, variants: variants.map(({ term }) => term).sort() }))
+}
+
+const countsOf = (list: ListBody): Counted[] =>
+  list.trends.map(({ term, tweet_volume, variants }) => ({
+    term,
+    tweet_volume,
+    variants: variants.map((name) => foldTerm(name) ?? '').sort(),
+  }))
 
 test('every region serves its true top 30, with the counts of an offline computation', async () => {
   const lists = await fullLists()
@@ -146,7 +164,7 @@ test('every region serves its true top 30, with the counts of an offline computa
 })
 
 test('the terms of the events are at the top when the recording of those days is replayed', async () => {
-  const terms = (await listOf(system.apis[0], WORLD)).trends.map(({ term }) => term)
+  const terms = countsOf(await listOf(system.apis[0], WORLD)).flatMap(({ term, variants }) => [term, ...variants])
   for (const term of recording.events) expect(terms).toContain(term)
   expect(log.length).toBeGreaterThan(recording.tweets)
 })
@@ -197,7 +215,9 @@ test('every process serves a posted list', async () => {
   const body = JSON.stringify({ woeid: SILENT_CITY, window_end: windowEnd, top_k })
   expect((await fetch(`${system.apis[0].address}/v1/internal/trends/refresh`, { method: 'POST', headers, body })).status).toBe(204)
   for (const api of system.apis) {
-    await expect.poll(async () => countsOf(await listOf(api, SILENT_CITY)), SOON).toEqual([{ term: 'posted', tweet_volume: 5 }])
+    await expect
+      .poll(async () => countsOf(await listOf(api, SILENT_CITY)), SOON)
+      .toEqual([{ term: 'posted', tweet_volume: 5, variants: [] }])
   }
 })
 

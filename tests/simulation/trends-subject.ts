@@ -89,7 +89,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     topology: trends,
     inputs: [
       { ...tweets, partitions },
-      ...['sampled-cells', 'listed'].map((name) => ({ name: `trends-${name}-repartition`, partitions })),
+      ...['drawn-cells', 'listed'].map((name) => ({ name: `trends-${name}-repartition`, partitions })),
       { name: 'trends-candidates-repartition', partitions: 2 },
       { ...trendOutput, partitions: 1 },
       { ...trendRenewals, partitions: 1 },

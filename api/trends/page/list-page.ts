@@ -13,6 +13,8 @@ type Entry = TrendList['trends'][number]
 /** The volumes of the last day by term, oldest first. */
 export type Days = ReadonlyMap<string, readonly number[]>
 
+/** Number of other names that are shown with a trend. */
+const SHOWN_NAMES = 4
 const CURVE = { width: 120, height: 24 }
 
 /** @param days undefined if the history cannot be read now */
@@ -50,20 +52,27 @@ function breadcrumb({ woeid }: Region, safe: boolean): Html {
 
 function table({ trends }: TrendList, region: Region, days: Days | undefined): Html {
   return html`<div class="wide"><table><thead><tr><th scope="col">#</th><th scope="col">Trend</th><th scope="col" class="number">Tweets</th>
-<th scope="col" class="number">Against usual</th><th scope="col">Trending since</th>${days === undefined ? '' : html`<th scope="col">Last day</th>`}</tr></thead>
+<th scope="col" class="number">People</th><th scope="col" class="number">Against usual</th><th scope="col">Trending since</th>${days === undefined ? '' : html`<th scope="col">Last day</th>`}</tr></thead>
 <tbody>${trends.map((entry) => row(entry, region, days))}</tbody></table></div>`
 }
 
 function row(
-  { rank, name, term, tweet_volume, velocity_vs_usual, label, trending_since }: Entry,
+  { rank, name, term, variants, related, tweet_volume, users, velocity_vs_usual, label, trending_since }: Entry,
   { woeid }: Region,
   days: Days | undefined,
 ): Html {
   const address = `/trends/terms/${encodeURIComponent(term)}?woeid=${woeid}`
   return html`<tr><td>${rank}</td>
-<th scope="row"><a href="${address}">${name}</a> ${label === null ? '' : html`<span class="badge">${label}</span>`}</th>
-<td class="number">${countText(tweet_volume)}</td><td class="number">× ${velocity_vs_usual.toFixed(1)}</td><td>${timeText(trending_since)}</td>
+<th scope="row"><a href="${address}">${name}</a> ${label === null ? '' : html`<span class="badge">${label}</span>`}${names('also', variants)}${names('related', related)}</th>
+<td class="number">${countText(tweet_volume)}</td><td class="number">${typeof users === 'number' ? countText(users) : '–'}</td><td class="number">× ${velocity_vs_usual.toFixed(1)}</td><td>${timeText(trending_since)}</td>
 ${days === undefined ? '' : html`<td>${curve(days.get(term) ?? [])}</td>`}</tr>`
+}
+
+/** Lists from before these fields lack them. */
+function names(what: string, all: readonly string[] = []): Html | '' {
+  if (all.length === 0) return ''
+  const more = all.length > SHOWN_NAMES ? ` and ${all.length - SHOWN_NAMES} more` : ''
+  return html`<div class="names soft">${what} ${all.slice(0, SHOWN_NAMES).join(', ')}${more}</div>`
 }
 
 function curve(volumes: readonly number[]): Html {

@@ -1,6 +1,6 @@
 import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
-import type { Row, Table } from '../table.ts'
+import type { Migration, Row, Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
 /** Number of ranks whose history is kept. Deeper ranks are only candidates for personalized lists. */
@@ -18,6 +18,9 @@ const LATER_COLUMNS = [
   'score Nullable(Float64)',
   "trending_since Nullable(DateTime64(3, 'UTC'))",
 ]
+
+/** Null and empty in rows from before these columns existed. */
+const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
 
 /**
  * The list of each region per minute: one row per (woeid, window_end, rank) for ranks up to 100, kept for 90 days. Fed
@@ -39,21 +42,20 @@ export const trendSnapshots: Table<number, TrendOutput> = {
     'sample_ids Array(Int64)',
     'version UInt8',
     ...LATER_COLUMNS,
+    ...TOPIC_COLUMNS,
   ],
   orderBy: '(woeid, window_end, rank)',
   version: 'version',
   partitionBy: 'toYYYYMM(window_end)',
   ttl: `window_end + INTERVAL ${RETENTION_DAYS} DAY`,
-  migrations: [
-    {
-      id: '002-entry-fields',
-      statements: ({ onCluster }) => [
-        `ALTER TABLE trend_snapshots${onCluster} ${LATER_COLUMNS.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')}`,
-      ],
-    },
-  ],
+  migrations: [addition('002-entry-fields', LATER_COLUMNS), addition('003-topics', TOPIC_COLUMNS)],
   rowsOf,
   partitionOf: (_woeid, list) => isoMonth(list.window_end),
+}
+
+function addition(id: string, columns: readonly string[]): Migration {
+  const added = columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')
+  return { id, statements: ({ onCluster }) => [`ALTER TABLE trend_snapshots${onCluster} ${added}`] }
 }
 
 function rowsOf(_woeid: number, list: TrendOutput | null): Row[] {
@@ -81,6 +83,8 @@ function rowOf(list: TrendOutput, rank: number, entry: TrendEntry | undefined): 
     velocity_vs_usual: entry?.velocity_vs_usual ?? null,
     score: entry?.score ?? null,
     trending_since: entry === undefined ? null : new Date(entry.trending_since).toISOString(),
+    users: entry === undefined || entry.users === null ? null : String(entry.users),
+    variants: entry?.variants ?? [],
   }
 }
 
@@ -97,6 +101,9 @@ export interface SnapshotEntry {
   readonly velocity_vs_usual: number | null
   /** Epoch ms. */
   readonly trending_since: number | null
+  readonly users: number | null
+  /** Empty in rows from before its column existed. */
+  readonly variants: readonly string[]
 }
 
 export interface Snapshot {
@@ -116,7 +123,7 @@ export interface SnapshotRange {
 const SNAPSHOT_QUERY = `
 SELECT
   toUnixTimestamp(window_end), term, name, tweet_volume, velocity, label, arrayMap(id -> toString(id), sample_ids),
-  volume_24h, velocity_vs_usual, toUnixTimestamp64Milli(trending_since)
+  volume_24h, velocity_vs_usual, toUnixTimestamp64Milli(trending_since), users, variants
 FROM trend_snapshots FINAL
 WHERE woeid = {woeid:Int32} AND window_end = (
   SELECT max(window_end)
@@ -136,6 +143,8 @@ type SnapshotRow = [
   volume_24h: number | null,
   velocity_vs_usual: number | null,
   trending_since: number | null,
+  users: number | null,
+  variants: string[],
 ]
 
 /** @returns the newest snapshot in the range; undefined if there is none */
@@ -148,6 +157,6 @@ export async function readSnapshot(reader: TableReader, { woeid, from, to }: Sna
 }
 
 function entryOf(row: SnapshotRow): SnapshotEntry {
-  const [, term, name, tweet_volume, velocity, label, sample_tweets, volume_24h, velocity_vs_usual, trending_since] = row
-  return { term, name, tweet_volume, velocity, label, sample_tweets, volume_24h, velocity_vs_usual, trending_since }
+  const [, term, name, tweet_volume, velocity, label, sample_tweets, volume_24h, velocity_vs_usual, trending_since, users, variants] = row
+  return { term, name, tweet_volume, velocity, label, sample_tweets, volume_24h, velocity_vs_usual, trending_since, users, variants }
 }

@@ -1,3 +1,4 @@
+import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import {
   NOT_CAUGHT_UP,
@@ -54,6 +55,8 @@ export interface ServedList extends Versioned, Head {
 export interface Candidate {
   readonly term: string
   readonly score: number
+  /** The terms that are folded into this one. */
+  readonly variants: readonly string[]
   /** JSON of the fields that `candidateText` needs. */
   readonly fields: string
   /** Set once the candidate has been rendered. */
@@ -138,9 +141,18 @@ function headOf(line: string): Head {
   return { windowEnd, missing }
 }
 
-/** Returns the folded term of a rendered entry. */
-export function termOfEntry(entry: EntryText): string {
-  return (JSON.parse(`{${entry}`) as Pick<TrendEntry, 'term'>).term
+/**
+ * Leaves hidden terms out of a rendered entry.
+ * @returns undefined if the term of the entry itself is hidden
+ */
+export function withoutHidden(entry: EntryText, hides: (term: string) => boolean): EntryText | undefined {
+  const fields = JSON.parse(`{${entry}`) as RenderedEntry
+  if (hides(fields.term)) return undefined
+  // Entries from before these fields lack them.
+  const { variants = [], related = [] } = fields
+  const isShown = (name: string) => !hides(foldTerm(name) ?? '')
+  if (variants.every(isShown) && related.every(isShown)) return entry
+  return JSON.stringify({ ...fields, variants: variants.filter(isShown), related: related.filter(isShown) }).slice(1)
 }
 
 /** Returns the entries as a JSON array, with ranks from 1. */
@@ -156,10 +168,18 @@ function candidatesKey(partition: number, woeid: number): string {
   return `${viewTag(TRENDS_VIEW, partition)}:candidates:${woeid}`
 }
 
+/** How the fields of a candidate below the best 100 end, which most are. */
+const NO_TOPIC = ',[],[],null]'
+/** The position of the variants in the fields. */
+const VARIANTS = 12
+const NO_VARIANTS: readonly string[] = []
+
 function candidateOf(line: string): Candidate {
   const first = line.indexOf('\t')
   const second = line.indexOf('\t', first + 1)
-  return { score: Number(line.slice(0, first)), term: JSON.parse(line.slice(first + 1, second)), fields: line.slice(second + 1) }
+  const fields = line.slice(second + 1)
+  const variants = fields.endsWith(NO_TOPIC) ? NO_VARIANTS : variantsIn(fields)
+  return { score: Number(line.slice(0, first)), term: JSON.parse(line.slice(first + 1, second)), variants, fields }
 }
 
 type CandidateFields = [
@@ -175,6 +195,10 @@ type CandidateFields = [
   rank_change?: number | null,
   peak_rank?: number | null,
   lang?: string | null,
+  users?: number | null,
+  variants?: string[],
+  related?: string[],
+  typical_tweet?: string | null,
 ]
 
 /**
@@ -183,12 +207,22 @@ type CandidateFields = [
  */
 function candidateLine(entry: TrendEntry): string {
   const { score, term, name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
-  const { rank_change, peak_rank, lang } = entry
+  const { rank_change, peak_rank, lang, users, variants, related, typical_tweet } = entry
   // A language consists of letters.
   const language = lang === null ? 'null' : `"${lang}"`
   const labelled = label === null ? 'null' : `"${label}"`
   const samples = sample_tweets.length === 0 ? '' : `"${sample_tweets.join('","')}"`
-  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language}]`
+  return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}],${rank_change},${peak_rank},${language},${users},${namesText(variants)},${namesText(related)},${typical_tweet === null ? 'null' : `"${typical_tweet}"`}]`
+}
+
+/** Nearly all candidates have none. */
+function namesText(names: readonly string[]): string {
+  return names.length === 0 ? '[]' : JSON.stringify(names)
+}
+
+function variantsIn(fields: string): readonly string[] {
+  const variants = (JSON.parse(fields) as CandidateFields)[VARIANTS] ?? []
+  return variants.map((name) => foldTerm(name) ?? name)
 }
 
 /** Returns null for numbers that JSON cannot represent. */
@@ -200,20 +234,44 @@ function finite(number: number): number | null {
 export function candidateText(candidate: Candidate): EntryText {
   if (candidate.text === undefined) {
     const fields = JSON.parse(candidate.fields) as CandidateFields
-    const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, ...ranks] = fields
-    const [rank_change = null, peak_rank = null, lang = null] = ranks
+    const [name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets, ...later] = fields
+    const [rank_change = null, peak_rank = null, lang = null, users = null, variants = [], related = [], typical_tweet = null] = later
     const { term } = candidate
     const counts = { tweet_volume, volume_24h, velocity, velocity_vs_usual }
-    candidate.text = render({ name, term, ...counts, label, trending_since, sample_tweets, rank_change, peak_rank, lang })
+    candidate.text = render({
+      name,
+      term,
+      ...counts,
+      label,
+      trending_since,
+      sample_tweets,
+      rank_change,
+      peak_rank,
+      lang,
+      users,
+      variants,
+      related,
+      typical_tweet,
+    })
   }
   return candidate.text
 }
 
 function entryText(entry: TrendEntry): EntryText {
-  return render({ ...entry, sample_tweets: entry.sample_tweets.map(String) })
+  const { sample_tweets, typical_tweet } = entry
+  return render({
+    ...entry,
+    sample_tweets: sample_tweets.map(String),
+    typical_tweet: typical_tweet === null ? null : String(typical_tweet),
+  })
 }
 
-function render(entry: Omit<TrendEntry, 'score' | 'sample_tweets'> & { sample_tweets: string[] }): EntryText {
+type RenderedEntry = Omit<TrendEntry, 'score' | 'sample_tweets' | 'typical_tweet'> & {
+  sample_tweets: string[]
+  typical_tweet: string | null
+}
+
+function render(entry: RenderedEntry): EntryText {
   const fields = {
     name: entry.name,
     query: encodeURIComponent(entry.name),
@@ -228,6 +286,10 @@ function render(entry: Omit<TrendEntry, 'score' | 'sample_tweets'> & { sample_tw
     rank_change: entry.rank_change,
     peak_rank: entry.peak_rank,
     lang: entry.lang,
+    users: entry.users,
+    variants: entry.variants,
+    related: entry.related,
+    typical_tweet: entry.typical_tweet,
   }
   return JSON.stringify(fields).slice(1)
 }

@@ -49,12 +49,32 @@ describe('a blocked term', () => {
   test('leaves personalized lists and past ones', async () => {
     const { putList, termsOf, block, bearer, table } = await world()
     putList()
-    table.rows = ['term1', 'term2'].map((term) => [START / 1000, term, term, 1, 1, '', [], 1, 1, START])
+    table.rows = ['term1', 'term2'].map((term) => [START / 1000, term, term, 1, 1, '', [], 1, 1, START, 1, []])
     expect(await termsOf(`/v1/trends/1/past?at=${AT}`)).toEqual(['term1', 'term2'])
     await block('term1')
     expect(await termsOf(`/v1/trends/1/past?at=${AT}`)).toEqual(['term2'])
     const personal = await termsOf('/v1/trends?personalized=true', await bearer({ sub: '42' }))
     expect(personal).toEqual(range(2, 31))
+  })
+
+  test('leaves the names of other trends, whose ETags change', async () => {
+    const { putList, get, block, bearer, table } = await world()
+    const topic = { variants: ['#Victim', 'other'], related: ['victim'] }
+    putList({ entries: [entry('term1', { ...topic, score: 40 }), ...terms(40).slice(1)] })
+    table.rows = [[START / 1000, 'term1', 'term1', 1, 1, '', [], 1, 1, START, 1, topic.variants]]
+    const before = await get('/v1/trends')
+    expect(before.body.trends[0]).toMatchObject(topic)
+    await block('#victim')
+    const after = await get('/v1/trends')
+    const shown = { term: 'term1', variants: ['other'], related: [] }
+    expect(after.body.trends[0]).toMatchObject(shown)
+    expect(after.body.trends).toHaveLength(30)
+    expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'))
+    expect((await get('/v1/trends?personalized=true', await bearer({ sub: '42' }))).body.trends[0]).toMatchObject(shown)
+    expect((await get(`/v1/trends/1/past?at=${AT}`)).body.trends[0]).toMatchObject({ term: 'term1', variants: ['other'] })
+    // Together with an entry of its own that is hidden.
+    await block('term2')
+    expect((await get('/v1/trends')).body.trends).toMatchObject([shown, { term: 'term3' }, ...new Array(28).fill({})])
   })
 
   test('is still counted, and its history is still shown', async () => {
@@ -90,7 +110,7 @@ describe('a blocked term', () => {
 test('no list is shown until the blocked terms are known', async () => {
   const { putList, get, blocked, table } = await world()
   putList()
-  table.rows = [[START / 1000, 'a', 'a', 1, 1, '', [], 1, 1, START]]
+  table.rows = [[START / 1000, 'a', 'a', 1, 1, '', [], 1, 1, START, 1, []]]
   blocked.isLoaded = false
   for (const path of ['/v1/trends', '/v1/trends?safe=true', `/v1/trends/1/past?at=${AT}`])
     expect(await get(path)).toMatchObject({ status: 503, body: { error: 'not_ready' } })
@@ -160,7 +180,7 @@ describe('safe=true', () => {
     expect(await termsOf('/v1/trends?safe=true')).toEqual(range(2, 31))
     expect((await termsOf('/v1/trends?safe=false'))[0]).toBe('holy shit')
     expect(await termsOf('/v1/trends?safe=true&personalized=true', await bearer({ sub: '42' }))).not.toContain('holy shit')
-    table.rows = ['holy shit', 'tea'].map((term) => [START / 1000, term, term, 1, 1, '', [], 1, 1, START])
+    table.rows = ['holy shit', 'tea'].map((term) => [START / 1000, term, term, 1, 1, '', [], 1, 1, START, 1, []])
     expect(await termsOf(`/v1/trends/1/past?at=${AT}&safe=true`)).toEqual(['tea'])
   })
 

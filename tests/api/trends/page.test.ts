@@ -17,7 +17,12 @@ async function opened() {
 
 test('shows a list with curves of the last day, escapes every text, and loads nothing from elsewhere', async () => {
   const { page, putList, table } = await opened()
-  putList({ entries: [entry('café', { name: HOSTILE, tweet_volume: 12_345 }), entry('tea', { label: null })] })
+  putList({
+    entries: [
+      entry('café', { name: HOSTILE, tweet_volume: 12_345, users: 9_876, variants: ['<b>1', '2', '3', '4', '5', '6'], related: ['tea'] }),
+      entry('tea', { label: null, users: null }),
+    ],
+  })
   table.rows = [['café', START / 1_000, 7]]
   const { status, headers, html } = await page('/trends')
   expect(status).toBe(200)
@@ -26,7 +31,10 @@ test('shows a list with curves of the last day, escapes every text, and loads no
   expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;')
   expect(html).not.toContain('<img')
   expect(html).not.toContain('<script')
-  expect(html).toContain('<td class="number">12,345</td>')
+  expect(html).toContain('<td class="number">12,345</td><td class="number">9,876</td>')
+  expect(html).toContain('<td class="number">–</td>')
+  expect(html).toContain('also &lt;b&gt;1, 2, 3, 4 and 2 more')
+  expect(html).toContain('related tea')
   expect(html).toContain('href="/trends/terms/caf%C3%A9?woeid=1"')
   expect(html).toContain('aria-label="at most 7 in half an hour"')
   expect(html).toContain('aria-label="at most 0 in half an hour"')

@@ -5,8 +5,8 @@ import { trendsApi } from './harness.ts'
 
 const AT = encodeURIComponent(new Date(START + 61_500).toISOString())
 const SINCE = START - 600_000
-const ROW = [START / 1000, 'café', '#Café', 12, 1.5, 'Viral', ['9007199254740993'], 40, 2.5, SINCE]
-const OLD_ROW = [START / 1000, 'tea', 'tea', 3, 0.5, '', [], null, null, null]
+const ROW = [START / 1000, 'café', '#Café', 12, 1.5, 'Viral', ['9007199254740993'], 40, 2.5, SINCE, 11, ['#Coffee', 'tea']]
+const OLD_ROW = [START / 1000, 'tea', 'tea', 3, 0.5, '', [], null, null, null, null, []]
 
 test('returns the snapshot as a list, and null for what its rows do not have', async () => {
   const { get, table } = await trendsApi()
@@ -28,8 +28,18 @@ test('returns the snapshot as a list, and null for what its rows do not have', a
       label: 'Viral',
       trending_since: new Date(SINCE).toISOString(),
       sample_tweets: ['9007199254740993'],
+      users: 11,
+      variants: ['#Coffee', 'tea'],
     },
-    expect.objectContaining({ rank: 2, label: null, volume_24h: null, velocity_vs_usual: null, trending_since: null }),
+    expect.objectContaining({
+      rank: 2,
+      label: null,
+      volume_24h: null,
+      velocity_vs_usual: null,
+      trending_since: null,
+      users: null,
+      variants: [],
+    }),
   ])
   expect((await get(`/v1/trends/1/past?at=${AT}`, { 'if-none-match': headers.get('etag')! })).status).toBe(304)
   expect((await get(`/v1/trends/1/past?at=${AT}&limit=1`)).body.trends).toHaveLength(1)
@@ -49,7 +59,7 @@ test('asks for snapshots of at most 3 minutes before, once per location and seco
 
 test('an empty list is a list, and a missing one a 404', async () => {
   const { get, table } = await trendsApi()
-  table.rows = [[START / 1000, '', '', null, null, '', [], null, null, null]]
+  table.rows = [[START / 1000, '', '', null, null, '', [], null, null, null, null, []]]
   expect((await get(`/v1/trends/1/past?at=${AT}`)).body).toMatchObject({ as_of: '2026-01-15T12:00:00.000Z', trends: [] })
   table.rows = []
   expect(await get(`/v1/trends/44418/past?at=${AT}`)).toMatchObject({ status: 404, body: { error: 'past_list_not_found' } })

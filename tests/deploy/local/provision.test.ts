@@ -18,11 +18,11 @@ test('topics for production have the planned partitions, including internal topi
   expect(partitionsFor('production')).toMatchObject({
     tweets: 32,
     'trend-output': 8,
-    'trends-sampled-cells-repartition': 32,
+    'trends-drawn-cells-repartition': 32,
     'trends-listed-repartition': 32,
     'trends-candidates-repartition': 8,
-    'trends-capped-users-changelog': 32,
-    'trends-rare-cells-changelog': 32,
+    'trends-user-terms-changelog': 32,
+    'trends-rare-tweets-changelog': 32,
     'trends-since-changelog': 8,
     'links-records-changelog': 64,
     'limit-rules': 1,
@@ -85,14 +85,14 @@ test('every topology has its repartition topics and changelogs', () => {
 test('existing topics keep their partition counts, and changelogs get those of their sources', () => {
   const existing = new Map([
     ['tweets', 5],
-    ['trends-sampled-cells-repartition', 3],
+    ['trends-drawn-cells-repartition', 3],
     ['trends-listed-repartition', 3],
   ])
   expect(partitionsFor('production', existing)).toMatchObject({
     tweets: 5,
-    'trends-sampled-cells-repartition': 3,
-    'trends-capped-users-changelog': 5,
-    'trends-rare-cells-changelog': 3,
+    'trends-drawn-cells-repartition': 3,
+    'trends-user-terms-changelog': 5,
+    'trends-rare-tweets-changelog': 3,
     'trends-candidates-repartition': 8,
   })
 })

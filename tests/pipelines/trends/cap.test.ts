@@ -9,9 +9,12 @@ import {
 } from '../../../pipelines/trends/cap.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
+/** New York. */
+const PLACE = 2459115
+
 function counted(minutes: readonly number[]): number[] {
   const user = new UserContributions()
-  return minutes.filter((minute) => user.admit('sandy', minute))
+  return minutes.filter((minute) => user.admit('sandy', minute, PLACE) !== undefined)
 }
 
 test('the fourth contribution within an hour does not count, and one an hour after the first does', () => {
@@ -21,9 +24,9 @@ test('the fourth contribution within an hour does not count, and one an hour aft
 
 test('terms are capped separately', () => {
   const user = new UserContributions()
-  for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit('a', 5)).toBe(true)
-  expect(user.admit('a', 5)).toBe(false)
-  expect(user.admit('b', 5)).toBe(true)
+  for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit('a', 5, PLACE)).toBeDefined()
+  expect(user.admit('a', 5, PLACE)).toBeUndefined()
+  expect(user.admit('b', 5, PLACE)).toBeDefined()
 })
 
 test('a late contribution is checked against later ones as well', () => {
@@ -41,7 +44,7 @@ test('accepts a contribution exactly if no sixty minutes would contain more than
         Math.max(...all.map((start) => all.filter((minute) => minute >= start && minute < start + 60).length))
       for (const minute of minutes) {
         const allowed = fullest([...accepted, minute]) <= MAX_PER_USER
-        expect(user.admit('x', minute)).toBe(allowed)
+        expect(user.admit('x', minute, PLACE) !== undefined).toBe(allowed)
         if (allowed) accepted.push(minute)
       }
     }),
@@ -55,7 +58,7 @@ test('forgetting contributions that no window can reach changes no decision', ()
       const pruned = new UserContributions()
       delays.forEach((delay, i) => {
         const minute = 1000 + i * 7 - delay
-        expect(pruned.admit('x', minute)).toBe(whole.admit('x', minute))
+        expect(pruned.admit('x', minute, PLACE)).toEqual(whole.admit('x', minute, PLACE))
         pruned.forgetBefore(pruned.newest - REMEMBERED_MINUTES)
       })
     }),
@@ -64,8 +67,8 @@ test('forgetting contributions that no window can reach changes no decision', ()
 
 test('a user without recent contributions has no terms', () => {
   const user = new UserContributions()
-  user.admit('a', 10)
-  user.admit('b', 90)
+  user.admit('a', 10, PLACE)
+  user.admit('b', 90, PLACE)
   user.forgetBefore(50)
   expect([user.size, user.newest, user.hasRoomFor('b')]).toEqual([1, 90, true])
   user.forgetBefore(91)
@@ -76,7 +79,7 @@ test('a user with the maximum number of remembered terms can add only to those',
   const user = new UserContributions()
   for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
     expect(user.hasRoomFor(`t${i}`)).toBe(true)
-    user.admit(`t${i}`, i < 10 ? 0 : 5)
+    user.admit(`t${i}`, i < 10 ? 0 : 5, PLACE)
   }
   expect(user.hasRoomFor('t0')).toBe(true)
   expect(user.hasRoomFor('another')).toBe(false)
@@ -89,19 +92,19 @@ test('a stored user decides like the one that was stored', () => {
   fc.assert(
     fc.property(fc.array(contribution, { maxLength: 40 }), fc.array(contribution, { maxLength: 10 }), (before, after) => {
       const user = new UserContributions()
-      for (const { term, minute } of before) user.admit(`t${term}`, minute)
+      for (const { term, minute } of before) user.admit(`t${term}`, minute, PLACE)
       const codec = userContributions.open(0, new Map())
       const out = byteWriter()
       codec.encode(user, out)
       const stored = codec.decode(out.buffer, 0, out.length)
       expect([stored.size, stored.newest]).toEqual([user.size, user.newest])
-      for (const { term, minute } of after) expect(stored.admit(`t${term}`, minute)).toBe(user.admit(`t${term}`, minute))
+      for (const { term, minute } of after) expect(stored.admit(`t${term}`, minute, PLACE)).toEqual(user.admit(`t${term}`, minute, PLACE))
     }),
   )
 })
 
 test('a hundred thousand similar terms have different fingerprints', () => {
   const user = new UserContributions()
-  for (let i = 0; i < 100_000; i++) user.admit(`t${i}`, 0)
+  for (let i = 0; i < 100_000; i++) user.admit(`t${i}`, 0, PLACE)
   expect(user.size).toBe(100_000)
 })

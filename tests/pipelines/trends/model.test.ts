@@ -34,7 +34,7 @@ const step = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .record({ users: fc.integer({ min: 18, max: 24 }), term: fc.constantFrom(...ORIGINALS) })
+      .record({ users: fc.integer({ min: 4, max: 45 }), terms: fc.array(fc.constantFrom(...ORIGINALS), { minLength: 1, maxLength: 2 }) })
       .map((fields) => ({ kind: 'crowd' as const, ...fields })),
   },
   { weight: 6, arbitrary: fc.integer({ min: 1_000, max: 3 * MINUTE }).map((ms) => ({ kind: 'wait' as const, ms })) },
@@ -76,11 +76,11 @@ test(
           driver.pipe(tweets, tweet.user_id, tweet)
           sent.push({ tweet, sentAt: driver.now })
         }
-        const crowd = (users: number, term: string) => {
+        const crowd = (users: number, terms: string[]) => {
           for (let user = 0; user < users; user++)
             send({
               user_id: BigInt(100 + user),
-              hashtags: [term],
+              hashtags: terms,
               phrases: [],
               woeid: PLACES[0],
               bot_score: 0,
@@ -96,7 +96,7 @@ test(
         for (const each of steps) {
           if (each.kind === 'restart') driver.restart({ wipeState: each.wipeState })
           else if (each.kind === 'wait') wait(each.ms)
-          else if (each.kind === 'crowd') crowd(each.users, each.term)
+          else if (each.kind === 'crowd') crowd(each.users, each.terms)
           else {
             const { delay, ...fields } = each.fields
             send({ ...fields, created_at: driver.now - delay })

@@ -29,15 +29,15 @@ function simulation(random: Random) {
   const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 4_000 })
   const sent: SentTweet[] = []
   const offline = offlineTrends(sent)
-  const seen = { lists: 0, labels: 0 }
+  const seen = { lists: 0, labels: 0, variants: 0 }
   let id = 2n ** 60n
 
-  function send(user_id: bigint, term: string, created_at: number): void {
+  function send(user_id: bigint, created_at: number, ...hashtags: string[]): void {
     const tweet: Tweet = {
       tweet_id: id++,
       user_id,
       text: '',
-      hashtags: [term],
+      hashtags,
       phrases: [],
       lang: 'en',
       woeid: pick(random, PLACES),
@@ -50,15 +50,16 @@ function simulation(random: Random) {
 
   function chat(): void {
     for (let i = integer(random, 12); i > 0; i--)
-      send(BigInt(1 + integer(random, 9)), pick(random, TERMS), driver.now - integer(random, 20) * MINUTE)
+      send(BigInt(1 + integer(random, 9)), driver.now - integer(random, 20) * MINUTE, pick(random, TERMS))
     // Most of these are silent for more than a day before they return, so they have only a baseline by then.
     if (random() < 0.4) {
       const term = `seldom ${integer(random, SELDOM_TERMS)}`
-      for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), term, driver.now)
+      for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, term)
     }
     if (random() < 0.2) {
-      const term = pick(random, TERMS)
-      for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), term, driver.now)
+      // Two terms that are one topic for an hour.
+      const terms = [pick(random, TERMS), pick(random, TERMS)]
+      for (let user = 0; user < CROWD; user++) send(BigInt(100 + user), driver.now, ...terms)
     }
   }
 
@@ -76,6 +77,7 @@ function simulation(random: Random) {
         expect(entries.map(rounded)).toEqual((expected.get(woeid) ?? []).map(rounded))
         seen.lists += entries.length > 0 ? 1 : 0
         seen.labels += entries.filter(({ label }) => label !== null).length
+        seen.variants += entries.filter(({ variants }) => variants.length > 0).length
       }
     }
   }
@@ -118,6 +120,7 @@ test(
     }
     expect(seen.lists).toBeGreaterThan(300)
     expect(seen.labels).toBeGreaterThan(20)
+    expect(seen.variants).toBeGreaterThan(20)
   },
   TIMEOUT_MS,
 )

@@ -1,11 +1,12 @@
+import { drawHash } from '../../../pipelines/trends/drawn-tweets.ts'
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
 import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
  * Computes what the trends service must publish from a list of tweets, in the simplest way: counts are not incremental,
- * and the pipeline shares only the identity of terms and the table of places. Valid while no term is silent for four
- * weeks, after which its baseline is forgotten.
+ * and the pipeline shares only the identity of terms, the table of places and the hash of tweets. Valid while no term
+ * is silent for four weeks, after which its baseline is forgotten.
  */
 export interface SentTweet {
   readonly tweet: Tweet
@@ -13,7 +14,7 @@ export interface SentTweet {
   readonly sentAt: number
 }
 
-interface Contribution {
+export interface Contribution {
   readonly woeids: readonly number[]
   readonly term: string
   readonly original: string
@@ -27,6 +28,11 @@ const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
 const LISTED_TERMS = 500
 const SERVED_TERMS = 30
+const FOLDED_TERMS = 100
+const DRAWN_TWEETS = 24
+const DRAW_MINUTES = 20
+const LEAST_COMMON = 4
+const MAX_RELATED = 3
 /** A region labels nothing before. */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
 /** A term that returns to the served ones within this time has not left them. */
@@ -85,11 +91,18 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
       ranked.length = Math.min(ranked.length, LISTED_TERMS)
       const entries = ranked.map(({ entry }) => entry)
       const newVolumes = ranked.filter(({ isNew }) => isNew).map(({ entry }) => entry.tweet_volume)
-      note(past, windowEnd, entries, newVolumes)
+      const topics = topicsOf(entries, (term) => drawnTweets(terms.get(term) ?? [], windowEnd))
+      note(past, windowEnd, entries, topics.map(termsOfTopic), newVolumes)
       if (entries.length === 0) continue
       lists.set(
         woeid,
-        entries.map((entry, index) => ({ ...entry, ...standingOf(past, entry.term, index + 1, windowEnd) })),
+        topics.map((topic, index) => ({
+          ...topic.entry,
+          ...standingOf(past, termsOfTopic(topic), index + 1, windowEnd),
+          variants: topic.variants.map(({ name }) => name),
+          related: topic.related.map(({ topic: { entry } }) => entry.name),
+          typical_tweet: topic.typical,
+        })),
       )
     }
     return lists
@@ -116,32 +129,110 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
 }
 
 /** Records a published list. */
-function note(past: RegionPast, windowEnd: number, entries: readonly OfflineEntry[], newVolumes: readonly number[]): void {
+function note(
+  past: RegionPast,
+  windowEnd: number,
+  entries: readonly OfflineEntry[],
+  topics: readonly string[][],
+  newVolumes: readonly number[],
+): void {
   if (entries.length > 0) past.firstList ??= windowEnd
   past.lists.push({ windowEnd, mean: meanOf(newVolumes) })
   const hour = Math.floor(lastMinuteOf(windowEnd) / 60)
   for (const { term } of entries) if (!past.tracked.has(term)) past.tracked.set(term, hour)
-  const served = new Set(entries.slice(0, SERVED_TERMS).map(({ term }) => term))
-  for (const [term, trend] of past.trending) if (!served.has(term)) trend.leftAt ??= windowEnd
-  for (const [index, term] of [...served].entries()) {
-    const trend = past.trending.get(term)
-    const goesOn = trend !== undefined && (trend.leftAt === undefined || windowEnd - trend.leftAt <= GAP_MS)
-    const peak = goesOn ? Math.min(trend.peak, index + 1) : index + 1
-    past.trending.set(term, { since: goesOn ? trend.since : windowEnd, seen: windowEnd, leftAt: undefined, peak })
+  const served = topics.slice(0, SERVED_TERMS)
+  const terms = new Set(served.flat())
+  for (const [term, trend] of past.trending) if (!terms.has(term)) trend.leftAt ??= windowEnd
+  for (const [index, topic] of served.entries()) {
+    const before = topic.flatMap((term) => past.trending.get(term) ?? [])
+    const goingOn = before.filter(({ leftAt }) => leftAt === undefined || windowEnd - leftAt <= GAP_MS)
+    const since = Math.min(windowEnd, ...goingOn.map((trend) => trend.since))
+    const peak = Math.min(index + 1, ...goingOn.map((trend) => trend.peak))
+    for (const term of topic) past.trending.set(term, { since, seen: windowEnd, leftAt: undefined, peak })
   }
   const period = tenMinutes(windowEnd)
-  if (served.size > 0 && !past.firstServed.has(period)) past.firstServed.set(period, [...served])
+  const leaders = served.map(([leader]) => leader)
+  if (served.length > 0 && !past.firstServed.has(period)) past.firstServed.set(period, leaders)
 }
 
 function tenMinutes(windowEnd: number): number {
   return Math.floor(windowEnd / (10 * MINUTE_MS))
 }
 
-function standingOf(past: RegionPast, term: string, rank: number, windowEnd: number) {
-  const trend = past.trending.get(term)
+function standingOf(past: RegionPast, topic: readonly string[], rank: number, windowEnd: number) {
+  const trend = past.trending.get(topic[0])
   if (trend?.seen !== windowEnd) return { trending_since: windowEnd, rank_change: null, peak_rank: null }
-  const before = past.firstServed.get(tenMinutes(windowEnd) - 1)?.indexOf(term) ?? -1
+  const before = past.firstServed.get(tenMinutes(windowEnd) - 1)?.findIndex((term) => topic.includes(term)) ?? -1
   return { trending_since: trend.since, rank_change: before < 0 ? null : before + 1 - rank, peak_rank: trend.peak }
+}
+
+interface OfflineTopic<E> {
+  readonly entry: E
+  readonly drawn: readonly Tweet[]
+  readonly variants: E[]
+  related: { topic: OfflineTopic<E>; overlap: number }[]
+  typical: bigint | null
+}
+
+function termsOfTopic({ entry, variants }: OfflineTopic<{ readonly term: string }>): string[] {
+  return [entry, ...variants].map(({ term }) => term)
+}
+
+/**
+ * Folds the best terms of a list: each into the topic that it shares most of its tweets with.
+ * @param entries best first
+ */
+export function topicsOf<E extends { readonly term: string }>(
+  entries: readonly E[],
+  drawnOf: (term: string) => Tweet[],
+): OfflineTopic<E>[] {
+  const topics: OfflineTopic<E>[] = []
+  const uses = new Map<bigint, number>()
+  for (const entry of entries.slice(0, FOLDED_TERMS)) {
+    const topic: OfflineTopic<E> = { entry, drawn: drawnOf(entry.term), variants: [], related: [], typical: null }
+    for (const { tweet_id } of topic.drawn) uses.set(tweet_id, (uses.get(tweet_id) ?? 0) + 1)
+    // Topics are in the order of their ranks, and sorting keeps the order of equal ones.
+    const similar = topics
+      .map((other) => ({ topic: other, overlap: overlapOf(topic.drawn, other.drawn) }))
+      .filter(({ overlap }) => overlap > 0)
+    similar.sort((a, b) => b.overlap - a.overlap)
+    if (similar.length > 0 && similar[0].overlap > 0.5) {
+      similar[0].topic.variants.push(entry)
+      continue
+    }
+    topic.related = similar
+    for (const { topic: other, overlap } of similar) other.related.push({ topic, overlap })
+    topics.push(topic)
+  }
+  for (const topic of topics) {
+    topic.related.sort((a, b) => b.overlap - a.overlap || topics.indexOf(a.topic) - topics.indexOf(b.topic))
+    topic.related = topic.related.slice(0, MAX_RELATED)
+    const most = Math.max(...topic.drawn.map(({ tweet_id }) => uses.get(tweet_id) ?? 0))
+    topic.typical = topic.drawn.find(({ tweet_id }) => uses.get(tweet_id) === most)?.tweet_id ?? null
+  }
+  const others = entries.slice(FOLDED_TERMS).map((entry) => ({ entry, drawn: [], variants: [], related: [], typical: null }))
+  return [...topics, ...others]
+}
+
+/** Returns the share of the more frequent term's tweets that both have, as far as both were drawn. */
+function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
+  const last = Math.min(...[a, b].map((drawn) => (drawn.length < DRAWN_TWEETS ? Infinity : drawHash(drawn[DRAWN_TWEETS - 1].tweet_id))))
+  const [ofA, ofB] = [a, b].map((drawn) => drawn.map(({ tweet_id }) => tweet_id).filter((id) => drawHash(id) <= last))
+  const common = ofA.filter((id) => ofB.includes(id)).length
+  return common < LEAST_COMMON ? 0 : common / Math.max(ofA.length, ofB.length)
+}
+
+/** Returns the window's tweets with the least hashes, out of those with the least hashes in each 20 minutes. */
+export function drawnTweets(all: readonly Contribution[], windowEnd: number): Tweet[] {
+  const firstMinute = lastMinuteOf(windowEnd) - 59
+  const distinct = [...new Map(all.map(({ tweet }) => [tweet.tweet_id, tweet])).values()]
+  const periods = Map.groupBy(distinct, ({ created_at }) => Math.floor(created_at / (DRAW_MINUTES * MINUTE_MS)))
+  const drawn = [...periods.values()].flatMap(leastHashes)
+  return leastHashes(drawn.filter(({ created_at }) => created_at >= firstMinute * MINUTE_MS))
+}
+
+function leastHashes(tweets: readonly Tweet[]): Tweet[] {
+  return [...tweets].sort((a, b) => drawHash(a.tweet_id) - drawHash(b.tweet_id)).slice(0, DRAWN_TWEETS)
 }
 
 /**
@@ -212,7 +303,7 @@ function termsOf(tweet: Tweet): Map<string, string> {
   return terms
 }
 
-function byRegionAndTerm(contributions: readonly Contribution[]): Map<number, Map<string, Contribution[]>> {
+export function byRegionAndTerm(contributions: readonly Contribution[]): Map<number, Map<string, Contribution[]>> {
   const regions = new Map<number, Map<string, Contribution[]>>()
   for (const contribution of contributions) {
     for (const woeid of contribution.woeids) {
@@ -232,7 +323,7 @@ function countIn(all: readonly Contribution[], windowEnd: number): number {
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length
 }
 
-type OfflineEntry = Omit<TrendEntry, 'trending_since' | 'rank_change' | 'peak_rank'>
+type OfflineEntry = Omit<TrendEntry, 'trending_since' | 'rank_change' | 'peak_rank' | 'variants' | 'related' | 'typical_tweet'>
 
 function entryOf(term: string, all: readonly Contribution[], windowEnd: number, how: { usual: number; labels: boolean }): OfflineEntry {
   const last = lastMinuteOf(windowEnd)
@@ -240,6 +331,7 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
   const hourAgo = all.filter(({ minute }) => minute > last - 120 && minute <= last - 60).length
   const firstHour = (Math.floor(last / 60) - 24) * 60
   const velocity = count / Math.max(1, how.usual)
+  const users = new Set(all.filter(({ minute }) => minute > last - 60 && minute <= last).map(({ tweet }) => tweet.user_id)).size
   return {
     term,
     name: mostWritten(all),
@@ -248,9 +340,10 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     velocity: count / Math.max(1, hourAgo),
     velocity_vs_usual: velocity,
     score: count * Math.log2(1 + velocity),
-    label: how.labels && usersIn(all, (last - 59) * MINUTE_MS) >= 20 ? labelOf(velocity) : null,
+    label: how.labels && users >= 20 ? labelOf(velocity) : null,
     sample_tweets: newestOfUsers(all, 3, (last - 59) * MINUTE_MS).map((tweet) => tweet.tweet_id),
     lang: commonestLanguage(newestOfUsers(all, 20, (last - 59) * MINUTE_MS)),
+    users,
   }
 }
 
@@ -263,10 +356,6 @@ function commonestLanguage(tweets: readonly Tweet[]): string | null {
 function labelOf(velocity: number): OfflineEntry['label'] {
   if (velocity > 10) return 'Viral'
   return velocity > 3 ? 'Trending' : null
-}
-
-function usersIn(all: readonly Contribution[], from: number): number {
-  return new Set(all.filter(({ tweet }) => tweet.created_at >= from).map(({ tweet }) => tweet.user_id)).size
 }
 
 function mostWritten(all: readonly Contribution[]): string {

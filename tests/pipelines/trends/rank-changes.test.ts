@@ -13,7 +13,13 @@ function region() {
       return earlier
     },
     list(served: readonly string[], minute: number) {
-      const changes = Object.fromEntries(rankChanges(earlier, served, START + minute * MINUTE))
+      const changes = Object.fromEntries(
+        rankChanges(
+          earlier,
+          served.map((term) => [term]),
+          START + minute * MINUTE,
+        ),
+      )
       earlier = earlierAfter(earlier, served, START + minute * MINUTE)
       return changes
     },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { candidatesPerPartition, entryOf, KEPT_TERMS, rankTerms } from '../../../pipelines/trends/ranking.ts'
+import { entryOf } from '../../../pipelines/trends/entry.ts'
+import { candidatesPerPartition, KEPT_TERMS, rankTerms } from '../../../pipelines/trends/ranking.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 import type { TrendCandidate } from '../../../schemas/trends/types.ts'
 
@@ -15,6 +16,7 @@ function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCa
     users: 20,
     sample_tweets: [9n],
     lang: 'en',
+    drawn: [],
   }
 }
 
@@ -33,7 +35,8 @@ test('a list keeps the best 500 terms', () => {
 })
 
 test('an entry has every field that a published list needs', () => {
-  const [term] = rankTerms([candidate('rising', 30, 3)], 1)
+  const [leader, variant, related] = rankTerms([candidate('rising', 30, 3), candidate('variant', 3), candidate('related', 2)], 1)
+  const term = { leader, variants: [variant], related: [related], typicalTweet: 8n }
   const standing = { trendingSince: 77, rankChange: -2, peakRank: 1 }
   expect(entryOf(term, standing, true)).toEqual({
     term: 'rising',
@@ -49,6 +52,10 @@ test('an entry has every field that a published list needs', () => {
     rank_change: -2,
     peak_rank: 1,
     lang: 'en',
+    users: 20,
+    variants: ['#variant'],
+    related: ['#related'],
+    typical_tweet: 8n,
   })
   expect(entryOf(term, standing, false).label).toBeNull()
 })

@@ -13,11 +13,20 @@ const NOW = 30_000_000
 /** New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1]
 
+const repeat = fc
+  .record({
+    earlier: fc.integer({ min: NOW - 70, max: NOW }),
+    gap: fc.nat(59),
+    count: fc.constantFrom(-1, 1, 3),
+    levels: fc.integer({ min: 1, max: 7 }),
+  })
+  .map(({ earlier, gap, ...more }) => ({ earlier, later: earlier + gap, ...more }))
 const contribution = fc.record({
   place: fc.constantFrom(...PLACES),
   form: fc.constantFrom('#Sandy', 'sandy', 'SANDY'),
   delay: fc.oneof(fc.integer({ min: -5, max: 130 }), fc.integer({ min: 0, max: 1_000 })),
   user: fc.bigInt({ min: 1n, max: 9n }),
+  repeats: fc.array(repeat, { maxLength: 1 }),
 })
 
 test('a rare term has in each region what a state of its own would have', () => {
@@ -26,7 +35,13 @@ test('a rare term has in each region what a state of its own would have', () => 
       const cellOf = (each: (typeof all)[number], i: number): TermCell => {
         const created_at = (NOW - each.delay) * MINUTE_MS
         const tweet = { tweet_id: BigInt(i), user_id: each.user, created_at, text: '', hashtags: [], phrases: [], lang: 'en' }
-        return newCell(each.place, each.form, NOW - each.delay, { ...tweet, woeid: each.place, bot_score: 0 })
+        return newCell({
+          place: each.place,
+          original: each.form,
+          minute: NOW - each.delay,
+          tweet: { ...tweet, woeid: each.place, bot_score: 0 },
+          repeats: each.repeats,
+        })
       }
       const contributions = all.map(cellOf)
       const cells = contributions.map((cell) => packed(cell)).reduce((known, added) => compacted(known + added))
@@ -39,7 +54,7 @@ test('a rare term has in each region what a state of its own would have', () => 
           continue
         }
         const expected = newTermState()
-        for (const cell of own) applyCounts(expected, cell, NOBODY)
+        for (const cell of own) applyCounts(expected, cell, pathOf(cell.place)!.indexOf(woeid), NOBODY)
         const look = (each: typeof expected) => candidateOf('sandy', each, windowCount(each, NOW), undefined, NOW)
         expect(look(state!)).toEqual(look(expected))
       }
@@ -64,6 +79,8 @@ test('packed cells hold what was packed, and their counts can be read alone', ()
       buckets: fc.array(fc.tuple(number, number), { minLength: 1, maxLength: 3 }),
       forms: fc.array(fc.record({ form: text, count: number }), { maxLength: 3 }),
       samples: fc.array(sample, { maxLength: 3 }),
+      repeats: fc.array(repeat, { maxLength: 3 }),
+      drawn: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
     })
     .map(({ buckets, ...more }) => ({ ...more, minutes: buckets.map(([minute]) => minute), counts: buckets.map(([, count]) => count) }))
   fc.assert(
@@ -81,15 +98,25 @@ test('packed cells hold what was packed, and their counts can be read alone', ()
 test('one contribution is packed like the cell that it makes, and truncated cells are refused', () => {
   const sample = { tweet_id: 2n ** 62n, user_id: 7n, created_at: NOW * MINUTE_MS, lang: 0 }
   const out = byteWriter()
-  packContribution(PLACES[0], '#Sandy', NOW, sample, out)
+  const contribution = {
+    place: PLACES[0],
+    original: '#Sandy',
+    minute: NOW,
+    tweet: sample,
+    repeats: [{ earlier: NOW - 3, later: NOW, count: 1, levels: 7 }],
+  }
+  packContribution(contribution, out)
   const bytes = packedCells(out.buffer, 0, out.length)
-  expect(bytes).toEqual(packed(newCell(PLACES[0], '#Sandy', NOW, sample)))
+  expect(bytes).toEqual(packed(newCell(contribution)))
   for (let length = 1; length < bytes.length; length++) expect(() => unpackRow(bytes.slice(0, length))).toThrow(CodecError)
 })
 
 test('a term is rare up to 32 contributions within a day', () => {
   const sample = { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }
-  const cell = (minute: number, count: number) => ({ ...newCell(1, 'x', minute, sample), counts: [count] })
+  const cell = (minute: number, count: number) => ({
+    ...newCell({ place: 1, original: 'x', minute, tweet: sample, repeats: [] }),
+    counts: [count],
+  })
   const rare = (...cells: TermCell[]) => isRare(new CellCounts().readRow(packed(...cells)))
   expect(rare(cell(NOW, 32))).toBe(true)
   expect(rare(cell(NOW, 16), cell(NOW, 17))).toBe(false)

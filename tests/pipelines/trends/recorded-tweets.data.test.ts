@@ -44,16 +44,17 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
 }
 
 /**
- * Checks every list of the recording's windows. Returns the number of non-empty lists compared, and the terms that led
- * in the world.
+ * Checks every list of the recording's windows. Returns the number of non-empty lists compared and of those with
+ * folded terms, and the terms that led in the world.
  */
-function compareWithOffline(sent: readonly SentTweet[]): { compared: number; leaders: Set<string> } {
+function compareWithOffline(sent: readonly SentTweet[]): { compared: number; folded: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)
   const driver = testDriver(trends, { startAt: START, commit: 'manual', cacheBytes: 8 * 1024 * 1024 })
   driver.settle()
   const leaders = new Set<string>()
   let next = 0
   let compared = 0
+  let folded = 0
   for (let windowEnd = START + STRIDE_MS; next < sent.length; windowEnd += STRIDE_MS) {
     // A window is reported when everything sent up to two seconds after its end has been read.
     while (driver.now < windowEnd + ARRIVAL_DELAY_MS) {
@@ -69,6 +70,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; lea
     const ofWindow = lists.filter((list) => list.window_end === windowEnd)
     expect(ofWindow).toHaveLength(551)
     for (const { term } of ofWindow.find((list) => list.woeid === 1)?.entries.slice(0, LEADERS) ?? []) leaders.add(term)
+    folded += ofWindow.filter(({ entries }) => entries.some(({ variants }) => variants.length > 0)).length
     const expected = offline.listsAt(windowEnd)
     for (const list of ofWindow) {
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
@@ -78,15 +80,16 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; lea
       if (truth.length > 0) compared++
     }
   }
-  return { compared, leaders }
+  return { compared, folded, leaders }
 }
 
 dataTest(
   'tweets',
   'publishes the true top 30 of every region with exact counts for real tweets, and the known events lead',
   async (path) => {
-    const { compared, leaders } = compareWithOffline(await recordedTweets(path, TAKEN))
+    const { compared, folded, leaders } = compareWithOffline(await recordedTweets(path, TAKEN))
     expect(compared).toBeGreaterThan(500)
+    expect(folded).toBeGreaterThan(10)
     for (const term of EVENTS) expect(leaders).toContain(term)
   },
   TIMEOUT_MS,
@@ -99,13 +102,14 @@ test(
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const path = join(folder, 'recording.csv.gz')
     writeGeneratedRecording(path, GENERATED_TWEETS)
-    const { compared, leaders } = compareWithOffline(await recordedTweets(path, 1))
+    const { compared, folded, leaders } = compareWithOffline(await recordedTweets(path, 1))
     expect(compared).toBeGreaterThan(500)
+    expect(folded).toBeGreaterThan(10)
     for (const term of GENERATED_EVENTS) expect(leaders).toContain(term)
   },
   TIMEOUT_MS,
 )
 
-function countsOf({ term, name, tweet_volume, volume_24h, velocity, sample_tweets }: TrendEntry) {
-  return { term, name, tweet_volume, volume_24h, velocity, sample_tweets }
+function countsOf({ score, velocity_vs_usual, trending_since, rank_change, peak_rank, label, ...counts }: TrendEntry) {
+  return counts
 }

@@ -14,7 +14,7 @@ function ranked(...counts: number[]) {
 }
 
 function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCandidate {
-  return { term, name: term, count, hour_ago: 0, day: count, baseline, tracked: false, users: 1, sample_tweets: [], lang: '' }
+  return { term, name: term, count, hour_ago: 0, day: count, baseline, tracked: false, users: 1, sample_tweets: [], lang: '', drawn: [] }
 }
 
 function historyOf(lists: readonly [minute: number, ...counts: number[]][]): RegionHistory | undefined {

@@ -47,7 +47,14 @@ function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStand
     frequent: () => [],
   }
   const saved = savedStandings(memoryStore(rows))
-  const leaders = standings({ terms: stored, usualOf: () => undefined, prefetchUsual() {}, perRegion: PER_REGION, saved })
+  const leaders = standings({
+    terms: stored,
+    usualOf: () => undefined,
+    prefetchUsual() {},
+    perRegion: PER_REGION,
+    drawnPerRegion: PER_REGION,
+    saved,
+  })
   function rank(minute: number): RegionStanding[] {
     const found: RegionStanding[] = []
     for (const _ of leaders.prepare(minute, () => {}));
@@ -63,7 +70,7 @@ function countsOf(cells: string): CellCounts {
 
 function contribution(place: number, minute: number): string {
   const out = byteWriter()
-  packContribution(place, 'x', minute, { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, out)
+  packContribution({ place, original: 'x', minute, tweet: { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, repeats: [] }, out)
   return packedCells(out.buffer, 0, out.length)
 }
 

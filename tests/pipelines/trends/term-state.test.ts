@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TermCell } from '../../../pipelines/trends/cells.ts'
+import { NONE_DRAWN } from '../../../pipelines/trends/drawn-tweets.ts'
 import { applyCounts, candidateOf, newTermState, unchangedThrough, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
 import type { TermState } from '../../../schemas/trends/types.ts'
@@ -10,12 +11,12 @@ const silent = { added() {}, tooOld() {}, dropping() {}, droppingHour() {} }
 
 function countsAt(minute: number, count: number): TermCell {
   const samples = [{ tweet_id: BigInt(minute), user_id: BigInt(minute), created_at: minute * MINUTE_MS, lang: minute % 2 }]
-  return { place: 1, minutes: [minute], counts: [count], forms: [{ form: 'x', count }], samples }
+  return { place: 1, minutes: [minute], counts: [count], forms: [{ form: 'x', count }], samples, repeats: [], drawn: NONE_DRAWN }
 }
 
 function stateOf(delays: readonly number[]): TermState {
   const state = newTermState()
-  for (const delay of delays) applyCounts(state, countsAt(NOW - delay, 1 + (delay % 3)), silent)
+  for (const delay of delays) applyCounts(state, countsAt(NOW - delay, 1 + (delay % 3)), 0, silent)
   return state
 }
 
@@ -39,7 +40,8 @@ test("a term's values stay the same at least until the predicted minute", () => 
 test('volume_24h covers the 24 whole hours before the running one, without counts dated ahead', () => {
   const hour = Math.floor(NOW / 60) * 60
   const state = newTermState()
-  for (const minute of [hour - 24 * 60 - 1, hour - 24 * 60, hour - 1, hour + 3, hour + 7]) applyCounts(state, countsAt(minute, 1), silent)
+  for (const minute of [hour - 24 * 60 - 1, hour - 24 * 60, hour - 1, hour + 3, hour + 7])
+    applyCounts(state, countsAt(minute, 1), 0, silent)
   expect(look(state, hour + 5).day).toBe(3)
   expect(look(state, hour + 7).day).toBe(4)
 })

@@ -7,58 +7,16 @@ import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
+import { entriesOf, HOUR, leap, MINUTE, NEW_YORK, newestLists, restartIds, SECOND, START, send, UNITED_STATES, WORLD } from './driving.ts'
 import { historyOf, publishedVolumes } from './volumes.ts'
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
 const WEEK = 168 * HOUR
-const START = Date.UTC(2026, 0, 1, 12, 0, 10)
-const NEW_YORK = 2459115
-const UNITED_STATES = 23424977
-const WORLD = 1
 const TERM_LENGTH = 140
 /** Tests that advance by a week are slow, because the driver stops at every tick. */
 const WEEK_TIMEOUT_MS = 30_000
-let nextId = 2n ** 60n
-
-function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
-  const tweet_id = nextId++
-  const tweet: Tweet = {
-    tweet_id,
-    user_id: tweet_id,
-    text: '',
-    hashtags: [],
-    phrases: [],
-    lang: 'en',
-    woeid: NEW_YORK,
-    bot_score: 0,
-    created_at: driver.now,
-    ...fields,
-  }
-  driver.pipe(tweets, tweet.user_id, tweet)
-  return tweet
-}
-
-/** Returns the newest list of each region among those published since the last call. */
-function newestLists(driver: TestDriver): Map<number, TrendOutput> {
-  const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
-  all.sort((a, b) => a.window_end - b.window_end)
-  return new Map(all.map((list) => [list.woeid, list]))
-}
-
-function entriesOf(driver: TestDriver, woeid: number): TrendOutput['entries'] {
-  return newestLists(driver).get(woeid)?.entries ?? []
-}
 
 function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
   return Object.fromEntries(entries.map((entry) => [entry.term, entry.tweet_volume]))
-}
-
-/** Advances the clock in one step without lists in between, as if the pipeline had been stopped. */
-function leap(driver: TestDriver, ms: number): void {
-  driver.advanceWallClock(ms)
-  driver.settle()
 }
 
 function advanceTo(driver: TestDriver, time: number): void {
@@ -354,7 +312,7 @@ test.each([
   const other = testDriver(trends, {
     startAt: START,
     partitions: {
-      'trends-sampled-cells-repartition': terms,
+      'trends-drawn-cells-repartition': terms,
       'trends-listed-repartition': terms,
       'trends-candidates-repartition': places,
       [trendOutput.name]: 5,
@@ -362,7 +320,7 @@ test.each([
   })
   const usual = testDriver(trends, { startAt: START })
   for (const driver of [other, usual]) {
-    nextId = 2n ** 60n
+    restartIds()
     for (let i = 0; i < 30; i++) send(driver, { phrases: Array.from({ length: 20 + i }, (_, n) => `t${n}`) })
     driver.advanceWallClock(MINUTE)
   }
@@ -434,7 +392,7 @@ test('when a partition of the terms is stuck, all lists appear without its terms
   for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
   driver.advanceWallClock(MINUTE)
   expect(entriesOf(driver, WORLD)).toHaveLength(40)
-  block(driver, 'trends-sampled-cells-repartition', 2)
+  block(driver, 'trends-drawn-cells-repartition', 2)
   driver.advanceWallClock(3 * MINUTE)
   const lists = newestLists(driver)
   expect(lists.size).toBe(551)
@@ -472,7 +430,7 @@ test('users and terms without recent contributions are forgotten', () => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))
     return stores.reduce((sum, store) => sum + [...store.scan()].length, 0)
   }
-  const counts = () => [stored('capped-users'), stored('rare-cells'), stored('frequent-terms'), stored('usual')]
+  const counts = () => [stored('user-terms'), stored('rare-tweets'), stored('frequent-terms'), stored('usual')]
   send(driver, { user_id: 5n, hashtags: ['gone'] })
   for (let i = 0; i < 33; i++) send(driver, { user_id: BigInt(100 + i), hashtags: ['outage'] })
   leap(driver, MINUTE)

@@ -6,7 +6,11 @@ const MINUTE = 60_000
 const START = 1_000 * MINUTE
 
 function note(known: TrendingSince, served: readonly string[], minute: number) {
-  const { trends, changed } = noteTrending(known, served, START + minute * MINUTE)
+  const { trends, changed } = noteTrending(
+    known,
+    served.map((term) => [term]),
+    START + minute * MINUTE,
+  )
   return { since: Object.fromEntries([...trends].map(([term, { since }]) => [term, (since - START) / MINUTE])), changed }
 }
 
@@ -38,7 +42,11 @@ test('a term that stays out of the list is forgotten', () => {
 test('the peak is the best rank of a trend, also after a short gap, and begins again with the next trend', () => {
   const known: TrendingSince = { terms: [], earlier: [] }
   const peakOf = (served: readonly string[], minute: number) =>
-    noteTrending(known, served, START + minute * MINUTE).trends.get('a')?.peakRank
+    noteTrending(
+      known,
+      served.map((term) => [term]),
+      START + minute * MINUTE,
+    ).trends.get('a')?.peakRank
   expect(peakOf(['b', 'c', 'a'], 0)).toBe(3)
   expect(peakOf(['b', 'a'], 1)).toBe(2)
   expect(peakOf(['b', 'c', 'd', 'a'], 2)).toBe(2)
@@ -52,6 +60,6 @@ test('the peak is the best rank of a trend, also after a short gap, and begins a
 
 test('the peak of a trend from before peaks were stored begins with its rank now', () => {
   const known: TrendingSince = { terms: [{ term: 'a', since: START, left_at: 0, peak_rank: 0 }], earlier: [] }
-  const { trends, changed } = noteTrending(known, ['b', 'a'], START + MINUTE)
+  const { trends, changed } = noteTrending(known, [['b'], ['a']], START + MINUTE)
   expect([trends.get('a'), changed]).toEqual([{ since: START, peakRank: 2 }, true])
 })

@@ -17,6 +17,10 @@ export function entry(term: string, more: Partial<TrendEntry> = {}): TrendEntry 
     rank_change: -3,
     peak_rank: 1,
     lang: 'pt',
+    users: 9,
+    variants: [],
+    related: [],
+    typical_tweet: null,
     ...more,
   }
 }

@@ -35,6 +35,8 @@ test('returns the newest snapshot within the bounds, as it was written', async (
     volume_24h: 77,
     velocity_vs_usual: 2.5,
     trending_since: AT * SECOND_MS - 1,
+    users: 5,
+    variants: ['#Coffee', 'a cup'],
   })
   await put({ entries: [written, entry('b'), entry('a')] })
   await put({ window_end: (AT - MINUTE_S) * SECOND_MS, entries: [entry('older')] })
@@ -53,6 +55,8 @@ test('returns the newest snapshot within the bounds, as it was written', async (
     volume_24h: 77,
     velocity_vs_usual: 2.5,
     trending_since: AT * SECOND_MS - 1,
+    users: 5,
+    variants: ['#Coffee', 'a cup'],
   })
   expect((await read(AT - 180, AT - 1))!.entries.map(({ term }) => term)).toEqual(['older'])
   expect(await read(AT + 1, AT + 181)).toBeUndefined()
@@ -75,7 +79,7 @@ test('a posted list replaces the longer one of the same window', async () => {
 })
 
 test('a table from before the further columns gets them, and its rows have no values there', async () => {
-  const added = ['volume_24h', 'velocity_vs_usual', 'score', 'trending_since']
+  const added = ['volume_24h', 'velocity_vs_usual', 'score', 'trending_since', 'users', 'variants']
   const isAdded = (text: string) => added.some((name) => text.startsWith(name))
   const before = {
     ...trendSnapshots,
@@ -88,5 +92,5 @@ test('a table from before the further columns gets them, and its rows have no va
   await put({ entries: [entry('old')] })
   await tableStore(trendSnapshots, client, ALONE).prepare()
   const [old] = (await read(AT, AT))!.entries
-  expect(old).toMatchObject({ term: 'old', volume_24h: null, velocity_vs_usual: null, trending_since: null })
+  expect(old).toMatchObject({ term: 'old', volume_24h: null, velocity_vs_usual: null, trending_since: null, users: null, variants: [] })
 })

@@ -32,7 +32,19 @@ function view() {
 
 test('an entry is rendered with the documented field names, and ids as strings', async () => {
   const { reader, write } = view()
-  write(list({ entries: [entry('café au lait', { name: 'Café #1', label: null })] }))
+  write(
+    list({
+      entries: [
+        entry('café au lait', {
+          name: 'Café #1',
+          label: null,
+          variants: ['#café', 'a "latte"'],
+          related: ['tea'],
+          typical_tweet: 9_007_199_254_740_993n,
+        }),
+      ],
+    }),
+  )
   const served = await readServed(reader, 3, 1)
   expect(served).toMatchObject({ windowEnd: WINDOW_END })
   expect(JSON.parse(renderEntries((served as ServedList).entries))).toEqual([
@@ -51,6 +63,10 @@ test('an entry is rendered with the documented field names, and ids as strings',
       rank_change: -3,
       peak_rank: 1,
       lang: 'pt',
+      users: 9,
+      variants: ['#café', 'a "latte"'],
+      related: ['tea'],
+      typical_tweet: '9007199254740993',
     },
   ])
 })
@@ -74,21 +90,24 @@ test('any characters in names and terms read back unchanged, with 30 entries ser
 
 test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would be served, with samples %s', async (sample_tweets) => {
   const { reader, write } = view()
-  write(list({ entries: [entry('a', { sample_tweets, label: sample_tweets.length === 0 ? null : 'Viral', velocity: 1 / 3 })] }))
+  const topic = { variants: ['#A', 'tab\t"a"'], related: ['b'], typical_tweet: 7n }
+  const more = sample_tweets.length === 0 ? { label: null } : { label: 'Viral', ...topic }
+  write(list({ entries: [entry('a', { sample_tweets, velocity: 1 / 3, ...more })] }))
   const { entries } = (await readServed(reader, 3, 1)) as ServedList
   const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
   expect(candidates.map(candidateText)).toEqual(entries)
+  expect(candidates[0].variants).toEqual(sample_tweets.length === 0 ? [] : ['a', 'tab\t"a"'])
 })
 
 test('a candidate may lack its ranks and language, and one from before they were kept lacks them', async () => {
   const { reader, write } = view()
-  write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null })] }))
+  write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null, users: null })] }))
   const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
   const [candidate] = candidates
-  expect(candidate.fields).toMatch(/,null,null,null\]$/)
-  const earlier = { ...candidate, fields: candidate.fields.replace(/,null,null,null\]$/, ']') }
+  expect(candidate.fields).toMatch(/,null,null,null,null,\[\],\[\],null\]$/)
+  const earlier = { ...candidate, fields: candidate.fields.replace(/,null,null,null,null,\[\],\[\],null\]$/, ']') }
   expect(candidateText(earlier)).toEqual(candidateText(candidate))
-  expect(JSON.parse(`{${candidateText(candidate)}`)).toMatchObject({ rank_change: null, peak_rank: null, lang: null })
+  expect(JSON.parse(`{${candidateText(candidate)}`)).toMatchObject({ rank_change: null, peak_rank: null, lang: null, users: null })
 })
 
 test('a known list is read again only if it has changed', async () => {

@@ -1,0 +1,148 @@
+import { MAX_PER_USER } from './cap.ts'
+import { DRAWN_TWEETS, drawHash } from './drawn-tweets.ts'
+import { FOLDED_TERMS, type RankedTerm } from './ranking.ts'
+
+/** Terms with a greater overlap share most of their tweets: docs/services/trends.md#topics */
+const FOLD_ABOVE = 0.5
+/** Fewer common tweets may all be from one user. */
+const LEAST_COMMON = MAX_PER_USER + 1
+/** Number of related trends that an entry names. */
+const MAX_RELATED = 3
+
+/** Terms of a region that are one trend. */
+export interface Topic {
+  /** The best of them. */
+  readonly leader: RankedTerm
+  /** The others, best first. */
+  readonly variants: readonly RankedTerm[]
+  /** The leaders of other topics that share tweets with this one, most similar first. */
+  readonly related: readonly RankedTerm[]
+  /** The drawn tweet with the most other terms; null if none is drawn. */
+  readonly typicalTweet: bigint | null
+}
+
+/** One of the best terms of the region. */
+interface Member {
+  readonly term: RankedTerm
+  /** The hashes of its drawn tweets, ascending. */
+  readonly hashes: readonly number[]
+  readonly variants: RankedTerm[]
+  readonly related: Related[]
+}
+
+interface Related {
+  readonly member: Member
+  readonly overlap: number
+}
+
+/**
+ * Folds the best terms of a region that share most of their tweets. A term joins the leader with which it has the
+ * greatest overlap, so all variants of a topic share tweets with the term that names it, and not just with each other.
+ * @param ranked best first
+ * @returns the topics and the terms below the best ones, best first
+ */
+export function foldTopics(ranked: readonly RankedTerm[]): Topic[] {
+  const leaders: Member[] = []
+  /** The leaders with a drawn tweet, and the number of all terms with it, by its hash. */
+  const leadersWith = new Map<number, Member[]>()
+  const termsWith = new Map<number, number>()
+  for (const term of ranked.slice(0, FOLDED_TERMS)) {
+    const member: Member = { term, hashes: term.candidate.drawn.map(drawHash), variants: [], related: [] }
+    for (const hash of member.hashes) termsWith.set(hash, (termsWith.get(hash) ?? 0) + 1)
+    const similar = similarOf(member, leadersWith)
+    const [closest] = similar
+    if (closest !== undefined && closest.overlap > FOLD_ABOVE) {
+      closest.member.variants.push(term)
+      continue
+    }
+    for (const { member: other, overlap } of similar) {
+      member.related.push({ member: other, overlap })
+      other.related.push({ member, overlap })
+    }
+    leaders.push(member)
+    for (const hash of member.hashes) {
+      const known = leadersWith.get(hash)
+      if (known === undefined) leadersWith.set(hash, [member])
+      else known.push(member)
+    }
+  }
+  const topics = leaders.map((leader): Topic => {
+    const { term, hashes, variants, related } = leader
+    return { leader: term, variants, related: mostRelated(related), typicalTweet: typicalOf(term, hashes, termsWith) }
+  })
+  return [...topics, ...ranked.slice(FOLDED_TERMS).map(alone)]
+}
+
+function alone(leader: RankedTerm): Topic {
+  return { leader, variants: [], related: [], typicalTweet: null }
+}
+
+/** Returns the leaders that have enough tweets in common with a term, most similar first. */
+function similarOf({ hashes }: Member, leadersWith: ReadonlyMap<number, readonly Member[]>): Related[] {
+  const common = new Map<Member, number>()
+  for (const hash of hashes) for (const leader of leadersWith.get(hash) ?? []) common.set(leader, (common.get(leader) ?? 0) + 1)
+  const similar: Related[] = []
+  for (const [member, count] of common) {
+    if (count < LEAST_COMMON) continue
+    const overlap = overlapOf(hashes, member.hashes)
+    if (overlap > 0) similar.push({ member, overlap })
+  }
+  return similar.sort(bySimilarity)
+}
+
+/** Equally similar ones are ordered by rank. The sort is stable, but the order in which leaders are found is not. */
+function bySimilarity(a: Related, b: Related): number {
+  return (
+    b.overlap - a.overlap ||
+    b.member.term.score - a.member.term.score ||
+    (a.member.term.candidate.term < b.member.term.candidate.term ? -1 : 1)
+  )
+}
+
+/**
+ * Estimates which share of the more frequent term's tweets both terms have. Only hashes up to the last one of either
+ * draw are compared, because beyond it the other term's tweets were not drawn.
+ * @returns 0 if they have too few tweets in common
+ */
+function overlapOf(a: readonly number[], b: readonly number[]): number {
+  const last = Math.min(lastOf(a), lastOf(b))
+  let common = 0
+  let i = 0
+  let j = 0
+  while (i < a.length && a[i] <= last && j < b.length && b[j] <= last) {
+    if (a[i] === b[j]) {
+      common++
+      i++
+      j++
+    } else if (a[i] < b[j]) i++
+    else j++
+  }
+  while (i < a.length && a[i] <= last) i++
+  while (j < b.length && b[j] <= last) j++
+  return common < LEAST_COMMON ? 0 : common / Math.max(i, j)
+}
+
+/** A draw that is not full has all tweets. */
+function lastOf(hashes: readonly number[]): number {
+  return hashes.length < DRAWN_TWEETS ? Infinity : hashes[hashes.length - 1]
+}
+
+function mostRelated(related: Related[]): RankedTerm[] {
+  return related
+    .sort(bySimilarity)
+    .slice(0, MAX_RELATED)
+    .map(({ member }) => member.term)
+}
+
+/** Of equally typical tweets, returns the one that is drawn first. */
+function typicalOf({ candidate }: RankedTerm, hashes: readonly number[], termsWith: ReadonlyMap<number, number>): bigint | null {
+  let typical: bigint | null = null
+  let most = 0
+  for (const [i, hash] of hashes.entries()) {
+    const terms = termsWith.get(hash) ?? 0
+    if (terms <= most) continue
+    most = terms
+    typical = candidate.drawn[i]
+  }
+  return typical
+}
