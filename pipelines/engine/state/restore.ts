@@ -147,6 +147,18 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
 }
 
 /**
+ * Returns an upper bound for the number of changelog records that a task must read before it runs here, without
+ * changing anything.
+ */
+export function recordsToRead(session: StateSession, { changelogs }: TaskPlace, offsets: StartOffsets): number {
+  return changelogs.reduce((sum, { topic, partition, positionName }) => {
+    const key = partitionKey(topic, partition)
+    const [start, to] = [offsets.changelogStarts.get(key) ?? 0, offsets.changelogEnds.get(key) ?? 0]
+    return sum + Math.max(0, to - Math.max(start, session.position(positionName) ?? start))
+  }, 0)
+}
+
+/**
  * Returns true when no other process has written since. In that case at most the marker of this process's last
  * transaction follows the stored position.
  */
