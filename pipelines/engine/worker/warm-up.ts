@@ -90,7 +90,7 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
     if (isOn) {
       group.announce(NO_COPIES)
       const records = await missingRecords()
-      if (records >= Math.max(1, settings.leastRecords)) {
+      if (records !== undefined && records >= settings.leastRecords) {
         phase = 'learning'
         startedAt = runtime.monotonic()
         // Each member of a group subscribes to something. This also lets the others notice that the group has changed.
@@ -101,25 +101,24 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
     await group.join()
   }
 
-  /** Returns how many records its future tasks lack; 0 when there is nothing to wait for. */
-  async function missingRecords(): Promise<number> {
+  /** Returns how many records its future tasks lack; undefined when nobody else can process its partitions. */
+  async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {
       try {
         const makeup = makeupOf(await group.members(), sources)
         const isKnown = makeup.active.some((id) => slotOf(id) === slotOf(group.memberId))
-        if (makeup.active.length === 0 || isKnown) return 0
+        if (makeup.active.length === 0 || isKnown) return undefined
         return await recordsOf(futurePlaces({ active: makeup.active, learners: [group.memberId] }))
       } catch (error) {
-        if (stopping.aborted || !isPassing(error)) return notKnown(error)
+        if (stopping.aborted) break
+        if (!isPassing(error)) {
+          log.warn({ err: error, topology }, 'warm_up_not_possible')
+          break
+        }
         await runtime.sleep(RETRY_MS, stopping)
       }
     }
-    return 0
-  }
-
-  function notKnown(error: unknown): number {
-    if (!stopping.aborted) log.warn({ err: error, topology }, 'warm_up_not_possible')
-    return 0
+    return undefined
   }
 
   function futurePlaces(makeup: Makeup): TaskPlace[] {
