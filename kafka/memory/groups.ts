@@ -113,7 +113,15 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       const of = group(groupId)
       of.fenced.delete(memberId)
       of.epoch++
-      of.members.set(memberId, { life: of.epoch, topics, address, notice: undefined, owned: new Map(), lastSent: undefined, epoch: of.epoch })
+      of.members.set(memberId, {
+        life: of.epoch,
+        topics,
+        address,
+        notice: undefined,
+        owned: new Map(),
+        lastSent: undefined,
+        epoch: of.epoch,
+      })
       return of.epoch
     },
     leave: remove,

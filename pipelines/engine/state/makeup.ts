@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { GroupPeer } from '../../../kafka/transport.ts'
 
-/** Prefix of the notices of workers that can keep copies for a learner. Earlier versions of the engine announce nothing. */
+/** Begins the notices of workers that keep copies for learners. Earlier versions of the engine announce nothing. */
 const NOTICE = 'copies='
 const HASH_LETTERS = 16
 
@@ -34,7 +34,7 @@ export function nextMembers({ active, learners }: Makeup, memberId: string): str
 /** Announced by a worker that has no complete copies for a learner. */
 export const NO_COPIES = `${NOTICE}none`
 
-/** Returns what a worker announces when it has complete copies of everything that it gets together with the next learner. */
+/** Returns what a worker announces when it has copies of everything that it gets together with the next learner. */
 export function copiesNotice({ active, learners }: Makeup): string {
   const hash = createHash('sha256').update(JSON.stringify([active, learners[0]]))
   return `${NOTICE}${hash.digest('hex').slice(0, HASH_LETTERS)}`

@@ -150,10 +150,14 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
  * Returns an upper bound for the number of changelog records that a task must read before it runs here, without
  * changing anything.
  */
-export function recordsToRead(session: StateSession, { changelogs }: TaskPlace, offsets: StartOffsets): number {
+export function recordsToRead(
+  session: StateSession,
+  { changelogs }: TaskPlace,
+  { changelogStarts, changelogEnds }: Pick<StartOffsets, 'changelogStarts' | 'changelogEnds'>,
+): number {
   return changelogs.reduce((sum, { topic, partition, positionName }) => {
     const key = partitionKey(topic, partition)
-    const [start, to] = [offsets.changelogStarts.get(key) ?? 0, offsets.changelogEnds.get(key) ?? 0]
+    const [start, to] = [changelogStarts.get(key) ?? 0, changelogEnds.get(key) ?? 0]
     return sum + Math.max(0, to - Math.max(start, session.position(positionName) ?? start))
   }, 0)
 }

@@ -1,4 +1,11 @@
-import { type Fetcher, type GroupPeer, type PartitionData, partitionKey, type Transport, UNKNOWN_LEADER_EPOCH } from '../../../kafka/transport.ts'
+import {
+  type Fetcher,
+  type GroupPeer,
+  type PartitionData,
+  partitionKey,
+  type Transport,
+  UNKNOWN_LEADER_EPOCH,
+} from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
@@ -13,8 +20,8 @@ import { epochQueries, forgetSources, planRestore, putComplete, putRestored, typ
  */
 const LOOK_EVERY_MS = 2_000
 /**
- * The same interval on a worker without copies. Such a worker also looks when its epoch has changed, so this only covers
- * a look that came too early.
+ * The same interval on a worker without copies. It also looks when its epoch has changed, so this only covers a look
+ * that came too early.
  */
 const RARE_LOOK_EVERY_MS = 30_000
 /** The same interval on a worker that waits until all copies for it are complete. */

@@ -15,8 +15,8 @@ import { type PartitionCounts, partitionCounts } from './partition-counts.ts'
 import { type SchemaWaits, schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
-import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { type WarmUp, warmUp } from './warm-up.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
@@ -36,8 +36,8 @@ const DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
  * changelog must be read again.
  */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
-/** A share of 10 GB is copied in a few minutes beside a load. */
-const DEFAULT_WARM_UP_MAX_MS = 600_000
+/** Processing does not wait for a warm-up, so this only limits how long a stuck copy keeps a new worker idle. */
+const DEFAULT_WARM_UP_MAX_MS = 1_800_000
 /** They are restored in about 0.2 s, less than the looks at the group that a warm-up takes. */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
@@ -188,7 +188,6 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     partitionsOf: ({ part }) => counts.tasksOf(part),
     assigned: () => member.partitions,
     inactive,
-    exactlyOnce,
     runtime,
     stopping,
   })

@@ -1,25 +1,22 @@
 import { slotOf } from '../../../kafka/member-ids.ts'
-import { type GroupMember, partitionKey, type Transport } from '../../../kafka/transport.ts'
-import type { Runtime } from '../../../runtime/runtime.ts'
+import type { GroupMember, Transport } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { InactiveState } from '../state/inactive-state.ts'
 import { copiesNotice, type Makeup, makeupOf, NO_COPIES, nextMembers, notReady } from '../state/makeup.ts'
 import { rangeOwner } from '../state/placement.ts'
-import { epochQueries, recordsToRead } from '../state/restore.ts'
+import { recordsToRead } from '../state/restore.ts'
+import type { SeenGroup } from '../state/standby.ts'
 import type { TaskPlace } from '../task/task-place.ts'
+import { type ClaimDeps, claims } from './claims.ts'
 import { isPassing } from './membership.ts'
 
 const RETRY_MS = 500
-/** How long a member asks for partitions that it should have, after the group has changed. Usually they come at once. */
-const CLAIM_MS = 10_000
-/** Pause between two such questions. A member would otherwise learn of freed partitions with its next heartbeat. */
-const CLAIM_EVERY_MS = 200
 
 /** When and how long a new worker copies state before it asks for partitions. */
 export interface WarmUpSettings {
   /** How long it waits at most; 0 turns warm-ups off. */
   readonly maxMs: number
-  /** Without a warm-up, it restores up to this many changelog records. */
+  /** It restores fewer changelog records than this without a warm-up. */
   readonly leastRecords: number
 }
 
@@ -32,44 +29,36 @@ export interface WarmUpProgress {
 }
 
 /**
- * Lets a worker copy the state of its future partitions before it asks the group for them, while their owners continue.
- * Until then it is a learner: a member of the group that subscribes to a changelog and to none of the sources. All
- * workers see it and copy what they will get when it becomes active.
+ * Lets a new worker copy the state of its future partitions before it asks the group for them, while their owners
+ * continue. Until then it is a learner: a member of the group that subscribes to a changelog and to none of the
+ * sources. All workers see it and copy what they will get when it becomes active.
  */
 export interface WarmUp {
   /** Joins the group, as a learner if there is much to copy. */
   join(): Promise<void>
-  /** Called in every turn of the worker's loop. Becomes active when the copies are complete everywhere. */
+  /** Called in every turn of the worker's loop. The learner becomes active when the copies are complete everywhere. */
   maintain(): void
-  /** Undefined while the worker is, or has become, an active member with its partitions. */
+  /** Undefined if the worker need not wait for its partitions, or has got them. */
   readonly progress: WarmUpProgress | undefined
   /** True while something happens that needs the loop to turn more often. */
   readonly isRestless: boolean
 }
 
-export interface WarmUpDeps {
-  readonly topology: string
+export interface WarmUpDeps extends Omit<ClaimDeps, 'seen' | 'group'> {
   readonly settings: WarmUpSettings
   readonly group: GroupMember
-  readonly transport: Pick<Transport, 'offsets' | 'topicIds' | 'epochEnds'>
+  readonly transport: Pick<Transport, 'offsets'>
   readonly session: StateSession
   /** Topics to which active workers subscribe. */
   readonly sources: readonly string[]
-  /** Every task of the topology. */
-  readonly places: readonly TaskPlace[]
-  /** Partition count of a task's sources. */
-  readonly partitionsOf: (place: TaskPlace) => number
-  /** The keys of the assigned partitions. */
-  readonly assigned: () => ReadonlySet<string>
   readonly inactive: Pick<InactiveState, 'group' | 'copies'>
-  readonly exactlyOnce: boolean
-  readonly runtime: Runtime
   /** Fires when the worker stops. */
   readonly stopping: AbortSignal
 }
 
-/** `learning` before it has asked for partitions, `claiming` until it has got them. */
+/** `learning` until it asks for partitions, `claiming` until it has got them. */
 type Phase = 'learning' | 'claiming' | 'active'
+type Reason = 'warm' | 'no-owner' | 'took-too-long'
 
 export function warmUp(deps: WarmUpDeps): WarmUp {
   const { topology, settings, group, transport, session, inactive, runtime, stopping } = deps
@@ -78,42 +67,41 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   const stateful = deps.places.filter(({ changelogs }) => changelogs.length > 0)
   const [changelog] = stateful.flatMap(({ changelogs }) => changelogs.map(({ topic }) => topic))
   const isOn = settings.maxMs > 0 && changelog !== undefined
+  const claiming = claims({ ...deps, seen: () => inactive.group })
   let phase: Phase = 'active'
   let startedAt = 0
   /** When this worker became the next one to be active. */
   let firstSince: number | undefined
-  let knownEpoch: number | undefined
-  let claimsUntil = -Infinity
-  let nextClaim = -Infinity
 
   async function join(): Promise<void> {
     if (isOn) {
       group.announce(NO_COPIES)
       const records = await missingRecords()
-      if (records !== undefined && records >= settings.leastRecords) {
-        phase = 'learning'
-        startedAt = runtime.monotonic()
-        // Each member of a group subscribes to something. This also lets the others notice that the group has changed.
-        group.subscribe([changelog])
-        log.info({ topology, records }, 'warm_up_started')
-      }
+      if (records !== undefined && records >= settings.leastRecords) learnFirst(records)
     }
     await group.join()
   }
 
-  /** Returns how many records its future tasks lack; undefined when nobody else can process its partitions. */
+  function learnFirst(records: number): void {
+    phase = 'learning'
+    startedAt = runtime.monotonic()
+    // A new subscriber changes the epoch of the group, so that the other members notice it.
+    group.subscribe([changelog])
+    log.info({ topology, records }, 'warm_up_started')
+  }
+
+  /** Returns how many records its future tasks lack; undefined if no other worker could process them meanwhile. */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {
       try {
-        const makeup = makeupOf(await group.members(), sources)
-        const isKnown = makeup.active.some((id) => slotOf(id) === slotOf(group.memberId))
-        if (makeup.active.length === 0 || isKnown) return undefined
-        return await recordsOf(futurePlaces({ active: makeup.active, learners: [group.memberId] }))
+        const { active } = makeupOf(await group.members(), sources)
+        const isKnown = active.some((id) => slotOf(id) === slotOf(group.memberId))
+        if (active.length === 0 || isKnown) return undefined
+        return await recordsOf(futurePlaces({ active, learners: [group.memberId] }))
       } catch (error) {
-        if (stopping.aborted) break
         if (!isPassing(error)) {
           log.warn({ err: error, topology }, 'warm_up_not_possible')
-          break
+          return undefined
         }
         await runtime.sleep(RETRY_MS, stopping)
       }
@@ -128,75 +116,35 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
 
   async function recordsOf(places: readonly TaskPlace[]): Promise<number> {
     const changelogs = places.flatMap((place) => place.changelogs)
-    const now = runtime.now()
-    const [changelogIds, changelogStarts, changelogEnds, changelogEpochEnds] = await Promise.all([
-      transport.topicIds([...new Set(changelogs.map(({ topic }) => topic))]),
+    const [changelogStarts, changelogEnds] = await Promise.all([
       transport.offsets(changelogs, 'earliest'),
       transport.offsets(changelogs, 'end'),
-      transport.epochEnds(epochQueries(session, places)),
     ])
-    const { exactlyOnce } = deps
-    const offsets = { committed: new Map(), changelogStarts, changelogEnds, changelogEpochEnds, changelogIds, now, exactlyOnce }
-    return places.reduce((sum, place) => sum + recordsToRead(session, place, offsets), 0)
+    return places.reduce((sum, place) => sum + recordsToRead(session, place, { changelogStarts, changelogEnds }), 0)
+  }
+
+  /** Returns why the learner can become active now; undefined while it must wait. */
+  function reasonToEnd({ peers, makeup }: SeenGroup): Reason | undefined {
+    if (makeup.active.length === 0) return 'no-owner'
+    if (makeup.learners[0] !== group.memberId) {
+      firstSince = undefined
+      return undefined
+    }
+    firstSince ??= runtime.monotonic()
+    if (runtime.monotonic() - firstSince >= settings.maxMs) return 'took-too-long'
+    const notice = copiesNotice(makeup)
+    const isReady = peers.find(({ memberId }) => memberId === group.memberId)?.notice === notice
+    return isReady && notReady(peers, makeup, notice).length === 0 ? 'warm' : undefined
   }
 
   function learn(): void {
-    const seen = inactive.group
-    if (seen === undefined) return
-    const { peers, makeup } = seen
-    if (makeup.active.length === 0) return become('no-owner')
-    if (makeup.learners[0] !== group.memberId) {
-      firstSince = undefined
-      return
-    }
-    firstSince ??= runtime.monotonic()
-    if (runtime.monotonic() - firstSince >= settings.maxMs) return become('took-too-long')
-    const notice = copiesNotice(makeup)
-    const isReady = peers.find(({ memberId }) => memberId === group.memberId)?.notice === notice
-    if (isReady && notReady(peers, makeup, notice).length === 0) become('warm')
-  }
-
-  function become(reason: 'warm' | 'no-owner' | 'took-too-long'): void {
-    const { remaining } = currentProgress()
+    const reason = inactive.group && reasonToEnd(inactive.group)
+    if (reason === undefined) return
     const took_ms = Math.round(runtime.monotonic() - startedAt)
-    log.info({ topology, reason, remaining, took_ms }, 'warm_up_ended')
+    log.info({ topology, reason, remaining: currentProgress().remaining, took_ms }, 'warm_up_ended')
     phase = 'claiming'
     group.subscribe(deps.sources)
-    openClaim()
-  }
-
-  function openClaim(): void {
-    claimsUntil = runtime.monotonic() + CLAIM_MS
-    nextClaim = runtime.monotonic()
-  }
-
-  /** Asks for partitions that should come, instead of waiting for the next heartbeat. */
-  function claim(): void {
-    if (group.epoch !== knownEpoch) {
-      knownEpoch = group.epoch
-      openClaim()
-    }
-    const now = runtime.monotonic()
-    if (now >= claimsUntil) return endClaim()
-    const seen = inactive.group
-    if (seen === undefined || now < nextClaim) return
-    const isSettled = seen.epoch === group.epoch && seen.makeup.active.includes(group.memberId)
-    if (isSettled && lacksNothing(seen.makeup)) return endClaim()
-    nextClaim = now + CLAIM_EVERY_MS
-    // A failure has consequences through the events of the membership.
-    group.heartbeat().catch((error) => log.debug({ err: error, topology }, 'partitions_not_claimed'))
-  }
-
-  function endClaim(): void {
-    claimsUntil = -Infinity
-    if (phase === 'claiming') phase = 'active'
-  }
-
-  function lacksNothing({ active }: Makeup): boolean {
-    const assigned = deps.assigned()
-    return deps.places
-      .filter((place) => rangeOwner(active, place.partition, deps.partitionsOf(place)) === group.memberId)
-      .every((place) => place.sources.every(({ topic, partition }) => assigned.has(partitionKey(topic, partition))))
+    claiming.open()
   }
 
   function currentProgress(): WarmUpProgress {
@@ -208,14 +156,18 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
     join,
     maintain() {
       if (!isOn) return
-      if (phase === 'learning') learn()
-      else claim()
+      if (phase === 'learning') {
+        learn()
+        return
+      }
+      claiming.maintain()
+      if (!claiming.areOpen) phase = 'active'
     },
     get progress() {
       return phase === 'active' ? undefined : currentProgress()
     },
     get isRestless() {
-      return phase !== 'active' || runtime.monotonic() < claimsUntil
+      return phase === 'learning' || claiming.areOpen
     },
   }
 }

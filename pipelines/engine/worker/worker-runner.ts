@@ -16,7 +16,8 @@ export function workerRunner(worker: Worker): Runner {
       if (ready) return undefined
       if (state !== 'running') return `it is ${state}`
       if (withoutTask.length > 0) return withoutTask.join('; ')
-      if (warmUp !== undefined) return `it copies the state of ${warmUp.tasks} tasks before it takes them over, ${warmUp.remaining} records remain`
+      if (warmUp !== undefined)
+        return `it copies the state of ${warmUp.tasks} tasks before it takes them over, ${warmUp.remaining} records remain`
       const remaining = restoring.reduce((sum, progress) => sum + progress.remaining, 0)
       if (restoring.length > 0) return `${restoring.length} tasks restore their state, ${remaining} records remain`
       return tasks.length === 0 ? 'no partitions are assigned yet' : 'tasks are starting'
@@ -79,8 +80,21 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, standbys, warmUp, metrics, commits, fences, stalls, restarts, ready, withoutTask, schemaFailures, schemaRetries } =
-    worker.status()
+  const {
+    tasks,
+    restoring,
+    standbys,
+    warmUp,
+    metrics,
+    commits,
+    fences,
+    stalls,
+    restarts,
+    ready,
+    withoutTask,
+    schemaFailures,
+    schemaRetries,
+  } = worker.status()
   const topology = worker.topology.name
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 

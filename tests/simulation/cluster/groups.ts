@@ -105,7 +105,16 @@ export class Group {
         return known
       }
       const now = this.#scheduler.now()
-      const born = { id: memberId, clientId, rackId: null, epoch: 0, previousEpoch: 0, topics: [], seenAt: now, rebalanceTimeoutMs: SESSION_TIMEOUT_MS }
+      const born = {
+        id: memberId,
+        clientId,
+        rackId: null,
+        epoch: 0,
+        previousEpoch: 0,
+        topics: [],
+        seenAt: now,
+        rebalanceTimeoutMs: SESSION_TIMEOUT_MS,
+      }
       const member: GroupMemberState = { ...born, assigned: new Set(), revoking: new Set(), revokingSince: 0 }
       this.members.set(memberId, member)
       return member

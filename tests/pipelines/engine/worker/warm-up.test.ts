@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import type { Transport } from '../../../../kafka/transport.ts'
 import type { Worker } from '../../../../pipelines/engine/worker/worker.ts'
 import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
+import { gatedTransport } from '../gated-transport.ts'
 import { type Bench, bench, newIdentity, until } from '../harness.ts'
 import { lines, wordCount, wordCounts } from '../words.ts'
 
@@ -19,29 +19,6 @@ function isExact(at: Bench): boolean {
   const counts = new Map<string, number[]>()
   for (const { key, value } of at.all(wordCounts)) counts.set(key, [...(counts.get(key) ?? []), value ?? 0])
   return [...counts.values()].every((list) => list.every((count, i) => count === i + 1))
-}
-
-/** A transport whose fetchers return nothing until it is opened. */
-function gated(at: Bench): { readonly transport: Transport; open(): void } {
-  const transport = memoryTransport(at.broker)
-  let isOpen = false
-  return {
-    transport: {
-      ...transport,
-      fetcher(options) {
-        const fetcher = transport.fetcher(options)
-        return { ...fetcher, poll: (timeoutMs, maxBytes) => (isOpen ? fetcher.poll(timeoutMs, maxBytes) : pause(timeoutMs)) }
-      },
-    },
-    open() {
-      isOpen = true
-    },
-  }
-}
-
-async function pause(timeoutMs: number): Promise<[]> {
-  await new Promise((resolve) => setTimeout(resolve, Math.min(timeoutMs, 10)))
-  return []
 }
 
 /** Collects what a worker logs about its warm-up and its restores. */
@@ -67,7 +44,7 @@ test('the owners process until a new worker has copies, which it continues witho
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 20)
-  const gate = gated(at)
+  const gate = gatedTransport(memoryTransport(at.broker))
   const { runtime, ends, restored } = startLog()
   const second = await at.worker(wordCount(), { ...ALWAYS, transport: gate.transport, runtime })
   await until(() => (second.status().warmUp?.remaining ?? 0) > 0, 'it begins to copy')
@@ -105,7 +82,7 @@ test('a new worker takes over when all owners are gone', async () => {
   await at.worker(wordCount(), { ...ALWAYS, identity })
   await countedWords(at, 5)
   const { runtime, ends } = startLog()
-  const second = await at.worker(wordCount(), { ...ALWAYS, runtime, transport: gated(at).transport })
+  const second = await at.worker(wordCount(), { ...ALWAYS, runtime, transport: gatedTransport(memoryTransport(at.broker)).transport })
   await until(() => second.status().warmUp !== undefined, 'it warms up')
   at.broker.groups.leave('words', identity.memberId)
   await until(() => ends.length > 0, 'it takes over')
@@ -116,7 +93,7 @@ test('a new worker whose copies make no progress takes its partitions over after
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 5)
-  const gate = gated(at)
+  const gate = gatedTransport(memoryTransport(at.broker))
   const { runtime, ends } = startLog()
   const second = await at.worker(wordCount(), { ...ALWAYS, warmUpMaxMs: 300, runtime, transport: gate.transport })
   await until(() => ends.length > 0, 'it waits no longer')
