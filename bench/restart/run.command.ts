@@ -1,7 +1,7 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, choices, integer } from '../../scripts/command-line/option.ts'
 
-const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover'] as const
+const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover', 'scale'] as const
 
 export default command({
   call: 'npm run bench:restart --',
