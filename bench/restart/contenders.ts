@@ -34,7 +34,7 @@ export const engine: Contender = {
 
 /** The variable from which the peer's program takes further settings of Kafka Streams: name=value,name=value. */
 const SETTINGS_VARIABLE = 'STREAMS_PROPERTIES'
-/** Settings with which users of Kafka Streams scale their applications, beside the same session time-out as the engine. */
+/** Settings with which users of Kafka Streams add and remove workers, with the session time-out of the engine. */
 const SCALING = {
   'num.standby.replicas': '1',
   'main.consumer.session.timeout.ms': '6000',

@@ -6,7 +6,7 @@ import type { WorkerProcess } from './workers.ts'
 
 const PARTITIONS = 6
 const WORKERS = 2
-/** The workers process a few records, so that the group knows their offsets. The rest of the state is in the changelog. */
+/** The workers process some records, so that the group has offsets. The rest of the state is only in the changelog. */
 const PROCESSED_KEYS = 6_000
 /** Time limit for copies of all state: 60M rows take several minutes. */
 const COPY_DEADLINE_MS = 900_000
