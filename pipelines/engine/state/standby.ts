@@ -10,10 +10,11 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import type { GroupView } from '../worker/group-view.ts'
+import { fetchChangelogOffsets } from './changelog-offsets.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { copiesNotice, type Makeup, makeupOf, NO_COPIES, nextMembers } from './makeup.ts'
 import { rangeOwner, standbyOwners } from './placement.ts'
-import { epochQueries, forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
+import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
 
 /**
  * Interval at which the group's members are fetched. A dead member is noticed only after its session timeout anyway.
@@ -195,38 +196,18 @@ export function standbys(deps: StandbyDeps): Standbys {
   }
 
   function askBeside(fresh: readonly TaskPlace[]): void {
-    const changelogs = fresh.flatMap((place) => place.changelogs)
-    const now = runtime.now()
-    const topics = [...new Set(changelogs.map(({ topic }) => topic))]
-    Promise.all([
-      deps.transport.topicIds(topics),
-      deps.transport.offsets(changelogs, 'earliest'),
-      deps.transport.offsets(changelogs, 'end'),
-      deps.transport.epochEnds(epochQueries(session, fresh)),
-    ])
-      .then(([changelogIds, changelogStarts, changelogEnds, changelogEpochEnds]): StartOffsets => {
-        return {
-          committed: new Map(),
-          changelogStarts,
-          changelogEnds,
-          changelogEpochEnds,
-          changelogIds,
-          now,
-          exactlyOnce: deps.exactlyOnce,
-        }
-      })
-      .then(
-        (offsets) =>
-          answers.push(() => {
-            for (const place of fresh) follow(place, offsets)
-          }),
-        (error) => {
-          log.debug({ err: error, topology }, 'standby_offsets_not_known')
-          answers.push(() => {
-            for (const { id } of fresh) end(id)
-          })
-        },
-      )
+    fetchChangelogOffsets(fresh, runtime.now(), deps).then(
+      (offsets) =>
+        answers.push(() => {
+          for (const place of fresh) follow(place, offsets)
+        }),
+      (error) => {
+        log.debug({ err: error, topology }, 'standby_offsets_not_known')
+        answers.push(() => {
+          for (const { id } of fresh) end(id)
+        })
+      },
+    )
   }
 
   function follow(place: TaskPlace, offsets: StartOffsets): void {

@@ -188,6 +188,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     partitionsOf: ({ part }) => counts.tasksOf(part),
     assigned: () => member.partitions,
     inactive,
+    exactlyOnce,
     runtime,
     stopping,
   })

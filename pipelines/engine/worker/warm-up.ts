@@ -1,6 +1,6 @@
 import { slotOf } from '../../../kafka/member-ids.ts'
-import type { GroupMember, Transport } from '../../../kafka/transport.ts'
-import type { StateSession } from '../../../state/stores/store.ts'
+import type { GroupMember } from '../../../kafka/transport.ts'
+import { type ChangelogOffsetDeps, fetchChangelogOffsets } from '../state/changelog-offsets.ts'
 import type { InactiveState } from '../state/inactive-state.ts'
 import { copiesNotice, type Makeup, makeupOf, NO_COPIES, nextMembers, notReady } from '../state/makeup.ts'
 import { rangeOwner } from '../state/placement.ts'
@@ -44,11 +44,9 @@ export interface WarmUp {
   readonly isRestless: boolean
 }
 
-export interface WarmUpDeps extends Omit<ClaimDeps, 'seen' | 'group'> {
+export interface WarmUpDeps extends Omit<ClaimDeps, 'seen' | 'group'>, ChangelogOffsetDeps {
   readonly settings: WarmUpSettings
   readonly group: GroupMember
-  readonly transport: Pick<Transport, 'offsets'>
-  readonly session: StateSession
   /** Topics to which active workers subscribe. */
   readonly sources: readonly string[]
   readonly inactive: Pick<InactiveState, 'group' | 'copies'>
@@ -61,7 +59,7 @@ type Phase = 'learning' | 'claiming' | 'active'
 type Reason = 'warm' | 'no-owner' | 'took-too-long'
 
 export function warmUp(deps: WarmUpDeps): WarmUp {
-  const { topology, settings, group, transport, session, inactive, runtime, stopping } = deps
+  const { topology, settings, group, session, inactive, runtime, stopping } = deps
   const { log } = runtime
   const sources = new Set(deps.sources)
   const stateful = deps.places.filter(({ changelogs }) => changelogs.length > 0)
@@ -115,12 +113,8 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   }
 
   async function recordsOf(places: readonly TaskPlace[]): Promise<number> {
-    const changelogs = places.flatMap((place) => place.changelogs)
-    const [changelogStarts, changelogEnds] = await Promise.all([
-      transport.offsets(changelogs, 'earliest'),
-      transport.offsets(changelogs, 'end'),
-    ])
-    return places.reduce((sum, place) => sum + recordsToRead(session, place, { changelogStarts, changelogEnds }), 0)
+    const offsets = await fetchChangelogOffsets(places, runtime.now(), deps)
+    return places.reduce((sum, place) => sum + recordsToRead(session, place, offsets), 0)
   }
 
   /** Returns why the learner can become active now; undefined while it must wait. */
