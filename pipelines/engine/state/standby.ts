@@ -41,7 +41,7 @@ const MIB = 1_048_576
  */
 const SHARED_POLL_BYTES = MIB / 2
 /** The same limit on a worker that runs no tasks. */
-const MAX_POLL_BYTES = 4 * MIB
+const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /** A copy that lacks fewer records than this is good enough for a hand-over, because they are read in some 30 ms. */
 const NEARLY_COMPLETE = 10_000
@@ -148,7 +148,7 @@ export function standbys(deps: StandbyDeps): Standbys {
 
   function lookEveryMs(): number {
     const makeup = seen?.makeup ?? none
-    if (makeup.learners.includes(deps.memberId())) return LEARNER_LOOK_EVERY_MS
+    if (deps.warmUps && !makeup.active.includes(deps.memberId())) return LEARNER_LOOK_EVERY_MS
     return deps.copies > 0 || makeup.learners.length > 0 ? LOOK_EVERY_MS : RARE_LOOK_EVERY_MS
   }
 
@@ -176,6 +176,11 @@ export function standbys(deps: StandbyDeps): Standbys {
     return standbyOwners(active, place.partition, deps.partitionsOf(place), deps.copies).includes(deps.memberId())
   }
 
+  /** Returns true for tasks that are about to move here, so that their copies remain until then. */
+  function shouldRunHere({ active }: Makeup, place: TaskPlace): boolean {
+    return deps.warmUps && rangeOwner(active, place.partition, deps.partitionsOf(place)) === deps.memberId()
+  }
+
   /** Returns true for tasks that will run here when the next learner is active. */
   function willRunHere(makeup: Makeup, place: TaskPlace): boolean {
     if (!deps.warmUps || makeup.learners.length === 0) return false
@@ -188,8 +193,8 @@ export function standbys(deps: StandbyDeps): Standbys {
     seen = { peers, makeup, epoch }
     const canRunElsewhere = deps.places.filter((place) => place.changelogs.length > 0 && !deps.runsHere(place.id))
     const wanted = canRunElsewhere.filter((place) => isStandby(makeup, place) || willRunHere(makeup, place))
-    const ids = new Set(wanted.map(({ id }) => id))
-    for (const id of [...copies.keys()]) if (!ids.has(id)) end(id)
+    const kept = new Set([...wanted, ...canRunElsewhere.filter((place) => shouldRunHere(makeup, place))].map(({ id }) => id))
+    for (const id of [...copies.keys()]) if (!kept.has(id)) end(id)
     const fresh = wanted.filter(({ id }) => !copies.has(id))
     for (const place of fresh) copies.set(place.id, { place, logs: new Map(), following: false, writtenAt: runtime.monotonic() })
     if (fresh.length > 0) askBeside(fresh)
