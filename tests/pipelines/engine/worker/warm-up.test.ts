@@ -62,17 +62,30 @@ test('the owners process until a new worker has copies, which it continues witho
 
 test('other workers also have copies before partitions move between them', async () => {
   const at = bench()
-  const workers = [await at.worker(wordCount(), ALWAYS)]
-  await countedWords(at, 20)
-  const moves: number[] = []
-  for (let i = 0; i < 3; i++) {
-    const { runtime, restored } = startLog()
-    workers.push(await at.worker(wordCount(), { ...ALWAYS, runtime }))
-    await until(() => settled(workers), `${i + 2} workers work`)
+  // The third worker gets the last partition from the second one, which gets one from the first.
+  const identities = [newIdentity(), newIdentity(), newIdentity()].sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
+  const workers: Worker[] = []
+  const logs = identities.map(() => startLog())
+  for (const [i, identity] of identities.entries()) {
+    workers.push(await at.worker(wordCount(), { ...ALWAYS, identity, runtime: logs[i].runtime }))
+    await until(() => settled(workers), `${i + 1} workers work`)
     await countedWords(at, 5)
-    moves.push(...restored.values())
   }
-  expect(Math.max(...moves)).toBe(0)
+  expect(logs.map(({ restored }) => restored.get('1_1'))).toEqual([0, 0, undefined])
+  expect(logs.map(({ restored }) => restored.get('1_2'))).toEqual([0, 0, 0])
+  expect(isExact(at)).toBe(true)
+})
+
+test('workers that come together become active one after the other, each with its copies', async () => {
+  const at = bench()
+  const first = await at.worker(wordCount(), ALWAYS)
+  await countedWords(at, 20)
+  const logs = [startLog(), startLog()]
+  const others = await Promise.all(logs.map(({ runtime }) => at.worker(wordCount(), { ...ALWAYS, runtime })))
+  await until(() => settled([first, ...others]), 'all work')
+  expect(logs.map(({ ends }) => ends)).toEqual([['warm'], ['warm']])
+  for (const { restored } of logs) expect(Math.max(0, ...restored.values())).toBe(0)
+  await countedWords(at, 5)
   expect(isExact(at)).toBe(true)
 })
 
