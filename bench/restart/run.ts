@@ -135,7 +135,8 @@ function scaleRow({ what, before, concerned, moved, stayed, took }: ScaleStalls)
 async function scales(place: Place): Promise<void> {
   if (!asked.only.includes('scale')) return
   for (const line of SCALE_HEADER) say(line)
-  await scale(place, asked.keys, asked.rate, (stalls) => say(scaleRow(stalls)))
+  const { keys, rate, changes } = asked
+  await scale(place, { keys, rate, changes, report: (stalls) => say(scaleRow(stalls)) })
 }
 
 /** Measures the same faults in job J2 for the engine and the peer, as observed by a reader of the results. */

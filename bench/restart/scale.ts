@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { CHANGES, type Change } from './changes.ts'
 import { fill, latestFormat, type TimedStream } from './load.ts'
 import { BASELINE_MS, type Cluster, copied, openCluster, type Place, SETTLE_MS } from './scenarios.ts'
 import type { WorkerProcess } from './workers.ts'
@@ -27,25 +28,40 @@ export interface ScaleStalls {
   readonly took: number
 }
 
+/** What happens to workers while the stream flows. */
+export interface Scaling {
+  /** Number of rows in the state. */
+  readonly keys: number
+  /** Records per second. */
+  readonly rate: number
+  readonly changes: readonly Change[]
+  /** Called after each change, because the whole takes minutes. */
+  readonly report: (stalls: ScaleStalls) => void
+}
+
 /**
  * Adds a third worker to two, stops one, starts it again and kills one, each time with a complete standby copy of
  * everything.
- * @param keys number of rows in the state
- * @param report called after each step, because the whole takes minutes
  */
-export async function scale(place: Place, keys: number, rate: number, report: (stalls: ScaleStalls) => void): Promise<void> {
+export async function scale(place: Place, { keys, rate, changes, report }: Scaling): Promise<void> {
   const options = { workers: WORKERS, partitions: PARTITIONS, keys: PROCESSED_KEYS, standby: 1, keepPlaceOnStop: false } as const
   const cluster = await openCluster(place, options)
   try {
     await fillState(place, cluster, keys)
     const stream = await cluster.stream(rate, keys)
     try {
-      report(await watch('a third worker is added', cluster, stream, async () => void cluster.restart(WORKERS)))
-      const leaver = firstById(cluster)
-      report(await watch('one stops and leaves the group', cluster, stream, () => cluster.workers[leaver].stop()))
-      report(await watch('it starts again with its state', cluster, stream, async () => void cluster.restart(leaver)))
-      const victim = firstById(cluster)
-      report(await watch('one is killed and does not return', cluster, stream, () => cluster.workers[victim].kill()))
+      let leaver = 0
+      const happenings: Readonly<Record<Change, readonly [what: string, happen: () => Promise<void>]>> = {
+        add: ['a third worker is added', async () => void cluster.restart(WORKERS)],
+        stop: ['one stops and leaves the group', () => cluster.workers[leaver].stop()],
+        return: ['it starts again with its state', async () => void cluster.restart(leaver)],
+        kill: ['one is killed and does not return', () => cluster.workers[leaver].kill()],
+      }
+      for (const change of CHANGES.filter((each) => changes.includes(each))) {
+        if (change !== 'return') leaver = firstById(cluster)
+        const [what, happen] = happenings[change]
+        report(await watch(what, cluster, stream, happen))
+      }
     } finally {
       await stream.stop()
     }
