@@ -122,14 +122,13 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const cacheBytes = config.cacheBytes ?? DEFAULT_CACHE_BYTES
   const failed = failedRecords({ topology: topology.name, metrics, runtime })
   const taskDeps = { topology, partitionCounts: counts.topics, codecs, session, producer, metrics, runtime, isMissing, failed, cacheBytes }
-  const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
   const warmUpMaxMs = config.warmUpMaxMs ?? DEFAULT_WARM_UP_MAX_MS
   const ofInactiveState = { topology, declaration, tasksOf: counts.tasksOf, transport, session: copySession, keepStateMs, exactlyOnce }
   const inactive = inactiveState({
     ...ofInactiveState,
-    group: view,
+    group: groupView(group, runtime),
     sources: new Set(topics),
     warmUps: warmUpMaxMs > 0,
     announce: group.announce,
@@ -200,7 +199,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies: topology.options.standby ?? 0,
-    group: view,
+    // A view of its own: copies look at the group in the middle of a change, and owners are different afterwards.
+    group: groupView(group, runtime),
     sources: new Set(topics),
     memberId,
     loadSchema: serdes.schemas.load,
