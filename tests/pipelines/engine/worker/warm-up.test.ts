@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import type { Worker } from '../../../../pipelines/engine/worker/worker.ts'
+import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
 import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
 import { gatedTransport } from '../gated-transport.ts'
 import { type Bench, bench, newIdentity, until } from '../harness.ts'
@@ -51,6 +52,9 @@ test('the owners process until a new worker has copies, which it continues witho
   await countedWords(at, 20)
   expect(running(first)).toBe(TASKS)
   expect(second.status()).toMatchObject({ ready: false, tasks: [] })
+  const { notReady, samples } = workerRunner(second)
+  expect(notReady()).toMatch(/it copies the state of \d tasks before it takes them over, \d+ records remain/)
+  expect([...samples()].find(({ name }) => name === 'worker_warming_up')?.value).toBe(1)
   gate.open()
   await until(() => settled([first, second]), 'both work')
   expect(ends).toEqual(['warm'])
