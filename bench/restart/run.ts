@@ -142,7 +142,7 @@ async function scales(place: Place): Promise<void> {
 /** Measures the same faults in job J2 for the engine and the peer, as observed by a reader of the results. */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = (['kill', 'rolling', 'failover'] as const).filter((name) => asked.only.includes(name))
-  const changes = asked.only.includes('scale') ? (['add', 'lose'] as const) : []
+  const changes = asked.only.includes('scale-job') ? (['add', 'lose'] as const) : []
   if (asked.peer === undefined || mishaps.length + changes.length === 0) return
   const peer = await whereInstalled('Kafka Streams', () => kafkaStreams(peersDir))
   if (peer === undefined) return
