@@ -305,7 +305,7 @@ export function standbys(deps: StandbyDeps): Standbys {
       try {
         for (const answer of arrived) answer()
         let taken = false
-        if (owners.size > 0) {
+        if (owners.size > 0 && !session.isOverloaded()) {
           const maxBytes = deps.isBusy() ? SHARED_POLL_BYTES : undefined
           for (const data of await fetcher.poll(0, maxBytes)) taken = take(data) || taken
         }
