@@ -8,7 +8,7 @@ const MOST_WAITING_MEMTABLES = 3
 const MOST_FILES_IN_FIRST_LEVEL = 10
 
 /** Returns true if the database's flushes and compactions are behind its writes. */
-export function isOverloaded(binding: RocksdbBinding, database: Database): boolean {
+export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
   const property = (name: string) => Number(binding.db_get_property(database, name)) || 0
   if (property('rocksdb.num-immutable-mem-table') >= MOST_WAITING_MEMTABLES) return true
   return property('rocksdb.num-files-at-level0') >= MOST_FILES_IN_FIRST_LEVEL
