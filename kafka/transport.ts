@@ -189,6 +189,10 @@ export interface GroupPeer {
   readonly address: string | undefined
   /** The partitions that the member owns now. */
   readonly partitions: readonly TopicPartition[]
+  /** The topics that the member subscribes to. */
+  readonly topics: readonly string[]
+  /** What the member has announced last; undefined if it never did. */
+  readonly notice: string | undefined
 }
 
 /** A consumer group with its committed offsets. */
@@ -244,6 +248,11 @@ export interface GroupMember extends GroupOffsets {
    * that remain.
    */
   subscribe(topics: readonly string[]): void
+  /**
+   * Publishes a short text, not empty, that the other members see as `GroupPeer.notice`. It is sent at once if the
+   * member has joined.
+   */
+  announce(notice: string): void
   /**
    * Leaves the group, so that the coordinator reassigns the partitions at once. With `keepPlace` the member stops
    * without leaving: a process that joins with the same member id before the session times out gets the same

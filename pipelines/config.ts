@@ -26,6 +26,7 @@ const MS_PER_MINUTE = 60_000
  * Maximum time for which unused state is kept. Older state may have missed tombstones, so it could not be used anyway.
  */
 const MAX_STATE_KEEP_MINUTES = 24 * 60
+const MAX_WARM_UP_MINUTES = 24 * 60
 /**
  * Maximum commit interval. With an interval beyond the transaction time-out, the broker would abort transactions that
  * wait for their commit.
@@ -73,6 +74,10 @@ const workerSettings = settingsFragment({
       flag.prefault('0'),
       '1 lets a stopping worker stay in its groups for a moment, so that a restart moves no partitions',
     ),
+    WARM_UP_MAX_MINUTES: documented(
+      z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_WARM_UP_MINUTES, 'is more than a day').prefault('30'),
+      'how long a new worker copies state at most before it takes partitions over; 0 takes them over at once',
+    ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
       'maximum time between a record and its commit, unless the topology sets its own',
@@ -113,6 +118,7 @@ const workerSettings = settingsFragment({
       stateMemoryBytes: env.STATE_MEMORY_MB * MIB,
       keepStateMs: env.STATE_KEEP_MINUTES * MS_PER_MINUTE,
       keepPlaceOnStop: env.KEEP_PLACE_ON_STOP,
+      warmUpMaxMs: env.WARM_UP_MAX_MINUTES * MS_PER_MINUTE,
       commitIntervalMs: env.COMMIT_INTERVAL_MS,
       guarantee: env.PROCESSING_GUARANTEE,
       compression: env.COMPRESSION,

@@ -66,10 +66,11 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
       const workers = service
         .topologies(() => resources)
         .map((topology) => {
-          const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop } = config
+          const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs } = config
+          const settings = { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs }
           const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
           const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address }
-          return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
+          return workerRunner(createWorker({ topology, ...settings }, deps))
         })
       const context = { config, transport, registry, runtime }
       const sinks = service.sinks.map((sink) => sink.open({ ...context, resources }, seatOf(sink.name)))

@@ -53,6 +53,8 @@ export interface WorkerEnvironment {
   readonly guarantee: Guarantee
   readonly commitIntervalMs: number
   readonly compression: Compression
+  /** Number of standby copies. */
+  readonly standby?: 0 | 1
 }
 
 const DEFAULT_COMMIT_MS = 100
@@ -105,6 +107,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
       GUARANTEE: z.enum(['eos', 'alo']).default('eos'),
       COMMIT_MS: z.coerce.number().int().positive().default(DEFAULT_COMMIT_MS),
       COMPRESSION: z.enum(COMPRESSIONS).default('none'),
+      STANDBY: z.enum(['0', '1']).default('0'),
     })
     .parse(env)
   return {
@@ -117,6 +120,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
     guarantee: given.GUARANTEE === 'eos' ? 'exactly-once' : 'at-least-once',
     commitIntervalMs: given.COMMIT_MS,
     compression: given.COMPRESSION,
+    standby: given.STANDBY === '1' ? 1 : 0,
   }
 }
 
@@ -133,5 +137,6 @@ export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
     GUARANTEE: worker.guarantee === 'exactly-once' ? 'eos' : 'alo',
     COMMIT_MS: String(worker.commitIntervalMs),
     COMPRESSION: worker.compression,
+    STANDBY: String(worker.standby ?? 0),
   }
 }

@@ -51,4 +51,6 @@ export interface JobTopology {
   readonly output: string
   /** Called for every input record. */
   readonly onRecord: () => void
+  /** Number of standby copies, for jobs whose workers come and go. */
+  readonly standby?: 0 | 1
 }

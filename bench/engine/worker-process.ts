@@ -42,7 +42,7 @@ await transport.connect()
 const backend = await openRocksdbBackend({ folder: env.stateDir })
 const worker = createWorker(
   {
-    topology: JOBS[env.job].topology({ name: env.group, input: env.input, output: env.output, onRecord }),
+    topology: JOBS[env.job].topology({ name: env.group, input: env.input, output: env.output, onRecord, standby: env.standby }),
     guarantee: env.guarantee,
     commitIntervalMs: env.commitIntervalMs,
     compression: env.compression,

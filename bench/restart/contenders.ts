@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { type WorkerEnvironment, workerProcessEnv } from '../engine/config.ts'
@@ -13,7 +13,7 @@ import { workingClassicMembers, workingConsumers } from './group-shares.ts'
 export interface Contender {
   readonly label: string
   /** @param worker its `stateDir` belongs to this process and is kept across restarts */
-  start(worker: WorkerEnvironment): Endings
+  start(worker: WorkerEnvironment, settings?: Readonly<Record<string, string>>): Endings
   /** Returns how many members of its group have partitions. */
   workingMembers(brokers: string, group: string): Promise<number>
 }
@@ -32,6 +32,33 @@ export const engine: Contender = {
   workingMembers: workingConsumers,
 }
 
+/** The variable from which the peer's program takes further settings of Kafka Streams: name=value,name=value. */
+const SETTINGS_VARIABLE = 'STREAMS_PROPERTIES'
+/** Settings with which users of Kafka Streams add and remove workers, with the session time-out of the engine. */
+const SCALING = {
+  'num.standby.replicas': '1',
+  'main.consumer.session.timeout.ms': '6000',
+  'main.consumer.heartbeat.interval.ms': '1000',
+  // The shortest interval that Kafka Streams allows. Partitions move to warm copies after at most this time.
+  'probing.rebalance.interval.ms': '60000',
+}
+
+/** @throws PeerMissingError when the peer's program is missing, or does not take settings */
+export function scalingKafkaStreams(peersDir: string): Contender {
+  const { start, ...rest } = kafkaStreams(peersDir)
+  const program = join(peersDir, 'kafka-streams', 'src', 'main', 'java', 'peers', 'App.java')
+  if (!readFileSync(program, 'utf8').includes(SETTINGS_VARIABLE))
+    throw new PeerMissingError(`${program} does not read ${SETTINGS_VARIABLE}, without which it runs without standbys`)
+  return {
+    ...rest,
+    label: 'Kafka Streams, standbys, static members, session time-out 6 s, probing every 60 s',
+    start(worker) {
+      const properties = Object.entries({ ...SCALING, 'main.consumer.group.instance.id': basename(worker.stateDir) })
+      return start(worker, { [SETTINGS_VARIABLE]: properties.map(([name, value]) => `${name}=${value}`).join(',') })
+    },
+  }
+}
+
 /** @throws PeerMissingError when the peer's program is missing */
 export function kafkaStreams(peersDir: string): Contender {
   const script = join(peersDir, 'kafka-streams', 'run.sh')
@@ -39,7 +66,8 @@ export function kafkaStreams(peersDir: string): Contender {
     throw new PeerMissingError(`${script} does not exist; set PEERS_DIR to the folder that contains the peers' programs`)
   return {
     label: 'Kafka Streams, default settings',
-    start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, ...KAFKA_STREAMS }, stdio: STDIO })),
+    start: (worker, settings) =>
+      started(worker, (env) => spawn(script, [], { env: { ...env, ...KAFKA_STREAMS, ...settings }, stdio: STDIO })),
     workingMembers: workingClassicMembers,
   }
 }

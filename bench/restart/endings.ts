@@ -7,15 +7,24 @@ export interface Endings {
   stop(): Promise<void>
   /** Sends SIGKILL and waits until the process has ended. */
   kill(): Promise<void>
+  readonly hasEnded: boolean
 }
 
 export function endings(child: ChildProcess): Endings {
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+
   async function end(signal: NodeJS.Signals): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return
+    if (hasEnded()) return
     const ended = once(child, 'exit')
     child.kill(signal)
     await ended
   }
 
-  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+  return {
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    get hasEnded() {
+      return hasEnded()
+    },
+  }
 }

@@ -61,20 +61,31 @@ export async function fill(
   { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
   rounds = 1,
 ): Promise<void> {
-  const producer = transport.producer({})
-  await producer.init()
+  // While one producer waits for the broker, the other one takes records.
+  const producers = [transport.producer({}), transport.producer({})]
+  for (const producer of producers) await producer.init()
+  const commits: Promise<unknown>[] = []
+  let [producer, other] = producers
   const perPartition = Math.ceil(keys / partitions)
   let written = 0
+
+  async function flush(): Promise<void> {
+    commits.push(producer.commit(new Map(), undefined))
+    ;[producer, other] = [other, producer]
+    if (commits.length === producers.length) await commits.shift()
+  }
+
   for (let round = 0; round < rounds; round++) {
     for (let number = 0; number < perPartition; number++) {
       for (let partition = 0; partition < partitions; partition++) {
         append(producer, topic, partition, format.first(number, partition))
-        if (++written % FLUSH_RECORDS === 0) await producer.commit(new Map(), undefined)
+        if (++written % FLUSH_RECORDS === 0) await flush()
       }
     }
   }
-  await producer.commit(new Map(), undefined)
-  await producer.close()
+  await flush()
+  await Promise.all(commits)
+  for (const each of producers) await each.close()
 }
 
 function append(producer: WorkerProducer, topic: string, partition: number, { key, value }: InputRecord): void {

@@ -1,14 +1,16 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, choices, integer } from '../../scripts/command-line/option.ts'
+import { CHANGES } from './changes.ts'
 
-const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover'] as const
+const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover', 'scale', 'scale-job'] as const
 
 export default command({
   call: 'npm run bench:restart --',
   description:
     'Measures how long restoring state takes, and how long partitions stall when workers stop, crash and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run. Linux only.',
   options: {
-    only: choices('Scenarios to run.', SCENARIOS, { default: 'all' }),
+    only: choices('Scenarios to run; scale-job runs only beside a peer.', SCENARIOS, { default: 'all' }),
+    changes: choices('What happens to workers in the scenario scale; return needs stop.', CHANGES, { default: 'all' }),
     keys: integer('Number of keys in the state.', { default: 1_000_000, min: 1 }),
     rate: integer('Records per second in scenarios under load.', { default: 3_000, min: 1 }),
     runs: integer('Runs per scenario; the medians are reported.', { default: 3, min: 1 }),

@@ -11,10 +11,11 @@ import { describeMachine } from '../harness/process-stats.ts'
 import { median, row } from '../harness/table.ts'
 import { whereInstalled } from '../peer-missing.ts'
 import { type RestartConfig, restartConfig } from './config.ts'
-import { engine, kafkaStreams } from './contenders.ts'
+import { engine, kafkaStreams, scalingKafkaStreams } from './contenders.ts'
 import { restoreKafkaStreams } from './peer.ts'
 import { restoreJob } from './restore-job.ts'
 import declaration from './run.command.ts'
+import { type ScaleStalls, scale } from './scale.ts'
 import {
   failover,
   killAndRestart,
@@ -114,16 +115,44 @@ async function stalls(place: Place): Promise<void> {
   }
 }
 
+const SCALE_HEADER = [
+  row([
+    '2 workers, then 3, 6 partitions, standby, under load',
+    'before s',
+    'partitions of the worker that came or went s',
+    'partitions moved between other workers s',
+    'unmoved partitions s',
+    'until all workers are ready s',
+  ]),
+  row(['---', '--:', '--:', '--:', '--:', '--:']),
+]
+
+function scaleRow({ what, before, concerned, moved, stayed, took }: ScaleStalls): string {
+  const optional = (ms: number | undefined) => (ms === undefined ? '–' : seconds(ms))
+  return row([`${asked.keys} keys: ${what}`, seconds(before), seconds(concerned), optional(moved), optional(stayed), seconds(took)])
+}
+
+async function scales(place: Place): Promise<void> {
+  if (!asked.only.includes('scale')) return
+  for (const line of SCALE_HEADER) say(line)
+  const { keys, rate, changes } = asked
+  await scale(place, { keys, rate, changes, report: (stalls) => say(scaleRow(stalls)) })
+}
+
 /** Measures the same faults in job J2 for the engine and the peer, as observed by a reader of the results. */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
-  const mishaps = asked.only.filter((name) => name === 'kill' || name === 'rolling' || name === 'failover')
-  if (asked.peer === undefined || mishaps.length === 0) return
+  const mishaps = (['kill', 'rolling', 'failover'] as const).filter((name) => asked.only.includes(name))
+  const changes = asked.only.includes('scale-job') ? (['add', 'lose'] as const) : []
+  if (asked.peer === undefined || mishaps.length + changes.length === 0) return
   const peer = await whereInstalled('Kafka Streams', () => kafkaStreams(peersDir))
   if (peer === undefined) return
+  const scaling =
+    changes.length === 0 ? undefined : await whereInstalled('Kafka Streams with settings', () => scalingKafkaStreams(peersDir))
   say(row(['job J2, exactly once, 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions stalled > 1 s']))
   say(row(['---', '--:', '--:', '--:']))
-  for (const name of mishaps) {
-    for (const contender of [engine, peer]) {
+  for (const name of [...mishaps, ...changes]) {
+    const other = name === 'add' || name === 'lose' ? scaling : peer
+    for (const contender of other === undefined ? [engine] : [engine, other]) {
       const { before, longest, stood } = await sideBySide(place, contender, asked.keys, asked.rate, MISHAPS[name])
       say(row([`${name}: ${contender.label}`, seconds(before), seconds(longest), `${stood} of 4`]))
     }
@@ -139,6 +168,7 @@ async function main(): Promise<void> {
     if (asked.only.includes('restore')) await restores(place, config)
     if (asked.only.includes('in-place')) await inPlace(place)
     await stalls(place)
+    await scales(place)
     await beside(place, config)
   })
 }

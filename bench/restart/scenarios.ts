@@ -25,12 +25,14 @@ export interface ClusterOptions {
 }
 
 /** Workers of one topology whose state has been filled. */
-interface Cluster {
+export interface Cluster {
   readonly workers: WorkerProcess[]
   readonly changelog: string
+  /** Starts a worker with the state of its slot, if there is any. */
   restart(slot: number): WorkerProcess
   wipe(slot: number): void
-  stream(rate: number): Promise<TimedStream>
+  /** @param keys number of existing keys, if it is not the one of the options */
+  stream(rate: number, keys?: number): Promise<TimedStream>
   stop(): Promise<void>
 }
 
@@ -40,12 +42,12 @@ const KEEP_ALL = { 'retention.ms': '-1' }
  * cleaner runs.
  */
 const NO_COMPACTION = { 'min.cleanable.dirty.ratio': '1', 'min.compaction.lag.ms': '86400000', 'segment.bytes': '1073741824' }
-const BASELINE_MS = 4_000
-const SETTLE_MS = 3_000
+export const BASELINE_MS = 4_000
+export const SETTLE_MS = 3_000
 /** The interval at which workers report their status. */
 const LOOK_MS = 20
 
-async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
+export async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
   const { workers: count, partitions, keys, standby, keepPlaceOnStop } = options
   const name = `bench-restart-${randomUUID().slice(0, 8)}`
   const [input, output, changelog] = [`${name}-in`, `${name}-out`, `${name}-latest-changelog`]
@@ -63,7 +65,7 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
   const filled = ({ caughtUp, processed, partitions: own }: WorkerLine) =>
     caughtUp && own.length === share && processed >= share * Math.ceil(keys / partitions)
   await Promise.all(workers.map((worker) => worker.until(filled, 'its share is filled')))
-  if (standby > 0) await copied(workers, partitions)
+  if (standby > 0) await copied(workers, partitions, DEADLINE_MS)
   return {
     workers,
     changelog,
@@ -72,7 +74,7 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
       return workers[slot]
     },
     wipe: (slot) => rmSync(folderOf(slot), { recursive: true }),
-    stream: (rate) => timedStream(transport, load, rate),
+    stream: (rate, keys = load.keys) => timedStream(transport, { ...load, keys }, rate),
     async stop() {
       await Promise.all(workers.map((worker) => worker.kill()))
       rmSync(join(folder, name), { recursive: true, force: true })
@@ -84,9 +86,9 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
  * Waits until every partition has a complete standby copy. Copies are not spread evenly: each is on the worker that
  * would take over the partition.
  */
-async function copied(workers: readonly WorkerProcess[], partitions: number): Promise<void> {
+export async function copied(workers: readonly WorkerProcess[], partitions: number, timeoutMs: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
-  await waitUntil(() => complete() === partitions, { what: 'standby copies', timeoutMs: DEADLINE_MS })
+  await waitUntil(() => complete() === partitions, { what: 'standby copies', timeoutMs })
 }
 
 export interface RestoreFigures {

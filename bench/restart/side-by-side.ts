@@ -11,8 +11,9 @@ import { fill, type TimedStream, timedStream } from './load.ts'
 import { paymentFormat } from './payments.ts'
 import type { Place } from './scenarios.ts'
 
-const PROCESSES = 3
 const BASELINE_MS = 4_000
+/** Time for standby copies to become complete after the state was filled. They follow while it is filled. */
+const COPYING_MS = 10_000
 /** Maximum time that a record is in flight while all partitions are flowing. */
 const FLOWING_MS = 1_000
 /** Time for which all partitions must have been flowing, because a fault only shows after a while. */
@@ -36,28 +37,70 @@ export interface SideBySide {
   readonly stood: number
 }
 
-/**
- * @param processes the processes of the contender, by slot
- * @param again restarts a slot with its previous state
- */
-export type Mishap = (processes: Endings[], again: (slot: number) => void, flowing: () => Promise<void>) => Promise<void>
+/** A fault or a change of the group, and what it happens to. */
+export interface Mishap {
+  /** Number of processes before it. */
+  readonly processes: number
+  readonly standby: 0 | 1
+  readonly happen: (of: MishapDeps) => Promise<void>
+}
 
-export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover', Mishap>> = {
-  async kill(processes, again, flowing) {
-    await processes[1].kill()
-    again(1)
-    await flowing()
-  },
-  async rolling(processes, again, flowing) {
-    for (let slot = 0; slot < PROCESSES; slot++) {
-      await processes[slot].stop()
-      again(slot)
+interface MishapDeps {
+  /** The processes of the contender, by slot. */
+  readonly processes: Endings[]
+  /** Starts a slot, with its previous state if it has any. */
+  readonly again: (slot: number) => void
+  /** Waits until all partitions have been flowing for a while. */
+  readonly flowing: () => Promise<void>
+  /** Waits until this many processes have partitions. */
+  readonly working: (processes: number) => Promise<void>
+}
+
+export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 'lose', Mishap>> = {
+  kill: {
+    processes: 3,
+    standby: 0,
+    async happen({ processes, again, flowing }) {
+      await processes[1].kill()
+      again(1)
       await flowing()
-    }
+    },
   },
-  async failover(processes, _again, flowing) {
-    await processes[1].kill()
-    await flowing()
+  rolling: {
+    processes: 3,
+    standby: 0,
+    async happen({ processes, again, flowing }) {
+      for (const slot of processes.keys()) {
+        await processes[slot].stop()
+        again(slot)
+        await flowing()
+      }
+    },
+  },
+  failover: {
+    processes: 3,
+    standby: 0,
+    async happen({ processes, flowing }) {
+      await processes[1].kill()
+      await flowing()
+    },
+  },
+  add: {
+    processes: 2,
+    standby: 1,
+    async happen({ again, flowing, working }) {
+      again(2)
+      await working(3)
+      await flowing()
+    },
+  },
+  lose: {
+    processes: 3,
+    standby: 1,
+    async happen({ processes, flowing }) {
+      await processes[1].kill()
+      await flowing()
+    },
   },
 }
 
@@ -71,25 +114,32 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   const { input, output } = jobEnvironment(brokers, group)
   await transport.ensureTopics([input, output].map((name) => ({ name, partitions: PARTITIONS, config: KEEP_ALL })))
   const load = { input, output, partitions: PARTITIONS, keys, format: paymentFormat(PARTITIONS) }
-  const environment = (slot: number) => ({ ...jobEnvironment(brokers, group), stateDir: join(folder, group, String(slot)) })
-  const processes = Array.from({ length: PROCESSES }, (_, slot) => contender.start(environment(slot)))
-  let stream: TimedStream | undefined
-  try {
-    // All processes fill the state together. Kafka Streams would not assign work to a process that joins later until
-    // that process has a copy.
-    await waitUntil(async () => (await contender.workingMembers(brokers, group)) === PROCESSES, {
+  const { standby } = mishap
+  const environment = (slot: number) => ({ ...jobEnvironment(brokers, group), standby, stateDir: join(folder, group, String(slot)) })
+  const processes = Array.from({ length: mishap.processes }, (_, slot) => contender.start(environment(slot)))
+  const working = (count: number) =>
+    waitUntil(async () => (await contender.workingMembers(brokers, group)) === count, {
       what: 'work for each process',
       timeoutMs: DEADLINE_MS,
       intervalMs: LOOK_MS,
     })
+  const again = (slot: number) => {
+    processes[slot] = contender.start(environment(slot))
+  }
+  let stream: TimedStream | undefined
+  try {
+    // All processes fill the state together. Kafka Streams would not assign work to a process that joins later until
+    // that process has a copy.
+    await working(mishap.processes)
     await fill(transport, input, load)
     stream = await timedStream(transport, load, rate)
     const flowing = () => untilSteady(stream!)
     await flowing()
+    if (standby > 0) await delay(COPYING_MS)
     stream.takeLongest()
     await delay(BASELINE_MS)
     const before = Math.max(...stream.takeLongest())
-    await mishap(processes, (slot) => (processes[slot] = contender.start(environment(slot))), flowing)
+    await mishap.happen({ processes, again, flowing, working })
     const longest = stream.takeLongest()
     return { before, longest: Math.max(...longest), stood: longest.filter((ms) => ms > STOOD_MS).length }
   } finally {

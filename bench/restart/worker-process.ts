@@ -27,6 +27,8 @@ export interface WorkerLine {
   readonly processed: number
   /** Partitions that run on this worker. */
   readonly partitions: readonly number[]
+  /** True while it copies state before it takes over partitions. */
+  readonly warmingUp: boolean
   /** Number of standby copies on this worker. */
   readonly standbys: number
   /** Number of those that are complete. */
@@ -73,12 +75,13 @@ await worker.start()
 
 let last = ''
 const telling = setInterval(() => {
-  const { ready, tasks, standbys } = worker.status()
+  const { ready, tasks, standbys, warmUp } = worker.status()
   const line: WorkerLine = {
     ready,
     processed: tasks.reduce((sum, task) => sum + task.position(given.input), 0),
     caughtUp: ready && tasks.every((task) => task.caughtUp && !task.hasWork),
     partitions: tasks.filter(({ state }) => state === 'RUNNING').map(({ partition }) => partition),
+    warmingUp: warmUp !== undefined,
     standbys: standbys.length,
     completeStandbys: standbys.filter(({ completeAt, behind }) => completeAt !== undefined && behind === 0).length,
     restored,

@@ -22,7 +22,7 @@ export interface WorkerProcess extends Endings {
    * Waits for a status that satisfies the condition.
    * @returns ms since the process was started
    */
-  until(holds: (line: WorkerLine) => boolean, what: string): Promise<number>
+  until(holds: (line: WorkerLine) => boolean, what: string, timeoutMs?: number): Promise<number>
 }
 
 export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
@@ -33,6 +33,7 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
     // Compiled code is cached as in production.
     env: childEnvironment({ NODE_COMPILE_CACHE: join(given.folder, '..', 'compile-cache') }),
   })
+  const ways = endings(child)
   let last: WorkerLine | undefined
   if (child.stdout !== null)
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -42,16 +43,19 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
   return {
     slot,
     status: () => last,
-    async until(holds, what) {
+    async until(holds, what, timeoutMs = DEADLINE_MS) {
       await waitUntil(
         () => {
-          if (child.exitCode !== null || child.signalCode !== null) throw new Error(`worker ${slot} has ended`)
+          if (ways.hasEnded) throw new Error(`worker ${slot} has ended`)
           return last !== undefined && holds(last)
         },
-        { what: `worker ${slot}: ${what}`, timeoutMs: DEADLINE_MS, intervalMs: LOOK_MS },
+        { what: `worker ${slot}: ${what}`, timeoutMs, intervalMs: LOOK_MS },
       )
       return performance.now() - startedAt
     },
-    ...endings(child),
+    ...ways,
+    get hasEnded() {
+      return ways.hasEnded
+    },
   }
 }

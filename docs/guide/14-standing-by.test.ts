@@ -134,7 +134,11 @@ test('the worker that takes over reads nothing, because it already has the state
  * partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless `KEEP_PLACE_ON_STOP`
  * announces that it will return.
  *
+ * A new worker copies the state of its future partitions before it takes them over, with or without standbys, and their
+ * owners continue until then. It does so only if it lacks at least 100,000 changelog records, and for at most
+ * `WARM_UP_MAX_MINUTES`.
+ *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,
- * `pipelines/engine/state/state-cleaner.ts`.
+ * `pipelines/engine/state/state-cleaner.ts`, `pipelines/engine/worker/warm-up.ts`.
  */

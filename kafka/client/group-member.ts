@@ -65,6 +65,9 @@ export function openGroupMember(
   let wasFenced = false
   /** Monotonic time (ms) at which the last answered heartbeat was sent. */
   let confirmedAt = Number.NEGATIVE_INFINITY
+  let notice: string | undefined
+  /** The notice that the coordinator has confirmed. */
+  let confirmedNotice: string | undefined
   let pendingEnd: GroupEvent | undefined
   let guarded: GuardedMembership | undefined
   /** The last state that the guard got. */
@@ -94,8 +97,10 @@ export function openGroupMember(
     takeGuardedEpoch()
     const report = assignment.nextReport()
     const sentAt = runtime.monotonic()
+    const said = notice
     try {
-      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned)
+      const news = report.full || said !== confirmedNotice ? said : undefined
+      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned, news)
       // The response belongs to a membership that has ended in the meantime.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
@@ -112,6 +117,7 @@ export function openGroupMember(
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
       report.confirmed()
+      confirmedNotice = said
       if (isMember()) updateGuard()
       if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
@@ -246,6 +252,12 @@ export function openGroupMember(
     heartbeat.hurry()
   }
 
+  function announce(text: string): void {
+    if (text === notice) return
+    notice = text
+    if (state === 'member') heartbeat.hurry()
+  }
+
   async function confirmMembership(): Promise<void> {
     requireMember()
     await heartbeat.exchangeOnce()
@@ -318,6 +330,7 @@ export function openGroupMember(
     takeEvent,
     acknowledge,
     subscribe,
+    announce,
     rejoin,
     heartbeat: confirmMembership,
     confirm,

@@ -52,9 +52,9 @@ export async function describeMembers(
 
 type Member = Awaited<ReturnType<typeof consumerGroupDescribeV0.api.async>>['groups'][number]['members'][number]
 
-function peerOf({ memberId, clientId, assignment }: Member): GroupPeer {
+function peerOf({ memberId, clientId, assignment, subscribedTopicNames, rackId }: Member): GroupPeer {
   const partitions = assignment.topicPartitions.flatMap(({ topicName, partitions: numbers }) =>
     numbers.map((partition) => ({ topic: topicName, partition })),
   )
-  return { memberId, address: addressIn(clientId), partitions }
+  return { memberId, address: addressIn(clientId), partitions, topics: subscribedTopicNames, notice: rackId ?? undefined }
 }

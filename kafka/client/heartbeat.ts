@@ -26,15 +26,22 @@ export function heartbeatExchange(
    * @param full sends all fields, as needed to join and when the coordinator may not know them; otherwise sends only
    *   the given ones
    * @param owned undefined when unchanged
+   * @param notice undefined when unchanged. It is sent as the rack id: no other text of a member can change, and the
+   *   assignors of KIP-848 do not look at racks.
    */
-  async function send(member: { id: string; epoch: number }, full: boolean, owned: readonly TopicPartition[] | undefined): Promise<Answer> {
+  async function send(
+    member: { id: string; epoch: number },
+    full: boolean,
+    owned: readonly TopicPartition[] | undefined,
+    notice?: string,
+  ): Promise<Answer> {
     return coordinator.send(
       consumerGroupHeartbeatV1.api,
       options.groupId,
       member.id,
       member.epoch,
       null,
-      null,
+      notice ?? null,
       full ? (options.rebalanceTimeoutMs ?? REBALANCE_TIMEOUT_MS) : UNCHANGED_TIMEOUT,
       full ? [...topics()] : null,
       null,

@@ -21,6 +21,7 @@ export interface MemoryGroups {
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
   subscribe(groupId: string, memberId: string, topics: readonly string[], life: number): void
+  announce(groupId: string, memberId: string, notice: string | undefined, life: number): void
   /** Simulates the session timeout of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
   /** @param life the membership; defaults to the last one that joined with the id */
@@ -44,6 +45,7 @@ interface Member {
   readonly life: number
   topics: readonly string[]
   readonly address: string | undefined
+  notice: string | undefined
   owned: Map<string, TopicPartition>
   /** The target assignment that the member last received, as a sorted list in one string. */
   lastSent: string | undefined
@@ -111,7 +113,15 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       const of = group(groupId)
       of.fenced.delete(memberId)
       of.epoch++
-      of.members.set(memberId, { life: of.epoch, topics, address, owned: new Map(), lastSent: undefined, epoch: of.epoch })
+      of.members.set(memberId, {
+        life: of.epoch,
+        topics,
+        address,
+        notice: undefined,
+        owned: new Map(),
+        lastSent: undefined,
+        epoch: of.epoch,
+      })
       return of.epoch
     },
     leave: remove,
@@ -121,6 +131,10 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       if (member === undefined || member.life !== life) return
       of.epoch++
       member.topics = topics
+    },
+    announce(groupId, memberId, notice, life) {
+      const member = group(groupId).members.get(memberId)
+      if (member?.life === life) member.notice = notice
     },
     expire(groupId, memberId) {
       remove(groupId, memberId)
@@ -133,9 +147,9 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       if (member === undefined || member.life !== (life ?? member.life)) return undefined
       const partitions = assignable(of, memberId)
       const lastSent = partitions.map(({ topic, partition }) => partitionKey(topic, partition)).join(' ')
+      member.epoch = of.epoch
       if (lastSent === member.lastSent) return undefined
       member.lastSent = lastSent
-      member.epoch = of.epoch
       // The member owns these partitions now. No other member gets them until it acknowledges a smaller set.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
@@ -150,7 +164,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     owned: (groupId, memberId) => [...(group(groupId).members.get(memberId)?.owned.keys() ?? [])],
     peers: (groupId) =>
       [...group(groupId).members]
-        .map(([memberId, { address, owned }]) => ({ memberId, address, partitions: [...owned.values()] }))
+        .map(([memberId, { address, owned, topics, notice }]) => ({ memberId, address, partitions: [...owned.values()], topics, notice }))
         .sort((a, b) => (a.memberId < b.memberId ? -1 : 1)),
     committed: (groupId) => group(groupId).offsets,
     check(groupId, memberId) {

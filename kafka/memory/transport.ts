@@ -65,6 +65,13 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
   const { groups } = broker
   let { topics } = options
   let life = 0
+  let notice: string | undefined
+
+  async function join(): Promise<void> {
+    life = groups.join(groupId, memberId, topics, address)
+    groups.announce(groupId, memberId, notice, life)
+  }
+
   return {
     groupId,
     memberId,
@@ -72,18 +79,18 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
       return groups.epoch(groupId, memberId)
     },
     stalls: 0,
-    async join() {
-      life = groups.join(groupId, memberId, topics, address)
-    },
+    join,
     members: async () => groups.peers(groupId),
     takeEvent: () => groups.takeEvent(groupId, memberId, life),
     acknowledge: (owned) => groups.acknowledge(groupId, memberId, owned, life),
-    async rejoin() {
-      life = groups.join(groupId, memberId, topics, address)
-    },
+    rejoin: join,
     subscribe(to) {
       topics = to
       groups.subscribe(groupId, memberId, topics, life)
+    },
+    announce(text) {
+      notice = text
+      groups.announce(groupId, memberId, notice, life)
     },
     async heartbeat() {
       groups.check(groupId, memberId)

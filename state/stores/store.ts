@@ -172,6 +172,8 @@ export interface StateSession {
   write(): void
   /** Drops the open batch. */
   dropBatch(): void
+  /** True if writes that can wait should wait, because the database is behind and would soon delay all of them. */
+  isOverloaded(): boolean
   /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void
   /** Returns the position as last written; undefined when there is none. */

@@ -143,6 +143,7 @@ test('documents the environment and its defaults', () => {
     WORKER_SLOT: String(config.slot),
     STATE_MEMORY_MB: `${config.stateMemoryBytes / MIB} MiB`,
     STATE_KEEP_MINUTES: `${config.keepStateMs / 60_000} minutes`,
+    WARM_UP_MAX_MINUTES: `${config.warmUpMaxMs / 60_000} minutes`,
     COMMIT_INTERVAL_MS: `${config.commitIntervalMs} ms`,
     PROCESSING_GUARANTEE: config.guarantee,
     HEALTH_HOST: config.health.healthHost,

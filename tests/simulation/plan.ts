@@ -44,6 +44,8 @@ export interface Plan {
   readonly firstEpoch: number
   /** Settings of all workers. */
   readonly settings: WorkerSettings
+  /** How long new workers copy state at most before they ask for partitions, ms. Absent or 0 for not at all. */
+  readonly warmUpMaxMs?: number
   /** How long records and faults keep coming, ms. */
   readonly troubleMs: number
   /** When each worker starts, ms. */
@@ -66,6 +68,9 @@ const SHARE_KEEP_PLACE = 0.3
 const SHARE_STATE_CLEANED = 0.3
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
+/** Share of the worlds whose new workers copy state first, and for how long at most. */
+const SHARE_WARM_UP = 0.5
+const WARM_UP_MAX_MS = [200, 10_000] as const
 const MOST_FAULTS = 7
 /** Share of the worlds in which faults follow each other closely, and for longer. */
 const SHARE_STORM = 0.08
@@ -120,7 +125,7 @@ export function planOf(seed: number, subject: SubjectName): Plan {
   const kinds = FAULT_KINDS.filter((kind) => random() < SHARE_OF_KINDS && canHappen(kind, subject, sinks))
   const faults = kinds.length === 0 ? 0 : upTo(isStorm ? MOST_FAULTS_IN_STORM : MOST_FAULTS)
   const recordMoment = () => (padding === 0 ? moment() : Math.floor(moment() / BURST_MS) * BURST_MS)
-  return {
+  const plan = {
     subject,
     seed,
     brokers: upTo(MOST_BROKERS),
@@ -146,5 +151,7 @@ export function planOf(seed: number, subject: SubjectName): Plan {
       .sort((a, b) => a - b)
       .map((at, number) => ({ at, number, chance: chance() })),
     faults: Array.from({ length: faults }, () => ({ at: moment(), kind: one(kinds), chance: chance() })).sort((a, b) => a.at - b.at),
-  }
+  } as const satisfies Plan
+  // Drawn last, so that the rest of each plan is as it was before there were warm-ups.
+  return { ...plan, warmUpMaxMs: random() < SHARE_WARM_UP ? Math.round(between(...WARM_UP_MAX_MS)) : 0 }
 }

@@ -78,6 +78,7 @@ function simplerThan({ brokers, partitions }: Plan): Partial<Plan>[] {
   return [
     { sinks: false },
     { standby: 0 },
+    { warmUpMaxMs: 0 },
     { upgradedAt: null },
     { firstEpoch: 0 },
     ...Array.from({ length: brokers - 1 }, (_, i) => ({ brokers: i + 1 })),

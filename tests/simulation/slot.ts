@@ -28,6 +28,7 @@ export interface SlotDeps {
   readonly topology: Topology
   readonly sinks: SimulatedSinks | undefined
   readonly settings: WorkerSettings
+  readonly warmUpMaxMs: number
   readonly guarantee: Guarantee
 }
 
@@ -69,7 +70,7 @@ export function openTransport(process: SimulatedProcess, { network, cluster }: P
 }
 
 export function slot(name: string, deps: SlotDeps): Slot {
-  const { scheduler, network, registry, topology, sinks, settings, guarantee } = deps
+  const { scheduler, network, registry, topology, sinks, settings, warmUpMaxMs, guarantee } = deps
   const { random, between } = scheduler.chance(name)
   const failures: string[] = []
   let disk: MemoryDisk = memoryDisk()
@@ -113,7 +114,8 @@ export function slot(name: string, deps: SlotDeps): Slot {
       // It was asked to stop before there was a worker to stop.
       if (isStopping) return
       const created = createWorker(
-        { topology, guarantee, ...settings, stopGraceMs: 5_000 },
+        // All state is small here, and copied nevertheless.
+        { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime },
       )
       worker = created

@@ -16,22 +16,26 @@ const cards = avroValue<CardState>({
 })
 
 /** Creates the topology of J2, which reads, modifies and writes the card's state once per payment. */
-export function velocityFeatures({ name, input, output, onRecord }: JobTopology): Topology {
+export function velocityFeatures({ name, input, output, onRecord, standby }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const payments: Topic<string, Payment> = { ...place, name: input, value: rawValue(bareAvro<Payment>(paymentSchema)) }
   const features: Topic<string, Enriched> = { ...place, name: output, value: rawValue(bareAvro<Enriched>(enrichedSchema)) }
-  return topology(name, (t) => {
-    const states = keyedStore('cards', { key: utf8, value: cards })
-    t.source(payments).process(
-      'velocity',
-      { reads: (_payment, key) => states.prefetch(key), stores: [states], emits: [features] },
-      function velocity(payment, ctx) {
-        onRecord()
-        const { key } = ctx
-        const card = states.get(key) ?? newCard()
-        ctx.emit(features, key, addPayment(card, payment))
-        states.put(key, card)
-      },
-    )
-  })
+  return topology(
+    name,
+    (t) => {
+      const states = keyedStore('cards', { key: utf8, value: cards })
+      t.source(payments).process(
+        'velocity',
+        { reads: (_payment, key) => states.prefetch(key), stores: [states], emits: [features] },
+        function velocity(payment, ctx) {
+          onRecord()
+          const { key } = ctx
+          const card = states.get(key) ?? newCard()
+          ctx.emit(features, key, addPayment(card, payment))
+          states.put(key, card)
+        },
+      )
+    },
+    { standby },
+  )
 }

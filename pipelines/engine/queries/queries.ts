@@ -2,6 +2,7 @@ import { partitionFor } from '../../../kafka/partitioner.ts'
 import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
 import { byteWriter, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { AnyStoreLookup, EngineStore, StateSession, StoreLookup } from '../../../state/stores/store.ts'
+import { makeupOf } from '../state/makeup.ts'
 import { standbyOwners } from '../state/placement.ts'
 import { type StatePosition, statePosition } from '../state/restore.ts'
 import type { StandbyCopy } from '../state/standby.ts'
@@ -99,6 +100,8 @@ export interface QueryDeps {
   /** Number of standby copies that other workers keep of each task. */
   readonly copies: number
   readonly group: GroupView
+  /** Topics to which the workers that process them subscribe. */
+  readonly sources: ReadonlySet<string>
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
@@ -178,8 +181,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     const wanted = partitionKey(part.sources[0], partition)
     const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
     const members = await deps.group.members(OWNERS_KEPT_MS)
-    const ids = members.map(({ memberId }) => memberId)
-    const keepers = standbyOwners(ids, partition, count, deps.copies).filter((id) => id !== deps.memberId())
+    const { active } = makeupOf(members, deps.sources)
+    const keepers = standbyOwners(active, partition, count, deps.copies).filter((id) => id !== deps.memberId())
     const standbys = members.filter(({ memberId }) => keepers.includes(memberId))
     const owner = members.find(({ partitions }) => partitions.some(owns)) ?? (standby ? standbys[0] : undefined)
     if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker owns it at the moment' }

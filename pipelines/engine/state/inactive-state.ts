@@ -2,7 +2,7 @@ import { type TaskPlace, taskPlace } from '../task/task-place.ts'
 import type { Declaration } from '../topology/declaration.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
-import { type StandbyCopy, type StandbyDeps, standbys } from './standby.ts'
+import { type SeenGroup, type StandbyCopy, type StandbyDeps, standbys } from './standby.ts'
 import { stateCleaner } from './state-cleaner.ts'
 
 /**
@@ -19,6 +19,12 @@ export interface InactiveState {
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   copies(): readonly StandbyCopy[]
+  /** Every task of the topology. */
+  readonly places: readonly TaskPlace[]
+  /** The group as the standby copies see it; undefined before the first look, and where none are kept. */
+  readonly group: SeenGroup | undefined
+  /** True while a copy has much to read that has arrived already. */
+  readonly catchingUp: boolean
   close(): Promise<void>
 }
 
@@ -37,7 +43,8 @@ export function inactiveState(deps: InactiveStateDeps): InactiveState {
     Array.from({ length: partitionsOf({ part }) }, (_, partition) => taskPlace(declaration, part, partition)),
   )
   const common = { ...deps, topology: topology.name, places }
-  const standby = copies === 0 ? undefined : standbys({ ...common, copies, partitionsOf })
+  const warmUps = deps.warmUps && places.some(({ changelogs }) => changelogs.length > 0)
+  const standby = copies === 0 && !warmUps ? undefined : standbys({ ...common, warmUps, copies, partitionsOf })
   const isUsed = (taskId: string) => runsHere(taskId) || standby?.copy(taskId) !== undefined
   const cleaner = stateCleaner({ ...common, isUsed, keepMs: deps.keepStateMs })
 
@@ -48,7 +55,14 @@ export function inactiveState(deps: InactiveStateDeps): InactiveState {
     },
     release: (taskId) => standby?.release(taskId),
     copy: (taskId) => standby?.copy(taskId),
+    places,
     copies: () => standby?.all() ?? [],
+    get group() {
+      return standby?.group
+    },
+    get catchingUp() {
+      return standby?.catchingUp === true
+    },
     close: async () => standby?.close(),
   }
 }

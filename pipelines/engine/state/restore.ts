@@ -118,24 +118,13 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[])
  *   any records.
  */
 export function planRestore(session: StateSession, task: TaskPlace, offsets: StartOffsets, inputKnown = true): RestoreRange[] {
-  const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
-  const age = offsets.now - writtenAt
-  const tooOld = age > CHANGELOG_DELETE_RETENTION_MS || age < -CLOCK_CORRECTION_MS
   dropStaleUnlogged(session, task, offsets)
   const ranges = task.changelogs.map((changelog) => {
-    const key = partitionKey(changelog.topic, changelog.partition)
-    const start = offsets.changelogStarts.get(key) ?? 0
-    const to = offsets.changelogEnds.get(key) ?? 0
-    const stored = session.position(changelog.positionName)
-    const topicId = offsets.changelogIds.get(changelog.topic)
-    const isOther = isFromOtherLog(session, changelog, topicId)
-    putLogIdentity(session, changelog, topicId)
-    const inLog = Math.max(0, Math.min(to, offsets.changelogEpochEnds.get(key) ?? to))
-    const usable =
-      inputKnown && !isOther && stored !== undefined && stored >= start && stored <= inLog && (!tooOld || isCurrent(stored, to, offsets))
-    if (usable) {
+    const { start, to, inLog, stored, isOther, isUsable } = examine(session, task, changelog, offsets)
+    putLogIdentity(session, changelog, offsets.changelogIds.get(changelog.topic))
+    if (inputKnown && isUsable) {
       const leaderEpoch = session.position(changelog.epochName) ?? UNKNOWN_LEADER_EPOCH
-      return { changelog, from: stored, leaderEpoch, to, bulk: false, lost: 0 }
+      return { changelog, from: stored as number, leaderEpoch, to, bulk: false, lost: 0 }
     }
     session.clear(changelog.store, changelog.partition, [changelog.positionName, changelog.epochName])
     const lost = isOther || stored === undefined ? 0 : Math.max(0, stored - inLog)
@@ -144,6 +133,45 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
   // Tombstones that the log holds now stay in it for their retention, counted from now, and no longer.
   if (ranges.length > 0 && ranges.every(({ bulk }) => bulk)) session.putPosition(writtenAtName(task), offsets.now)
   return ranges
+}
+
+/**
+ * Returns an upper bound for the number of changelog records that a task must read before it runs here, without
+ * changing anything.
+ */
+export function recordsToRead(session: StateSession, task: TaskPlace, offsets: StartOffsets): number {
+  return task.changelogs.reduce((sum, changelog) => {
+    const { start, to, stored, isUsable } = examine(session, task, changelog, offsets)
+    return sum + to - Math.min(to, isUsable ? (stored as number) : start)
+  }, 0)
+}
+
+/** What the state contains of a changelog. */
+interface Examined {
+  /** The ends of the log. */
+  readonly start: number
+  readonly to: number
+  /** The end of the log's part that the state may contain. */
+  readonly inLog: number
+  /** The position in the state; undefined if there is none. */
+  readonly stored: number | undefined
+  /** True if the position is one in another log of the same name. */
+  readonly isOther: boolean
+  /** True if the state can be completed from its position. */
+  readonly isUsable: boolean
+}
+
+function examine(session: StateSession, task: TaskPlace, changelog: Changelog, offsets: StartOffsets): Examined {
+  const age = offsets.now - (session.position(writtenAtName(task)) ?? -Infinity)
+  const tooOld = age > CHANGELOG_DELETE_RETENTION_MS || age < -CLOCK_CORRECTION_MS
+  const key = partitionKey(changelog.topic, changelog.partition)
+  const start = offsets.changelogStarts.get(key) ?? 0
+  const to = offsets.changelogEnds.get(key) ?? 0
+  const inLog = Math.max(0, Math.min(to, offsets.changelogEpochEnds.get(key) ?? to))
+  const stored = session.position(changelog.positionName)
+  const isOther = isFromOtherLog(session, changelog, offsets.changelogIds.get(changelog.topic))
+  const isWithin = stored !== undefined && stored >= start && stored <= inLog
+  return { start, to, inLog, stored, isOther, isUsable: isWithin && !isOther && (!tooOld || isCurrent(stored, to, offsets)) }
 }
 
 /**

@@ -1,16 +1,32 @@
-import { type Fetcher, type PartitionData, partitionKey, type Transport, UNKNOWN_LEADER_EPOCH } from '../../../kafka/transport.ts'
+import {
+  type Fetcher,
+  type GroupPeer,
+  type PartitionData,
+  partitionKey,
+  type Transport,
+  UNKNOWN_LEADER_EPOCH,
+} from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import type { GroupView } from '../worker/group-view.ts'
+import { fetchChangelogOffsets } from './changelog-offsets.ts'
 import { changelogCopy } from './copy-changelog.ts'
-import { standbyOwners } from './placement.ts'
-import { epochQueries, forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
+import { copiesNotice, type Makeup, makeupOf, NO_COPIES, nextMembers } from './makeup.ts'
+import { rangeOwner, standbyOwners } from './placement.ts'
+import { forgetSources, planRestore, putComplete, putRestored, type StartOffsets } from './restore.ts'
 
 /**
  * Interval at which the group's members are fetched. A dead member is noticed only after its session timeout anyway.
  */
 const LOOK_EVERY_MS = 2_000
+/**
+ * The same interval on a worker without copies. It also looks when its epoch has changed, so this only covers a look
+ * that came too early.
+ */
+const RARE_LOOK_EVERY_MS = 30_000
+/** The same interval on a worker that waits until all copies for it are complete. */
+const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
 /**
@@ -23,8 +39,12 @@ const MIB = 1_048_576
  * Maximum bytes per turn of the worker's loop. Copying them takes about 9 ms (3 µs per row of 170 bytes), so that a new
  * copy does not delay processing.
  */
-const MAX_POLL_BYTES = MIB / 2
+const SHARED_POLL_BYTES = MIB / 2
+/** The same limit on a worker that runs no tasks. */
+const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
+/** A copy that lacks fewer records than this is good enough for a hand-over, because they are read in some 30 ms. */
+const NEARLY_COMPLETE = 10_000
 /** Interval at which an idle changelog is fetched. A copy is only as current as the last fetch of its changelog. */
 const MAX_WAIT_MS = 500
 
@@ -45,7 +65,19 @@ export interface Standbys {
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   all(): StandbyCopy[]
+  /** The group at the last look; undefined before the first one. */
+  readonly group: SeenGroup | undefined
+  /** True while a copy has much to read that has arrived already. */
+  readonly catchingUp: boolean
   close(): Promise<void>
+}
+
+/** The members of the group when they were last fetched. */
+export interface SeenGroup {
+  readonly peers: readonly GroupPeer[]
+  readonly makeup: Makeup
+  /** The epoch of this member when the members were requested. */
+  readonly epoch: number
 }
 
 export interface StandbyDeps {
@@ -60,9 +92,19 @@ export interface StandbyDeps {
   /** Separate from the session of the running tasks. */
   readonly session: StateSession
   readonly group: GroupView
+  /** Topics to which active workers subscribe. */
+  readonly sources: ReadonlySet<string>
+  /** True when copies are also kept for workers that are about to become active. */
+  readonly warmUps: boolean
+  /** Tells the other members that the copies for the next learner are complete here. */
+  readonly announce: (notice: string) => void
+  /** The epoch of this member. It changes when others join, leave or subscribe. */
+  readonly epoch: () => number
   readonly memberId: () => string
   /** True for tasks that run here. */
   readonly runsHere: (taskId: string) => boolean
+  /** True when any task runs here. */
+  readonly isBusy: () => boolean
   readonly exactlyOnce: boolean
   readonly runtime: Runtime
 }
@@ -91,23 +133,38 @@ export function standbys(deps: StandbyDeps): Standbys {
     maxBufferedBytes: MAX_BUFFERED_BYTES,
   })
   const copyRecords = changelogCopy(session)
+  const none: Makeup = { active: [], learners: [] }
   const copies = new Map<string, Copy>()
   /** The copy of each changelog, by partition key. */
   const owners = new Map<string, Copy>()
   let looking = false
-  let nextLook = -Infinity
+  let lastLook = -Infinity
+  /** No look before this time, after a failure. */
+  let pausedUntil = -Infinity
+  let seen: SeenGroup | undefined
+  let catchingUp = false
   /** Results of requests that ran outside the loop. The loop applies them. */
   let answers: (() => void)[] = []
 
+  function lookEveryMs(): number {
+    const makeup = seen?.makeup ?? none
+    if (deps.warmUps && !makeup.active.includes(deps.memberId())) return LEARNER_LOOK_EVERY_MS
+    return deps.copies > 0 || makeup.learners.length > 0 ? LOOK_EVERY_MS : RARE_LOOK_EVERY_MS
+  }
+
   function lookBeside(): void {
-    if (looking || runtime.monotonic() < nextLook) return
+    const now = runtime.monotonic()
+    if (looking || now < pausedUntil) return
+    const epoch = deps.epoch()
+    const isNews = deps.warmUps && seen?.epoch !== epoch
+    const dueAt = lastLook + (isNews ? LEARNER_LOOK_EVERY_MS : lookEveryMs())
+    if (now < dueAt) return
     looking = true
-    nextLook = runtime.monotonic() + LOOK_EVERY_MS
+    lastLook = now
     deps.group
-      .members(LOOK_EVERY_MS / 2)
-      .then((members) => members.map(({ memberId }) => memberId))
+      .members(isNews ? 0 : lookEveryMs() / 2)
       .then(
-        (members) => answers.push(() => reconcile(members)),
+        (peers) => answers.push(() => reconcile(peers, epoch)),
         (error) => log.debug({ err: error, topology }, 'group_not_described'),
       )
       .finally(() => {
@@ -115,53 +172,47 @@ export function standbys(deps: StandbyDeps): Standbys {
       })
   }
 
-  function belongsHere(members: readonly string[], place: TaskPlace): boolean {
-    if (place.changelogs.length === 0 || deps.runsHere(place.id)) return false
-    return standbyOwners(members, place.partition, deps.partitionsOf(place), deps.copies).includes(deps.memberId())
+  function isStandby({ active }: Makeup, place: TaskPlace): boolean {
+    return standbyOwners(active, place.partition, deps.partitionsOf(place), deps.copies).includes(deps.memberId())
   }
 
-  function reconcile(members: readonly string[]): void {
-    const wanted = deps.places.filter((place) => belongsHere(members, place))
-    const ids = new Set(wanted.map(({ id }) => id))
-    for (const id of [...copies.keys()]) if (!ids.has(id)) end(id)
+  /** Returns true for tasks that are about to move here, so that their copies remain until then. */
+  function shouldRunHere({ active }: Makeup, place: TaskPlace): boolean {
+    return deps.warmUps && rangeOwner(active, place.partition, deps.partitionsOf(place)) === deps.memberId()
+  }
+
+  /** Returns true for tasks that will run here when the next learner is active. */
+  function willRunHere(makeup: Makeup, place: TaskPlace): boolean {
+    if (!deps.warmUps || makeup.learners.length === 0) return false
+    const me = deps.memberId()
+    return rangeOwner(nextMembers(makeup, me), place.partition, deps.partitionsOf(place)) === me
+  }
+
+  function reconcile(peers: readonly GroupPeer[], epoch: number): void {
+    const makeup = makeupOf(peers, deps.sources)
+    seen = { peers, makeup, epoch }
+    const canRunElsewhere = deps.places.filter((place) => place.changelogs.length > 0 && !deps.runsHere(place.id))
+    const wanted = canRunElsewhere.filter((place) => isStandby(makeup, place) || willRunHere(makeup, place))
+    const kept = new Set([...wanted, ...canRunElsewhere.filter((place) => shouldRunHere(makeup, place))].map(({ id }) => id))
+    for (const id of [...copies.keys()]) if (!kept.has(id)) end(id)
     const fresh = wanted.filter(({ id }) => !copies.has(id))
     for (const place of fresh) copies.set(place.id, { place, logs: new Map(), following: false, writtenAt: runtime.monotonic() })
     if (fresh.length > 0) askBeside(fresh)
   }
 
   function askBeside(fresh: readonly TaskPlace[]): void {
-    const changelogs = fresh.flatMap((place) => place.changelogs)
-    const now = runtime.now()
-    const topics = [...new Set(changelogs.map(({ topic }) => topic))]
-    Promise.all([
-      deps.transport.topicIds(topics),
-      deps.transport.offsets(changelogs, 'earliest'),
-      deps.transport.offsets(changelogs, 'end'),
-      deps.transport.epochEnds(epochQueries(session, fresh)),
-    ])
-      .then(([changelogIds, changelogStarts, changelogEnds, changelogEpochEnds]): StartOffsets => {
-        return {
-          committed: new Map(),
-          changelogStarts,
-          changelogEnds,
-          changelogEpochEnds,
-          changelogIds,
-          now,
-          exactlyOnce: deps.exactlyOnce,
-        }
-      })
-      .then(
-        (offsets) =>
-          answers.push(() => {
-            for (const place of fresh) follow(place, offsets)
-          }),
-        (error) => {
-          log.debug({ err: error, topology }, 'standby_offsets_not_known')
-          answers.push(() => {
-            for (const { id } of fresh) end(id)
-          })
-        },
-      )
+    fetchChangelogOffsets(fresh, runtime.now(), deps).then(
+      (offsets) =>
+        answers.push(() => {
+          for (const place of fresh) follow(place, offsets)
+        }),
+      (error) => {
+        log.debug({ err: error, topology }, 'standby_offsets_not_known')
+        answers.push(() => {
+          for (const { id } of fresh) end(id)
+        })
+      },
+    )
   }
 
   function follow(place: TaskPlace, offsets: StartOffsets): void {
@@ -210,11 +261,30 @@ export function standbys(deps: StandbyDeps): Standbys {
     return true
   }
 
+  /** Returns true when every task that will run here with the next learner runs here already or has a copy. */
+  function hasCopies(makeup: Makeup): boolean {
+    return deps.places
+      .filter((place) => place.changelogs.length > 0 && !deps.runsHere(place.id) && willRunHere(makeup, place))
+      .every(({ id }) => {
+        const copy = copies.get(id)
+        return copy?.following === true && stateOf(copy).behind <= NEARLY_COMPLETE
+      })
+  }
+
+  function announceCopies(): void {
+    if (!deps.warmUps || seen === undefined) return
+    const { makeup } = seen
+    // A learner that is not at the head of the queue has no say yet.
+    const isReady = makeup.learners.length > 0 && hasCopies(makeup)
+    deps.announce(isReady ? copiesNotice(makeup) : NO_COPIES)
+  }
+
   function startAgain(error: unknown): void {
     log.warn({ err: error, topology }, 'standby_failed')
     session.dropBatch()
     for (const id of [...copies.keys()]) end(id)
-    nextLook = runtime.monotonic() + RETRY_MS
+    pausedUntil = runtime.monotonic() + RETRY_MS
+    lastLook = -Infinity
   }
 
   function stateOf({ place, logs, following }: Copy): StandbyCopy {
@@ -234,10 +304,14 @@ export function standbys(deps: StandbyDeps): Standbys {
       answers = []
       try {
         for (const answer of arrived) answer()
-        if (owners.size === 0) return
         let taken = false
-        for (const data of await fetcher.poll(0)) taken = take(data) || taken
+        if (owners.size > 0 && !session.isOverloaded()) {
+          const maxBytes = deps.isBusy() ? SHARED_POLL_BYTES : undefined
+          for (const data of await fetcher.poll(0, maxBytes)) taken = take(data) || taken
+        }
         if (taken) session.write()
+        catchingUp = taken && [...copies.values()].some((copy) => stateOf(copy).behind > NEARLY_COMPLETE)
+        announceCopies()
       } catch (error) {
         startAgain(error)
       }
@@ -248,6 +322,12 @@ export function standbys(deps: StandbyDeps): Standbys {
       return copy && stateOf(copy)
     },
     all: () => [...copies.values()].map(stateOf),
+    get group() {
+      return seen
+    },
+    get catchingUp() {
+      return catchingUp
+    },
     close: fetcher.close,
   }
 }

@@ -15,6 +15,7 @@ import { type PartitionCounts, partitionCounts } from './partition-counts.ts'
 import { type SchemaWaits, schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
+import { type WarmUp, warmUp } from './warm-up.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { changelogNames, prepareTopics } from './worker-topics.ts'
 
@@ -35,6 +36,10 @@ const DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
  * changelog must be read again.
  */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
+/** Processing does not wait for a warm-up, so this only limits how long a stuck copy keeps a new worker idle. */
+const DEFAULT_WARM_UP_MAX_MS = 1_800_000
+/** They are restored in about 0.2 s, less than the looks at the group that a warm-up takes. */
+const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
 /** The properties of a worker that its parts need. */
 export interface WorkerContext {
@@ -56,6 +61,7 @@ export interface Assembly {
   readonly starts: TaskStarts
   readonly committer: Committer
   readonly membership: Membership
+  readonly warmUp: WarmUp
   readonly counts: PartitionCounts
   readonly queries: StateQueries
   readonly inactiveState: InactiveState
@@ -116,11 +122,22 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const cacheBytes = config.cacheBytes ?? DEFAULT_CACHE_BYTES
   const failed = failedRecords({ topology: topology.name, metrics, runtime })
   const taskDeps = { topology, partitionCounts: counts.topics, codecs, session, producer, metrics, runtime, isMissing, failed, cacheBytes }
-  const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
+  const warmUpMaxMs = config.warmUpMaxMs ?? DEFAULT_WARM_UP_MAX_MS
   const ofInactiveState = { topology, declaration, tasksOf: counts.tasksOf, transport, session: copySession, keepStateMs, exactlyOnce }
-  const inactive = inactiveState({ ...ofInactiveState, group: view, memberId, runsHere: tasks.hasId, runtime })
+  const inactive = inactiveState({
+    ...ofInactiveState,
+    group: groupView(group, runtime),
+    sources: new Set(topics),
+    warmUps: warmUpMaxMs > 0,
+    announce: group.announce,
+    epoch: () => group.epoch,
+    memberId,
+    runsHere: tasks.hasId,
+    isBusy: () => tasks.running().length > 0,
+    runtime,
+  })
   function createTask(part: number, partition: number): StreamTask {
     const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
     inactive.release(task.id)
@@ -159,6 +176,21 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     wake,
     reopen: member.reopen,
   })
+  const warming = warmUp({
+    topology: topology.name,
+    settings: { maxMs: warmUpMaxMs, leastRecords: config.warmUpLeastRecords ?? DEFAULT_WARM_UP_LEAST_RECORDS },
+    group,
+    transport,
+    session: copySession,
+    sources: topics,
+    places: inactive.places,
+    partitionsOf: ({ part }) => counts.tasksOf(part),
+    assigned: () => member.partitions,
+    inactive,
+    exactlyOnce,
+    runtime,
+    stopping,
+  })
   const queries = stateQueries({
     topology,
     tasksOf: counts.tasksOf,
@@ -167,7 +199,9 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies: topology.options.standby ?? 0,
-    group: view,
+    // A view of its own: copies look at the group in the middle of a change, and owners are different afterwards.
+    group: groupView(group, runtime),
+    sources: new Set(topics),
     memberId,
     loadSchema: serdes.schemas.load,
   })
@@ -182,6 +216,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     starts,
     committer: commits,
     membership: member,
+    warmUp: warming,
     counts,
     queries,
     inactiveState: inactive,

@@ -43,6 +43,8 @@ export interface Membership {
   startOver(reason: Error): Promise<void>
   /** Closes tasks and starts them again. */
   reopen(tasks: readonly StreamTask[]): void
+  /** The keys of the assigned partitions. */
+  readonly partitions: ReadonlySet<string>
   /** True when partitions have been assigned at least once since the last fence. */
   readonly assigned: boolean
   readonly fences: number
@@ -174,7 +176,7 @@ export function membership(deps: MembershipDeps): Membership {
     for (const task of revoked) tasks.close(task)
     group.acknowledge(partitions)
     assigned = true
-    if (partitions.some(({ topic, partition }) => partition >= (counts.topics.get(topic) ?? 0))) lookAtCounts()
+    if (partitions.some(({ topic, partition }) => partition >= (counts.topics.get(topic) ?? Infinity))) lookAtCounts()
     const fresh = missing()
     for (const task of fresh) tasks.add(task)
     log.info(
@@ -318,6 +320,9 @@ export function membership(deps: MembershipDeps): Membership {
       })
       for (const task of fresh) tasks.add(task)
       askFor(fresh)
+    },
+    get partitions() {
+      return wanted
     },
     get assigned() {
       return assigned

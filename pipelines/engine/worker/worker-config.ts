@@ -31,6 +31,13 @@ export interface WorkerConfig {
   readonly keepPlaceOnStop?: boolean
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
+  /**
+   * How long a new worker copies the state of its future partitions at most, while their owners continue, before it
+   * asks for them. Default 30 min; 0 turns warm-ups off.
+   */
+  readonly warmUpMaxMs?: number
+  /** A new worker restores up to this many changelog records without a warm-up. Default 100,000. */
+  readonly warmUpLeastRecords?: number
   /** Compression of written records. Default none. */
   readonly compression?: Compression
 }

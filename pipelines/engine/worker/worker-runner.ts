@@ -12,10 +12,12 @@ export function workerRunner(worker: Worker): Runner {
     done: worker.done,
     stop: worker.stop,
     notReady() {
-      const { ready, state, restoring, tasks, withoutTask } = worker.status()
+      const { ready, state, restoring, tasks, withoutTask, warmUp } = worker.status()
       if (ready) return undefined
       if (state !== 'running') return `it is ${state}`
       if (withoutTask.length > 0) return withoutTask.join('; ')
+      if (warmUp !== undefined)
+        return `it copies the state of ${warmUp.tasks} tasks before it takes them over, ${warmUp.remaining} records remain`
       const remaining = restoring.reduce((sum, progress) => sum + progress.remaining, 0)
       if (restoring.length > 0) return `${restoring.length} tasks restore their state, ${remaining} records remain`
       return tasks.length === 0 ? 'no partitions are assigned yet' : 'tasks are starting'
@@ -34,8 +36,7 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, withoutTask, tasks, restoring, standbys, commits, fences, stalls, restarts, waitingForSchemas, schemaFailures } =
-    worker.status()
+  const { state, ready, withoutTask, tasks, restoring, standbys, warmUp, commits, fences, stalls, restarts, ...schemas } = worker.status()
   return {
     state,
     ready,
@@ -44,8 +45,9 @@ function workerReport(worker: Worker): object {
     fences,
     stalls,
     restarts,
-    waiting_for_schemas: waitingForSchemas,
-    schema_failures: Object.fromEntries(schemaFailures),
+    waiting_for_schemas: schemas.waitingForSchemas,
+    schema_failures: Object.fromEntries(schemas.schemaFailures),
+    warming_up: warmUp ?? null,
     restoring: restoring.map(({ task, records, remaining, recordsPerSecond }) => ({
       task,
       records,
@@ -78,8 +80,21 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, standbys, metrics, commits, fences, stalls, restarts, ready, withoutTask, schemaFailures, schemaRetries } =
-    worker.status()
+  const {
+    tasks,
+    restoring,
+    standbys,
+    warmUp,
+    metrics,
+    commits,
+    fences,
+    stalls,
+    restarts,
+    ready,
+    withoutTask,
+    schemaFailures,
+    schemaRetries,
+  } = worker.status()
   const topology = worker.topology.name
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 
@@ -102,6 +117,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
     yield sample('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })
     yield sample('task_running', '1 when the task runs, 0 while it restores', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
   }
+  yield sample('worker_warming_up', '1 while the worker copies state before it takes over partitions', warmUp === undefined ? 0 : 1)
   for (const { task, behind } of standbys)
     yield sample('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })
   for (const { task, remaining, recordsPerSecond } of restoring) {

@@ -9,6 +9,7 @@ import type { Topology } from '../topology/topology.ts'
 import { type Assembly, assemble } from './assembly.ts'
 import { isPassing } from './membership.ts'
 import type { RestoreProgress } from './task-starts.ts'
+import type { WarmUpProgress } from './warm-up.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
 /** Longest wait of a poll. The other tasks of the loop are due at most once a second. */
@@ -40,6 +41,8 @@ export interface WorkerStatus {
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
   readonly standbys: readonly StandbyCopy[]
+  /** Undefined unless the worker waits for its first partitions until it has copies of their state. */
+  readonly warmUp: WarmUpProgress | undefined
   readonly metrics: TaskMetrics
   readonly commits: number
   /** How often the worker was fenced. */
@@ -84,13 +87,13 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   let loop: Promise<void> | undefined
   /** True when another process has initialised the worker's transactional id. */
   let replaced = false
-  const longestPollMs = (topology.options.standby ?? 0) > 0 ? LONGEST_POLL_WITH_COPIES_MS : LONGEST_POLL_MS
+  const hasStandbys = (topology.options.standby ?? 0) > 0
 
   async function start(): Promise<void> {
     opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal })
     try {
       await opened.producer.init()
-      await opened.group.join()
+      await opened.warmUp.join()
     } catch (error) {
       await release(opened)
       throw error
@@ -141,6 +144,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       await takeInput(parts)
       starts.finish()
       await parts.inactiveState.maintain()
+      parts.warmUp.maintain()
       // While a time handler delays the commit, the other tasks must not fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
       tasks.tick(runtime.now())
@@ -151,9 +155,16 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     await runtime.nextTurn()
   }
 
-  async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
+  function longestPoll({ inactiveState, warmUp }: Assembly): number {
+    const hasCopies = hasStandbys || warmUp.isRestless || inactiveState.copies().length > 0
+    return hasCopies ? LONGEST_POLL_WITH_COPIES_MS : LONGEST_POLL_MS
+  }
+
+  async function takeInput(parts: Assembly): Promise<void> {
+    const { fetcher, tasks, starts, ...rest } = parts
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
+    const longestPollMs = longestPoll(parts)
     // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
@@ -161,7 +172,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       until = Math.min(until, task.nextTickAt)
       if (task.idlesUntil > now) until = Math.min(until, task.idlesUntil)
     }
-    const busy = tasks.canWork() || rest.membership.hasNews
+    const busy = tasks.canWork() || rest.membership.hasNews || rest.inactiveState.catchingUp
     const maxBytes = starts.restoring && tasks.running().length > 0 ? SHARED_POLL_BYTES : undefined
     for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
   }
@@ -245,13 +256,16 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       const tasks = opened?.tasks.all() ?? []
       const assigned = opened?.membership.assigned === true
       const withoutTask = opened?.counts.withoutTask ?? []
+      const warmUp = opened?.warmUp.progress
+      const isReady = state === 'running' && assigned && warmUp === undefined && withoutTask.length === 0
       return {
         state,
-        ready: state === 'running' && assigned && withoutTask.length === 0 && tasks.every((task) => task.state === 'RUNNING'),
+        ready: isReady && tasks.every((task) => task.state === 'RUNNING'),
         withoutTask,
         tasks,
         restoring: opened?.starts.progress() ?? [],
         standbys: opened?.inactiveState.copies() ?? [],
+        warmUp,
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,

@@ -57,6 +57,8 @@ export function bench(): Bench {
         stopGraceMs: options.stopGraceMs,
         keepStateMs: options.keepStateMs,
         keepPlaceOnStop: options.keepPlaceOnStop,
+        warmUpMaxMs: options.warmUpMaxMs,
+        warmUpLeastRecords: options.warmUpLeastRecords,
       },
       {
         transport: options.transport ?? memoryTransport(broker),

@@ -17,7 +17,7 @@ export function heartbeat({ body, reply, clientId }: ClientRequest, broker: Simu
   const memberId = body.readString()
   const epoch = body.readInt32()
   body.readNullableString()
-  body.readNullableString()
+  const rackId = body.readNullableString()
   const rebalanceTimeoutMs = body.readInt32()
   const topics = body.readNullableArray((topic) => topic.readString(), true, false)
   body.readNullableString()
@@ -30,7 +30,7 @@ export function heartbeat({ body, reply, clientId }: ClientRequest, broker: Simu
   let changed = false
   const code = codeFrom(() => {
     cluster.checkCoordinator('group', groupId, broker)
-    const beat = { memberId, epoch, clientId, rebalanceTimeoutMs, topics, owned: owned && new Set(owned.flat()) }
+    const beat = { memberId, epoch, clientId, rackId, rebalanceTimeoutMs, topics, owned: owned && new Set(owned.flat()) }
     const result = cluster.group(groupId).heartbeat(beat)
     member = result.member
     changed = result.changed
@@ -69,7 +69,7 @@ export function describeGroups({ body, reply }: ClientRequest, broker: Simulated
       .appendInt32(group?.epoch ?? 0)
       .appendString('range')
     w.appendArray(code === 0 ? [...(group?.members.values() ?? [])] : [], (inner, member) => {
-      inner.appendString(member.id).appendString(null).appendString(null).appendInt32(member.epoch)
+      inner.appendString(member.id).appendString(null).appendString(member.rackId).appendInt32(member.epoch)
       inner.appendString(member.clientId).appendString('/127.0.0.1')
       inner.appendArray([...member.topics], (one, topic) => one.appendString(topic), true, false).appendString(null)
       for (let list = 0; list < 2; list++) appendPartitions(inner, cluster, byTopic(member.assigned), true).appendTaggedFields()

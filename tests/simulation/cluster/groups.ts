@@ -23,6 +23,8 @@ export interface Heartbeat {
   readonly memberId: string
   readonly epoch: number
   readonly clientId: string
+  /** Null when unchanged. */
+  readonly rackId: string | null
   readonly rebalanceTimeoutMs: number
   /** Null when unchanged. */
   readonly topics: readonly string[] | null
@@ -33,6 +35,7 @@ export interface Heartbeat {
 export interface GroupMemberState {
   readonly id: string
   clientId: string
+  rackId: string | null
   epoch: number
   previousEpoch: number
   topics: readonly string[]
@@ -80,6 +83,7 @@ export class Group {
     const member = this.#memberOf(beat)
     member.seenAt = this.#scheduler.now()
     member.clientId = beat.clientId
+    member.rackId = beat.rackId ?? member.rackId
     if (beat.rebalanceTimeoutMs > 0) member.rebalanceTimeoutMs = beat.rebalanceTimeoutMs
     if (beat.topics !== null && beat.topics.join() !== member.topics.join()) {
       member.topics = [...beat.topics]
@@ -101,7 +105,16 @@ export class Group {
         return known
       }
       const now = this.#scheduler.now()
-      const born = { id: memberId, clientId, epoch: 0, previousEpoch: 0, topics: [], seenAt: now, rebalanceTimeoutMs: SESSION_TIMEOUT_MS }
+      const born = {
+        id: memberId,
+        clientId,
+        rackId: null,
+        epoch: 0,
+        previousEpoch: 0,
+        topics: [],
+        seenAt: now,
+        rebalanceTimeoutMs: SESSION_TIMEOUT_MS,
+      }
       const member: GroupMemberState = { ...born, assigned: new Set(), revoking: new Set(), revokingSince: 0 }
       this.members.set(memberId, member)
       return member

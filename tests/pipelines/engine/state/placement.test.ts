@@ -43,3 +43,15 @@ test('the standby is the worker that gets the partition when its owner leaves, a
     }),
   )
 })
+
+test('when any member leaves, a partition stays where it is or moves to its standby', () => {
+  fc.assert(
+    fc.property(memberIds, counts, fc.nat(), fc.nat(), (members, partitions, number, gone) => {
+      const partition = number % partitions
+      const left = members.filter((_, i) => i !== gone % members.length)
+      const owner = rangeOwner(members, partition, partitions)
+      const [standby] = standbyOwners(members, partition, partitions, 1)
+      expect([owner, standby]).toContain(rangeOwner(left, partition, partitions))
+    }),
+  )
+})

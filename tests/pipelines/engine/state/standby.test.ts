@@ -87,6 +87,23 @@ test('a copy answers queries on request, and reports its position', async () => 
   }
 })
 
+test('a copy makes no progress while the database is overloaded', async () => {
+  const at = bench()
+  await at.worker(standing)
+  await countedWords(at, 5)
+  const backend = memoryBackend()
+  let isOverloaded = true
+  const copySession = (name: string) => ({ ...backend.copySession(name), isOverloaded: () => isOverloaded })
+  const second = await at.worker(standing, { backend: { ...backend, copySession } })
+  const copies = () => second.status().standbys.filter(({ behind }) => behind > 0)
+  await until(() => copies().length > 0, 'a copy begins')
+  const before = copies()
+  await countedWords(at, 5)
+  expect(copies()).toEqual(before)
+  isOverloaded = false
+  await until(() => second.status().standbys.length > 0 && copies().length === 0, 'the copies are complete')
+})
+
 test('state of partitions that moved away is kept, and when they come back only later records are read', async () => {
   const at = bench()
   const { log, starts } = startLog()

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { CHANGES, type Change } from './changes.ts'
+import { fill, latestFormat, type TimedStream } from './load.ts'
+import { BASELINE_MS, type Cluster, copied, openCluster, type Place, SETTLE_MS } from './scenarios.ts'
+import type { WorkerProcess } from './workers.ts'
+
+const PARTITIONS = 6
+const WORKERS = 2
+/** The workers process some records, so that the group has offsets. The rest of the state is only in the changelog. */
+const PROCESSED_KEYS = 6_000
+/** Time limit for copies of all state: 60M rows take several minutes. */
+const COPY_DEADLINE_MS = 900_000
+const LOOK_MS = 20
+
+/** Longest time in ms that a record was in flight during a change of the group, by what happened to its partition. */
+export interface ScaleStalls {
+  readonly what: string
+  /** Over all partitions, in the seconds before. */
+  readonly before: number
+  /** Over the partitions of the worker that came or went. */
+  readonly concerned: number
+  /** Over the partitions that moved between the other workers; undefined if none did. */
+  readonly moved: number | undefined
+  /** Over the partitions that did not move; undefined if all did. */
+  readonly stayed: number | undefined
+  /** Time in ms until every partition had an owner again, and every worker was ready. */
+  readonly took: number
+}
+
+/** What happens to workers while the stream flows. */
+export interface Scaling {
+  /** Number of rows in the state. */
+  readonly keys: number
+  /** Records per second. */
+  readonly rate: number
+  readonly changes: readonly Change[]
+  /** Called after each change, because the whole takes minutes. */
+  readonly report: (stalls: ScaleStalls) => void
+}
+
+/**
+ * Adds a third worker to two, stops one, starts it again and kills one, each time with a complete standby copy of
+ * everything.
+ */
+export async function scale(place: Place, { keys, rate, changes, report }: Scaling): Promise<void> {
+  const options = { workers: WORKERS, partitions: PARTITIONS, keys: PROCESSED_KEYS, standby: 1, keepPlaceOnStop: false } as const
+  const cluster = await openCluster(place, options)
+  try {
+    await fillState(place, cluster, keys)
+    const stream = await cluster.stream(rate, keys)
+    try {
+      let leaver = 0
+      const happenings: Readonly<Record<Change, readonly [what: string, happen: () => Promise<void>]>> = {
+        add: ['a third worker is added', async () => void cluster.restart(WORKERS)],
+        stop: ['one stops and leaves the group', () => cluster.workers[leaver].stop()],
+        return: ['it starts again with its state', async () => void cluster.restart(leaver)],
+        kill: ['one is killed and does not return', () => cluster.workers[leaver].kill()],
+      }
+      for (const change of CHANGES.filter((each) => changes.includes(each))) {
+        if (change !== 'return') leaver = firstById(cluster)
+        const [what, happen] = happenings[change]
+        report(await watch(what, cluster, stream, happen))
+      }
+    } finally {
+      await stream.stop()
+    }
+  } finally {
+    await cluster.stop()
+  }
+}
+
+/** Writes the state to the changelog while nobody runs, which is faster than processing as many records. */
+async function fillState({ transport }: Place, cluster: Cluster, keys: number): Promise<void> {
+  await Promise.all(cluster.workers.map((worker) => worker.stop()))
+  await fill(transport, cluster.changelog, { partitions: PARTITIONS, keys, format: latestFormat })
+  const started = cluster.workers.map((_, slot) => cluster.restart(slot))
+  for (const worker of started) await worker.until(({ ready }) => ready, 'its state is restored', COPY_DEADLINE_MS)
+}
+
+const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
+const isAlive = (worker: WorkerProcess) => !worker.hasEnded
+const ownersIn = ({ workers }: Cluster) =>
+  new Map(workers.filter(isAlive).flatMap((worker) => partitionsOf(worker).map((partition) => [partition, worker.slot] as const)))
+
+/** Returns the slot of the worker with the smallest member id. Losing it also moves partitions between the others. */
+function firstById({ workers }: Cluster): number {
+  const byId = workers.filter(isAlive).toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
+  return byId[0].slot
+}
+
+async function watch(what: string, cluster: Cluster, stream: TimedStream, change: () => Promise<void>): Promise<ScaleStalls> {
+  await copied(cluster.workers.filter(isAlive), PARTITIONS, COPY_DEADLINE_MS)
+  await delay(SETTLE_MS)
+  stream.takeLongest()
+  await delay(BASELINE_MS)
+  const before = Math.max(...stream.takeLongest())
+  const [owners, alive] = [ownersIn(cluster), cluster.workers.filter(isAlive).length]
+  const startedAt = performance.now()
+  await change()
+  const now = cluster.workers.filter(isAlive)
+  const least = Math.floor(PARTITIONS / now.length)
+  const isSettled = (worker: WorkerProcess) => worker.status()?.ready === true && partitionsOf(worker).length >= least
+  await waitUntil(() => now.length !== alive && now.every(isSettled) && ownersIn(cluster).size === PARTITIONS, {
+    what: `all partitions have owners after this: ${what}`,
+    timeoutMs: COPY_DEADLINE_MS,
+    intervalMs: LOOK_MS,
+  })
+  const took = performance.now() - startedAt
+  await delay(SETTLE_MS)
+  return { what, before, took, ...stallsByMove(owners, ownersIn(cluster), stream.takeLongest()) }
+}
+
+function stallsByMove(
+  before: ReadonlyMap<number, number>,
+  after: ReadonlyMap<number, number>,
+  longest: readonly number[],
+): Pick<ScaleStalls, 'concerned' | 'moved' | 'stayed'> {
+  const [slotsBefore, slotsAfter] = [new Set(before.values()), new Set(after.values())]
+  const isPermanent = (slot: number) => slotsBefore.has(slot) && slotsAfter.has(slot)
+  const groups = Map.groupBy(longest.entries(), ([partition]) => {
+    const [from, to] = [before.get(partition)!, after.get(partition)!]
+    if (from === to) return 'stayed'
+    return isPermanent(from) && isPermanent(to) ? 'moved' : 'concerned'
+  })
+  const most = (group: 'concerned' | 'moved' | 'stayed') => {
+    const stalls = groups.get(group)?.map(([, ms]) => ms)
+    return stalls && Math.max(...stalls)
+  }
+  return { concerned: most('concerned') ?? 0, moved: most('moved'), stayed: most('stayed') }
+}

@@ -1,0 +1,15 @@
+import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
+
+/**
+ * RocksDB lets writers wait when six memtables or 20 files of the first level have not been flushed or compacted. All
+ * writes wait then, also those of the processing, so writes that can wait stop at half of that.
+ */
+const MOST_WAITING_MEMTABLES = 3
+const MOST_FILES_IN_FIRST_LEVEL = 10
+
+/** Returns true if the database's flushes and compactions are behind its writes. */
+export function isOverloaded(binding: Pick<RocksdbBinding, 'db_get_property'>, database: Database): boolean {
+  const property = (name: string) => Number(binding.db_get_property(database, name)) || 0
+  if (property('rocksdb.num-immutable-mem-table') >= MOST_WAITING_MEMTABLES) return true
+  return property('rocksdb.num-files-at-level0') >= MOST_FILES_IN_FIRST_LEVEL
+}

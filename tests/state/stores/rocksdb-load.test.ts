@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import type { RocksdbBinding } from '../../../state/stores/rocksdb-binding.ts'
+import { isOverloaded } from '../../../state/stores/rocksdb-load.ts'
+
+function overloaded(memtables: string, files: string): boolean {
+  const values: Readonly<Record<string, string>> = {
+    'rocksdb.num-immutable-mem-table': memtables,
+    'rocksdb.num-files-at-level0': files,
+  }
+  const binding: Pick<RocksdbBinding, 'db_get_property'> = { db_get_property: (_, name) => values[name] ?? '' }
+  return isOverloaded(binding, {} as Parameters<typeof isOverloaded>[1])
+}
+
+test('a database is overloaded long before it delays its writers', () => {
+  expect(overloaded('0', '0')).toBe(false)
+  expect(overloaded('2', '9')).toBe(false)
+  expect(overloaded('3', '0')).toBe(true)
+  expect(overloaded('0', '10')).toBe(true)
+  // The binding returns an empty text for what it does not know.
+  expect(overloaded('', '')).toBe(false)
+})
