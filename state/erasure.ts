@@ -3,7 +3,7 @@
  * together when that time is changed (see docs/operations.md).
  */
 export interface ErasureTimes {
-  /** How long the last read of a burnt snippet can be repeated. */
+  /** How long the last read of burnt content can be repeated. */
   readonly repeatableMs: number
   /**
    * Unreferenced blobs are removed once nobody has touched them for this long. This is longer than any command takes,

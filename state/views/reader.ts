@@ -18,7 +18,6 @@ export function viewReader(
     zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
     zrangebylex: (key, min, max, offset, count) => ask(redis.zrangebylex(key, min, max, 'LIMIT', offset, count)),
     hgetall: (key) => ask(redis.hgetall(key)),
-    getBuffer: (key) => ask(redis.getBuffer(key)),
     mgetBuffer: (keys) => ask(redis.mgetBuffer(...keys)),
     hmgetBuffer: (key, fields) => ask(redis.hmgetBuffer(key, ...fields)),
     hgetallBuffer: (key) => ask(redis.hgetallBuffer(key)),

@@ -129,7 +129,6 @@ export interface ListReader {
 
 /** Reads values that are bytes. */
 export interface BinaryReader {
-  getBuffer(key: string): Promise<Buffer | null>
   /** Returns the values at keys that share a hash tag, in the order of the keys, all as of one moment. */
   mgetBuffer(keys: readonly string[]): Promise<(Buffer | null)[]>
   hmgetBuffer(key: string, fields: readonly string[]): Promise<(Buffer | null)[]>

@@ -73,7 +73,6 @@ test(
       await expect(redis.shared.hgetall(bytes)).rejects.toThrow()
       expect(await redis.reader.hgetallBuffer(hash)).toEqual({ text: Buffer.from('grüße'), bytes: BYTES })
       expect(await redis.reader.hmgetBuffer(hash, ['bytes', 'none'])).toEqual([BYTES, null])
-      expect(await redis.reader.getBuffer(bytes)).toEqual(BYTES)
       expect(await redis.reader.mgetBuffer([keyOf(partition, 'none'), bytes])).toEqual([null, BYTES])
     }
   },

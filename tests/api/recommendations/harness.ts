@@ -65,7 +65,6 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
   const views = {
     get: (key: string) => read(() => (key.endsWith(':caught-up') ? (caughtUp(key)?.toString() ?? null) : null)),
     hget: () => read(() => null),
-    getBuffer: (key: string) => read(() => (isLost(key) ? null : bytes(strings.get(key)))),
     mgetBuffer: (keys: readonly string[]) =>
       read(() => keys.map((key) => (key.endsWith(':caught-up') ? caughtUp(key) : isLost(key) ? null : bytes(strings.get(key))))),
     hmgetBuffer: (key: string, fields: readonly string[]) => read(() => fields.map((field) => bytes(hashes.get(key)?.get(field)))),

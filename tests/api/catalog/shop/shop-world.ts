@@ -66,7 +66,7 @@ export async function shopWorld() {
     get: async (key: string) => values.get(key) ?? null,
     hget: async () => null,
     hgetall: async () => ({}),
-    getBuffer: async () => null,
+    mgetBuffer: async (keys: readonly string[]) => keys.map(() => null),
   }
   const categories = {
     tree: categoryTree([
