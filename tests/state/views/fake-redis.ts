@@ -125,7 +125,6 @@ export function fakeRedis() {
       return answer(members.slice(offset, offset + count))
     },
     hgetall: (key) => answer(Object.fromEntries(hashes.get(key) ?? [])),
-    getBuffer: (key) => answer(bytes(strings.get(key))),
     mgetBuffer: (keys) => answer(keys.map((key) => bytes(strings.get(key)))),
     hmgetBuffer: (key, fields) => answer(fields.map((field) => bytes(hashes.get(key)?.get(field)))),
     hgetallBuffer: (key) => {
