@@ -14,7 +14,7 @@ import { blocklistKey, entryIdOf } from '../../schemas/fraud/blocklist/entity.ts
 import { fraudBlocklist } from '../../schemas/fraud/blocklist/topics.ts'
 import type { FraudBlocklistEntry } from '../../schemas/fraud/types.ts'
 import { topicProducer } from '../../tools/topic-producer.ts'
-import { startNode } from '../harness/node-process.ts'
+import { startApiProcess, startNode } from '../harness/node-process.ts'
 import { type BenchServers, startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 import { median, quantile, row } from '../harness/table.ts'
 
@@ -80,7 +80,7 @@ async function openReader({ addresses }: BenchServers, folder: string): Promise<
 async function enforcement(servers: BenchServers, changes: number, say: (text: string) => void): Promise<void> {
   const { env } = servers
   const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...env, PIPELINES: 'fraud-blocklist' }, 'host_started')
-  const api = await startNode('api/main.ts', [], { ...env, API_SERVICES: 'fraud', API_PORT: '0' }, 'api_started')
+  const api = await startApiProcess([], { ...env, API_SERVICES: 'fraud', API_PORT: '0' })
   const readers = await Promise.all(
     Array.from({ length: READERS }, (_, index) => openReader(servers, join(env.MILLRACE_HOME, `reader-${index}`))),
   )

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 
@@ -30,6 +31,11 @@ export function startNode(
   args: readonly string[] = [],
 ): Promise<NodeProcess> {
   return startProgram(process.execPath, [...flags, join(ROOT, main), ...args], env, event)
+}
+
+/** Starts an API process with the flags that it has in `npm start`. */
+export function startApiProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
+  return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], env, 'api_started')
 }
 
 /** Does the same as `startNode` for any program that logs its address as JSON. */

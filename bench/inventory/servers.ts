@@ -1,3 +1,4 @@
+import { API_HEAP_FLAGS } from '../../api/heap-flags.ts'
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
@@ -42,7 +43,7 @@ export async function startInventoryServers(folder: string, products: Parameters
   try {
     const settings = { PIPELINES: 'catalog-products,catalog-inventory', WORKER_ROLE: 'deciding', WORKER_NICE: String(WORKER_NICE.deciding) }
     const worker = await start('pipelines/main.ts', BUFFER_HEAP_FLAGS, settings, 'host_started')
-    const api = await start('api/main.ts', [], { API_SERVICES: 'catalog', API_PORT: '0' }, 'api_started')
+    const api = await start('api/main.ts', API_HEAP_FLAGS, { API_SERVICES: 'catalog', API_PORT: '0' }, 'api_started')
     const [apiUrl, workerUrl] = [api.line.url as string, `http://127.0.0.1:${worker.line.health_port}`]
     await untilReady(workerUrl)
     const identity = { subject: 'bench', scope: 'internal', issuer: 'millrace', audience: 'millrace' }

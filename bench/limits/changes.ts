@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { type NodeProcess, ROOT, startNode, untilReady } from '../harness/node-process.ts'
+import { type NodeProcess, ROOT, startApiProcess, startNode, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 const run = promisify(execFile)
@@ -93,7 +93,7 @@ async function startNodes(folder: string): Promise<Servers> {
     const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...env, PIPELINES: 'limits' }, 'host_started')
     nodes.push(worker)
     for (let node = 0; node < NODES; node++) {
-      nodes.push(await startNode('api/main.ts', [], { ...env, API_SERVICES: 'limits', API_PORT: '0' }, 'api_started'))
+      nodes.push(await startApiProcess([], { ...env, API_SERVICES: 'limits', API_PORT: '0' }))
     }
     const urls = nodes.slice(1).map(({ line }) => line.url as string)
     await untilReady(`http://127.0.0.1:${worker.line.health_port}`, ...urls)

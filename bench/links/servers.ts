@@ -2,7 +2,7 @@ import { WORKER_NICE } from '../../deploy/local/worker-nice.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { brokerProxy } from '../../tests/kafka/client/broker-proxy.ts'
 import { liftSeededLimits } from '../harness/lift-limits.ts'
-import { startNode, untilReady } from '../harness/node-process.ts'
+import { startApiProcess, startNode, untilReady } from '../harness/node-process.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 /** An instance of the API. */
@@ -46,7 +46,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   // Logs one line per request as in production, to a pipe that is read.
   async function startApi(brokers: string) {
     const settings = { API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' }
-    const started = await startNode('api/main.ts', [], { ...env, ...settings, KAFKA_BROKERS: brokers }, 'api_started')
+    const started = await startApiProcess([], { ...env, ...settings, KAFKA_BROKERS: brokers })
     return {
       ...started,
       url: started.line.url as string,

@@ -12,7 +12,7 @@ import { expectedDataFolder } from '../../scripts/config.ts'
 import { loadPeople, type People } from '../../tools/people/people.ts'
 import { benchTransport } from '../harness/broker.ts'
 import { liftSeededLimits } from '../harness/lift-limits.ts'
-import { type NodeProcess, profileTo, startNode, untilReady } from '../harness/node-process.ts'
+import { type NodeProcess, profileTo, startApiProcess, startNode, untilReady } from '../harness/node-process.ts'
 import { cpuSeconds } from '../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../harness/servers.ts'
 import { lags } from '../trends/progress.ts'
@@ -84,7 +84,7 @@ export async function startMatchesSystem(folder: string, options: MatchesSystemO
       stopping.push(() => worker.stop())
     }
     const apiSettings = { API_SERVICES: 'matches', API_PORT: '0', LOG_LEVEL: 'info', UV_THREADPOOL_SIZE: API_THREADS }
-    const api = await startNode('api/main.ts', profile, { ...env, ...apiSettings }, 'api_started')
+    const api = await startApiProcess(profile, { ...env, ...apiSettings })
     stopping.push(() => api.stop())
     const url = api.line.url as string
     await untilReady(...workers.map(({ line }) => `http://127.0.0.1:${line.health_port}`), url)

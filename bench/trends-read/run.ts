@@ -6,7 +6,7 @@ import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { withStarted } from '../harness/folder.ts'
-import { profileTo, startNode, untilReady } from '../harness/node-process.ts'
+import { profileTo, startApiProcess, untilReady } from '../harness/node-process.ts'
 import { cpuSeconds, describeMachine, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 import { row } from '../harness/table.ts'
@@ -53,7 +53,7 @@ async function startReadServers(folder: string): Promise<ReadServers> {
   try {
     const env = { ...servers.env, API_PORT: '0', API_SERVICES: 'trends', LOG_LEVEL: 'info' }
     for (let index = 0; index < processes; index++) {
-      const api = await startNode('api/main.ts', profileTo(prof), env, 'api_started')
+      const api = await startApiProcess(profileTo(prof), env)
       apis.push({ ...api, url: api.line.url as string })
     }
     await untilReady(...apis.map(({ url }) => url))

@@ -7,7 +7,7 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { withStarted } from '../../harness/folder.ts'
 import { liftSeededLimits } from '../../harness/lift-limits.ts'
-import { type NodeProcess, profileTo, startNode } from '../../harness/node-process.ts'
+import { type NodeProcess, profileTo, startApiProcess, startNode } from '../../harness/node-process.ts'
 import { cpuSeconds, describeMachine, machineCpuSeconds, peakRssMib } from '../../harness/process-stats.ts'
 import { startServers, WITHOUT_CLICKHOUSE } from '../../harness/servers.ts'
 import { row } from '../../harness/table.ts'
@@ -42,7 +42,7 @@ async function start(folder: string): Promise<Started> {
     await liftSeededLimits(servers)
     const ids = await fillViews(servers.addresses.redis, products)
     const env = { ...servers.env, API_PORT: '0', API_SERVICES: 'catalog', LOG_LEVEL: 'info' }
-    api = await startNode('api/main.ts', profileTo(prof), env, 'api_started')
+    api = await startApiProcess(profileTo(prof), env)
     const first = `${api.line.url}${pathOf(ids[0])}`
     await waitUntil(async () => (await fetch(first)).ok, READY)
     return { api, ids, stop }

@@ -7,7 +7,7 @@ import { BUFFER_HEAP_FLAGS } from '../../../kafka/client/heap-flags.ts'
 import { fraudServices } from '../../../pipelines/fraud/service.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { benchTransport } from '../../harness/broker.ts'
-import { profileTo, startNode, untilReady } from '../../harness/node-process.ts'
+import { profileTo, startApiProcess, startNode, untilReady } from '../../harness/node-process.ts'
 import { childPids, cpuSeconds, peakRssMib } from '../../harness/process-stats.ts'
 import { untilQuiet } from '../../harness/quiet.ts'
 import { type BenchServers, startServers } from '../../harness/servers.ts'
@@ -162,7 +162,7 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
       workers.push(`http://127.0.0.1:${worker.line.health_port}`)
     }
     const own = { API_SERVICES: 'fraud', API_PORT: '0', API_OPERATIONS_PORT: '0', LOG_LEVEL: 'info', UV_THREADPOOL_SIZE: API_THREADS }
-    const api = await startNode('api/main.ts', profileTo(options.prof), { ...servers.env, ...own }, 'api_started')
+    const api = await startApiProcess(profileTo(options.prof), { ...servers.env, ...own })
     stopping.push(api.stop)
     const url = api.line.url as string
     await untilReady(...workers, url)

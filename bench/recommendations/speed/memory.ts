@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { API_HEAP_FLAGS } from '../../../api/heap-flags.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { interactions, itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
-import { startNode, untilReady } from '../../harness/node-process.ts'
+import { startApiProcess, untilReady } from '../../harness/node-process.ts'
 import { row } from '../../harness/table.ts'
 import { bytesIn } from '../../matches/disk.ts'
 import { itemIdOf } from './bundle.ts'
@@ -18,7 +17,7 @@ const BYTES_PER_MIB = 2 ** 20
 /** Memory of an API process, and what users and items take in Redis and in the state of the worker. */
 export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   // The smallest API process, to tell what recommendations add.
-  const empty = await startNode('api/main.ts', API_HEAP_FLAGS, { ...system.env, API_SERVICES: 'limits' }, 'api_started')
+  const empty = await startApiProcess([], { ...system.env, API_SERVICES: 'limits' })
   let without: number
   try {
     await untilReady(empty.line.url as string)

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
-import { API_HEAP_FLAGS } from '../../../api/heap-flags.ts'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
@@ -12,7 +11,7 @@ import { registryClient } from '../../../kafka/registry.ts'
 import { benchTransport } from '../../harness/broker.ts'
 import { interrupted } from '../../harness/folder.ts'
 import { liftSeededLimits } from '../../harness/lift-limits.ts'
-import { type NodeProcess, profileTo, startNode, untilReady } from '../../harness/node-process.ts'
+import { type NodeProcess, profileTo, startApiProcess, startNode, untilReady } from '../../harness/node-process.ts'
 import { cpuSeconds } from '../../harness/process-stats.ts'
 import { type BenchServers, startServers } from '../../harness/servers.ts'
 import { lags } from '../../trends/progress.ts'
@@ -94,7 +93,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     }
     const key = await ensureDevelopmentKey(folder)
     const apiEnv = { ...env, API_SERVICES: 'recommendations', API_PORT: '0', LOG_LEVEL: 'info' }
-    const api = await startNode('api/main.ts', [...API_HEAP_FLAGS, ...profile], apiEnv, 'api_started')
+    const api = await startApiProcess(profile, apiEnv)
     stopping.push(() => api.stop())
     const url = api.line.url as string
     await Promise.race([untilReady(url), interrupted])
