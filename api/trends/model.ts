@@ -44,10 +44,10 @@ const TrendEntrySchema = z
     related: z
       .array(z.string())
       .openapi({ description: 'Names of the trends that share most tweets with this one, at most 3.', example: ['red sox'] }),
-    typical_tweet: z
-      .string()
-      .nullable()
-      .openapi({ description: 'Id of a tweet with many of the listed terms; null beyond the best 100.', example: '1234567890123456789' }),
+    typical_tweet: z.string().nullable().openapi({
+      description: 'Id of a tweet with many of the listed terms; null beyond the best 100 and below 4 tweets.',
+      example: '1234567890123456789',
+    }),
   })
   .openapi('TrendEntry')
 

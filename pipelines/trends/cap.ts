@@ -1,16 +1,11 @@
 import { type Codec, CodecError } from '../../schemas/codec.ts'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { rawValue } from '../engine/index.ts'
+import { MAX_PER_USER } from './max-per-user.ts'
 import { mixed } from './mixed.ts'
 import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repeats.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
-
-/**
- * Maximum number of contributions of one user to a term in any window, over all regions:
- * docs/services/trends.md#spam-cap
- */
-export const MAX_PER_USER = 3
 
 /**
  * Maximum number of terms remembered per user. Nobody writes two thousand phrases in two hours. With up to nine minutes

@@ -1,4 +1,5 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
+import { MAX_PER_USER } from './max-per-user.ts'
 import { mixed } from './mixed.ts'
 import { minuteOf } from './time.ts'
 
@@ -8,6 +9,11 @@ import { minuteOf } from './time.ts'
  * standard error of at most 10 percentage points.
  */
 export const DRAWN_TWEETS = 24
+/**
+ * Terms are compared only if they have this many tweets in common, because fewer may all be from one user. So nothing
+ * is drawn from fewer tweets. Most terms have fewer, and cost nothing.
+ */
+export const LEAST_DRAWN = MAX_PER_USER + 1
 /** Tweets are drawn from periods of this length, because tweets leave the window. */
 const PERIOD_MINUTES = 20
 /** Windows reach into so many periods, even if the newest tweet is dated ahead. */
@@ -131,11 +137,13 @@ function eachDrawn(drawn: DrawnTweets, visit: (low: number, high: number, minute
 }
 
 /**
- * Draws the tweets of a window: those with the least hashes among the drawn ones of its periods.
+ * Draws the tweets of a window: those with the least hashes among the drawn ones of its periods, or none if the window
+ * has fewer than `LEAST_DRAWN`.
  * @param samples further tweets of the term
  * @param firstMinute the first of the window
  */
-export function drawFrom(samples: readonly SampleTweet[], drawn: DrawnTweets, firstMinute: number): bigint[] {
+export function drawFrom(samples: readonly SampleTweet[], drawn: DrawnTweets, firstMinute: number): readonly bigint[] {
+  if (drawn.length === 0 && samples.length < LEAST_DRAWN) return NO_TWEETS
   const oldest = firstMinute - (firstMinute % PERIOD_MINUTES)
   const recent = samples.filter(({ created_at }) => minuteOf(created_at) >= oldest)
   if (drawn.length === 0) return leastOf(recent.filter(({ created_at }) => minuteOf(created_at) >= firstMinute).map(hashedSample))
@@ -149,6 +157,8 @@ export function drawFrom(samples: readonly SampleTweet[], drawn: DrawnTweets, fi
   return leastOf(found)
 }
 
+const NO_TWEETS: readonly bigint[] = []
+
 interface HashedTweet {
   readonly tweetId: bigint
   readonly hash: number
@@ -158,7 +168,8 @@ function hashedSample({ tweet_id }: SampleTweet): HashedTweet {
   return { tweetId: tweet_id, hash: drawHash(tweet_id) }
 }
 
-function leastOf(tweets: HashedTweet[]): bigint[] {
-  if (tweets.length > 1) tweets.sort((a, b) => a.hash - b.hash)
+function leastOf(tweets: HashedTweet[]): readonly bigint[] {
+  if (tweets.length < LEAST_DRAWN) return NO_TWEETS
+  tweets.sort((a, b) => a.hash - b.hash)
   return tweets.slice(0, DRAWN_TWEETS).map(({ tweetId }) => tweetId)
 }

@@ -1,11 +1,8 @@
-import { MAX_PER_USER } from './cap.ts'
-import { DRAWN_TWEETS, drawHash } from './drawn-tweets.ts'
+import { DRAWN_TWEETS, drawHash, LEAST_DRAWN } from './drawn-tweets.ts'
 import { FOLDED_TERMS, type RankedTerm } from './ranking.ts'
 
 /** Terms with a greater overlap share most of their tweets: docs/services/trends.md#topics */
 const FOLD_ABOVE = 0.5
-/** Fewer common tweets may all be from one user. */
-const LEAST_COMMON = MAX_PER_USER + 1
 /** Number of related trends that an entry names. */
 const MAX_RELATED = 3
 
@@ -83,7 +80,7 @@ function similarOf({ hashes }: Member, leadersWith: ReadonlyMap<number, readonly
   for (const hash of hashes) for (const leader of leadersWith.get(hash) ?? []) common.set(leader, (common.get(leader) ?? 0) + 1)
   const similar: Related[] = []
   for (const [member, count] of common) {
-    if (count < LEAST_COMMON) continue
+    if (count < LEAST_DRAWN) continue
     const overlap = overlapOf(hashes, member.hashes)
     if (overlap > 0) similar.push({ member, overlap })
   }
@@ -119,7 +116,7 @@ function overlapOf(a: readonly number[], b: readonly number[]): number {
   }
   while (i < a.length && a[i] <= last) i++
   while (j < b.length && b[j] <= last) j++
-  return common < LEAST_COMMON ? 0 : common / Math.max(i, j)
+  return common < LEAST_DRAWN ? 0 : common / Math.max(i, j)
 }
 
 /** A draw that is not full has all tweets. */

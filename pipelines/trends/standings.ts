@@ -7,6 +7,7 @@ import { drawFrom } from './drawn-tweets.ts'
 import { exactTop } from './exact-top.ts'
 import { CellCounts } from './packed-cells.ts'
 import type { TrackedRegion } from './rare-terms.ts'
+import { KEPT_SAMPLES } from './samples.ts'
 import type { Kind, savedStandings } from './saved-standings.ts'
 import { trendScore } from './score.ts'
 import type { StoredTerms } from './stored-terms.ts'
@@ -68,7 +69,7 @@ interface Look {
   /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
   readonly through: number
   /** The drawn tweets of the window; undefined until they are needed. */
-  drawn: bigint[] | undefined
+  drawn: readonly bigint[] | undefined
 }
 
 /**
@@ -379,11 +380,11 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(term, state, windowCount(state, lastMinute), baseline, lastMinute)
     // Most candidates have few tweets, and reading their states again would cost more.
-    const drawn = state.drawn.length === 0 ? drawnOf(state) : undefined
+    const drawn = state.samples.length < KEPT_SAMPLES ? drawnOf(state) : undefined
     return { candidate, usual, greatest, through: unchangedThrough(state, lastMinute), drawn }
   }
 
-  function drawnOf({ samples, drawn }: TermState): bigint[] {
+  function drawnOf({ samples, drawn }: TermState): readonly bigint[] {
     return drawFrom(samples, drawn, lastMinute - WINDOW_MINUTES + 1)
   }
 
@@ -393,8 +394,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     const states = terms.statesOf(woeid, open)
     for (const [i, term] of open.entries()) looks.get(term)!.drawn = drawnOf(states[i]!)
     return names.map((term) => {
-      const { candidate, drawn } = looks.get(term)!
-      return { ...candidate, drawn: drawn! }
+      const { candidate, drawn = [] } = looks.get(term)!
+      return drawn.length === 0 ? candidate : { ...candidate, drawn: [...drawn] }
     })
   }
 

@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  MAX_PER_USER,
-  MAX_TERMS_PER_USER,
-  REMEMBERED_MINUTES,
-  UserContributions,
-  userContributions,
-} from '../../../pipelines/trends/cap.ts'
+import { MAX_TERMS_PER_USER, REMEMBERED_MINUTES, UserContributions, userContributions } from '../../../pipelines/trends/cap.ts'
+import { MAX_PER_USER } from '../../../pipelines/trends/max-per-user.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 /** New York. */

@@ -32,7 +32,8 @@ function naive(tweets: readonly SampleTweet[], firstMinute: number): bigint[] {
   const distinct = [...new Map(tweets.map((each) => [each.tweet_id, each])).values()]
   const periods = Map.groupBy(distinct, (each) => Math.floor(minuteOf(each) / PERIOD))
   const drawn = [...periods.values()].flatMap(leastHashes)
-  return leastHashes(drawn.filter((each) => minuteOf(each) >= firstMinute)).map(({ tweet_id }) => tweet_id)
+  const inWindow = drawn.filter((each) => minuteOf(each) >= firstMinute)
+  return inWindow.length < 4 ? [] : leastHashes(inWindow).map(({ tweet_id }) => tweet_id)
 }
 
 test('samples and drawn tweets of parts, added in any order, give the draw of all tweets', () => {

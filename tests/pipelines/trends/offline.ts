@@ -222,13 +222,17 @@ function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
   return common < LEAST_COMMON ? 0 : common / Math.max(ofA.length, ofB.length)
 }
 
-/** Returns the window's tweets with the least hashes, out of those with the least hashes in each 20 minutes. */
+/**
+ * Returns the window's tweets with the least hashes, out of those with the least hashes in each 20 minutes; none if
+ * they are fewer than four.
+ */
 export function drawnTweets(all: readonly Contribution[], windowEnd: number): Tweet[] {
   const firstMinute = lastMinuteOf(windowEnd) - 59
   const distinct = [...new Map(all.map(({ tweet }) => [tweet.tweet_id, tweet])).values()]
   const periods = Map.groupBy(distinct, ({ created_at }) => Math.floor(created_at / (DRAW_MINUTES * MINUTE_MS)))
   const drawn = [...periods.values()].flatMap(leastHashes)
-  return leastHashes(drawn.filter(({ created_at }) => created_at >= firstMinute * MINUTE_MS))
+  const inWindow = leastHashes(drawn.filter(({ created_at }) => created_at >= firstMinute * MINUTE_MS))
+  return inWindow.length < LEAST_COMMON ? [] : inWindow
 }
 
 function leastHashes(tweets: readonly Tweet[]): Tweet[] {
