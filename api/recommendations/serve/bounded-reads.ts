@@ -1,3 +1,4 @@
+import { type PatientTimers, patientTimer, systemTimers } from '../../../runtime/patient-timer.ts'
 import { circuit } from '../../../state/redis/circuit.ts'
 
 /** Reads of what an incomplete list can do without. */
@@ -13,6 +14,8 @@ export interface BoundedReadsOptions {
   readonly timeoutMs: number
   /** Monotonic ms. */
   monotonic(): number
+  /** Default: those of this machine. */
+  readonly timers?: PatientTimers
 }
 
 const LATE = Symbol('late')
@@ -22,13 +25,14 @@ const LATE = Symbol('late')
  * per round trip. One that cannot be reached fails reads at once by itself. The circuit covers all of Redis: of a
  * cluster, one server that hangs delays only the users and items that it has.
  */
-export function boundedReads({ timeoutMs, monotonic }: BoundedReadsOptions): BoundedReads {
+export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: BoundedReadsOptions): BoundedReads {
   const state = circuit(monotonic)
 
   async function attempt<T>(work: () => Promise<T>, isProbe: boolean): Promise<T | undefined> {
     const outcome = await untilLate(
       work().catch(() => undefined),
       timeoutMs,
+      timers,
     )
     if (outcome === LATE) {
       state.late()
@@ -49,16 +53,9 @@ export function boundedReads({ timeoutMs, monotonic }: BoundedReadsOptions): Bou
   }
 }
 
-/**
- * If this process was busy, the answer may be unread in the socket when the time is over, and Node reads it before
- * immediates run.
- */
-async function untilLate<T>(work: Promise<T>, timeoutMs: number): Promise<T | typeof LATE> {
+/** A limit that is not prolonged still gives an answer that is unread in the socket its chance. */
+function untilLate<T>(work: Promise<T>, timeoutMs: number, timers: PatientTimers): Promise<T | typeof LATE> {
   const { promise: late, resolve } = Promise.withResolvers<typeof LATE>()
-  const timer = setTimeout(() => setImmediate(resolve, LATE), timeoutMs)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  const cancelTimer = patientTimer(timers, timeoutMs, timeoutMs, () => resolve(LATE))
+  return Promise.race([work, late]).finally(cancelTimer)
 }
