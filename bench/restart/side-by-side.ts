@@ -56,6 +56,11 @@ interface MishapDeps {
   readonly working: (processes: number) => Promise<void>
 }
 
+async function loseOne({ processes, flowing }: MishapDeps): Promise<void> {
+  await processes[1].kill()
+  await flowing()
+}
+
 export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 'lose', Mishap>> = {
   kill: {
     processes: 3,
@@ -80,10 +85,7 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 
   failover: {
     processes: 3,
     standby: 0,
-    async happen({ processes, flowing }) {
-      await processes[1].kill()
-      await flowing()
-    },
+    happen: loseOne,
   },
   add: {
     processes: 2,
@@ -97,10 +99,7 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 
   lose: {
     processes: 3,
     standby: 1,
-    async happen({ processes, flowing }) {
-      await processes[1].kill()
-      await flowing()
-    },
+    happen: loseOne,
   },
 }
 

@@ -15,9 +15,8 @@ const BROKER_ANSWERS_MS = 90_000
 const READY_WITHIN_MS = 60_000
 
 export interface FaultDeps {
-  readonly broker: Component
-  /** Brokers 2 and 3. */
-  readonly others?: readonly Component[]
+  /** The controller first. */
+  readonly brokers: readonly [Component, ...Component[]]
   /** A worker that joins and leaves. */
   readonly guest?: WorkerSlot
   /** A topic that may get more partitions. `grown` is called each time it does. */
@@ -37,7 +36,8 @@ export interface FaultHands {
 }
 
 /** Applies the faults of a schedule to a running system. Faults of one worker, or of the broker, are serialized. */
-export function faultHands({ broker, others = [], guest, growing, name, workers, mayEnd, say }: FaultDeps): FaultHands {
+export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say }: FaultDeps): FaultHands {
+  const [broker] = brokers
   let partitions = growing?.partitions ?? 0
   const skipped: string[] = []
   const turns = new Map<string, Promise<void>>()
@@ -150,7 +150,7 @@ export function faultHands({ broker, others = [], guest, growing, name, workers,
       case 'broker-kill':
         return restarted(broker, fault.downMs)
       case 'replica-kill':
-        return restarted(others[fault.node - 2], fault.downMs)
+        return restarted(brokers[fault.node - 1], fault.downMs)
       case 'move':
         return movePartitions(broker.address, name, fault.node)
       case 'lead':

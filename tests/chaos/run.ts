@@ -100,10 +100,10 @@ async function main(): Promise<number> {
   say(`${passed} passed, ${failed.length} failed${failed.length > 0 ? `: ${repeat}` : ''}`)
   return failed.length === 0 ? 0 : 1
 
-  async function passes(schedule: Schedule, [broker, ...others]: readonly Component[], place: string): Promise<boolean> {
+  async function passes(schedule: Schedule, brokers: readonly [Component, ...Component[]], place: string): Promise<boolean> {
     const startedAt = Date.now()
     say(`seed ${schedule.seed}: ${described(schedule)}`)
-    const result = await runTrial(schedule, { broker, others, folder: place, say: (text) => say(`  ${text}`) })
+    const result = await runTrial(schedule, { brokers, folder: place, say: (text) => say(`  ${text}`) })
     const took = ((Date.now() - startedAt) / MS_PER_SECOND).toFixed(1)
     say(
       `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.fences} fences, ${result.crashes} restarts by themselves, ${took} s`,
@@ -111,7 +111,7 @@ async function main(): Promise<number> {
     for (const fault of result.faults) say(`  ${fault}`)
     for (const fault of result.skipped) say(`  left out ${fault}`)
     skipped.push(...result.skipped)
-    if (result.faults.length > 0) keep(schedule, [broker, ...others], place)
+    if (result.faults.length > 0) keep(schedule, brokers, place)
     rmSync(place, { recursive: true, force: true })
     return result.faults.length === 0
   }

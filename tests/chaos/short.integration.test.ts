@@ -31,7 +31,7 @@ test.each(RUNS)(
   { ...AT_FIRST_TRY, timeout: RUN_TIMEOUT_MS },
   async ({ seed, kinds }) => {
     const say = (text: string) => process.stderr.write(`chaos seed ${seed}: ${text}\n`)
-    const result = await runTrial(drawSchedule(seed, { kinds }), { broker, folder: join(folder.path, `seed-${seed}`), say })
+    const result = await runTrial(drawSchedule(seed, { kinds }), { brokers: [broker], folder: join(folder.path, `seed-${seed}`), say })
     expect(result.faults).toEqual([])
   },
 )

@@ -73,7 +73,7 @@ async function main(): Promise<number> {
     const schedule = { seed: 1, settings: { standby: 1, keepPlaceOnStop: false }, atVolume: false, faults: faultsFor(inputMs) } as const
     const payments = Math.round((inputMs / 1_000) * rate)
     const watch = (workers: readonly WorkerSlot[]) => void sample(workers)
-    const deps = { broker, folder: join(folder.path, 'soak'), say }
+    const deps = { brokers: [broker] as const, folder: join(folder.path, 'soak'), say }
     const result = await runTrial(schedule, deps, { payments, inputMs, everyReceipt: true, watch })
     faults.push(...result.faults)
     say(`${result.payments} payments, ${result.fences} fences`)

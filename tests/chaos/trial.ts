@@ -21,9 +21,8 @@ import { VOLUME } from './volume.ts'
 import { type WorkerSlot, workerSlot } from './worker-slot.ts'
 
 export interface TrialDeps {
-  readonly broker: Component
-  /** Further brokers of the cluster. */
-  readonly others?: readonly Component[]
+  /** All brokers of the cluster, the controller first. */
+  readonly brokers: readonly [Component, ...Component[]]
   /** A folder that no other trial uses. */
   readonly folder: string
   readonly say: (text: string) => void
@@ -76,28 +75,40 @@ function mayEndWorkers(fault: Fault): boolean {
 
 /** Runs a shop with three workers, its input and all faults of the schedule, and judges the output. */
 export async function runTrial(schedule: Schedule, deps: TrialDeps, options: TrialOptions = {}): Promise<TrialResult> {
-  const { broker, folder, say } = deps
+  const { folder, say } = deps
   const name = `shop-${schedule.seed}-${Date.now().toString(36)}`
   const topics = shopTopics(name)
   mkdirSync(folder, { recursive: true })
   const log = pino({ level: 'debug' }, pino.destination({ dest: join(folder, 'driver.log'), sync: true }))
-  const brokers = [broker, ...(deps.others ?? [])].map(({ address }) => address)
-  const transport = kafkaTransport({ brokers, clientId: 'chaos' }, { runtime: systemRuntime(log) })
+  const transport = kafkaTransport(
+    { brokers: deps.brokers.map(({ address }) => address), clientId: 'chaos' },
+    { runtime: systemRuntime(log) },
+  )
   const workers: WorkerSlot[] = []
-  let guest: WorkerSlot | undefined
+  const guests: WorkerSlot[] = []
   const readers: LogReader[] = []
   try {
     await transport.connect()
     const all = [...Object.values(topics), ...(schedule.atVolume ? Object.values(copyTopics(name)) : [])]
     await transport.ensureTopics(all.map(({ name, partitions }) => ({ name, partitions })))
     for (let slot = 0; slot < WORKERS; slot++) workers.push(await openSlot(slot, schedule, name, deps))
-    if (schedule.atVolume) guest = await openSlot(WORKERS, schedule, name, deps)
+    if (schedule.atVolume) guests.push(await openSlot(WORKERS, schedule, name, deps))
     for (const worker of workers) worker.start()
     const [input, output] = [inputReader(transport, topics), outputReader(transport, topics)]
     readers.push(input.reader, output.reader)
     await allReady(workers)
     options.watch?.(workers)
-    const { found, skipped } = await ordeal(schedule, { ...options, ...deps, name, transport, topics, workers, guest, input, output })
+    const { found, skipped } = await ordeal(schedule, {
+      ...options,
+      ...deps,
+      name,
+      transport,
+      topics,
+      workers,
+      guest: guests[0],
+      input,
+      output,
+    })
     return {
       faults: found,
       payments: input.read().payments.flat().length,
@@ -109,7 +120,7 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
     say((error as Error).stack ?? String(error))
     return { faults: [(error as Error).message], payments: 0, fences: 0, crashes: 0, skipped: [] }
   } finally {
-    for (const worker of [...workers, ...(guest === undefined ? [] : [guest])]) await worker.close()
+    for (const worker of [...workers, ...guests]) await worker.close()
     for (const reader of readers) await reader.close()
     await transport.close()
   }
@@ -119,12 +130,12 @@ function openSlot(
   slot: number,
   { faults, settings, atVolume }: Schedule,
   topology: string,
-  { broker, others = [], folder }: TrialDeps,
+  { brokers, folder }: TrialDeps,
 ): Promise<WorkerSlot> {
   const onSmallDisk = noSmallDisk() === undefined && faults.some(({ fault }) => fault.kind === 'disk-full' && fault.worker === slot)
   return workerSlot({
     slot,
-    brokers: [broker, ...others].map(({ address }) => address),
+    brokers: brokers.map(({ address }) => address),
     topology,
     copies: atVolume,
     folder: join(folder, `worker-${slot}`),
