@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { type KafkaSettings, kafkaSettings } from '../kafka/settings.ts'
 import { COMPRESSIONS } from '../kafka/transport.ts'
+import { LOWEST_PRIORITY } from '../runtime/lower-priority.ts'
 import { settingsFragment, type ValueOf, type Variables } from '../settings/fragment.ts'
 import { type Environment, readSettings } from '../settings/read.ts'
 import { addressOf, documented, flag, logLevel, namesOf, port, wholeNumber } from '../settings/variables.ts'
@@ -32,8 +33,6 @@ const MAX_WARM_UP_MINUTES = 24 * 60
  * wait for their commit.
  */
 const MAX_COMMIT_INTERVAL_MS = 5_000
-/** The greatest nice value of Linux. */
-const LOWEST_PRIORITY = 19
 const ALL = 'all'
 
 const names = pipelineServices.map(({ name }) => name)

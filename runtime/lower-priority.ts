@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
+/** The greatest nice value of Linux. */
+export const LOWEST_PRIORITY = 19
 /** Field of /proc/<pid>/stat with the session, counted from the state, which follows the name in parentheses. */
 const SESSION_FIELD = 3
 const AUTOGROUP = '/proc/self/autogroup'

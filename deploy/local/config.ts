@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { apiServices } from '../../api/services.ts'
 import { kafkaSettings } from '../../kafka/settings.ts'
+import { LOWEST_PRIORITY } from '../../runtime/lower-priority.ts'
 import { settingsFragment, type Values, type Variables } from '../../settings/fragment.ts'
 import { type Environment, readSettings } from '../../settings/read.ts'
 import { documented, flag, port, wholeNumber } from '../../settings/variables.ts'
@@ -89,7 +90,7 @@ const localSettings = settingsFragment({
     SCHEMA_REGISTRY_URL: SCHEMA_REGISTRY_URL.unwrap().optional(),
     OPENSEARCH_URL: OPENSEARCH_URL.unwrap().optional(),
     PIPELINES: text,
-    WORKER_NICE: text,
+    WORKER_NICE: wholeNumber(0, LOWEST_PRIORITY).optional(),
     API_SERVICES: text,
     PUBLIC_URL: text,
     ...serviceVariables,

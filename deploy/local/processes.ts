@@ -79,7 +79,7 @@ function pipelinesProcess(
       ...(config.pipelines === undefined ? {} : { PIPELINES: config.pipelines }),
       WORKER_ROLE: role,
       WORKER_SLOT: String(slot),
-      WORKER_NICE: (role === 'bulk' ? config.workerNice : undefined) ?? String(WORKER_NICE[role]),
+      WORKER_NICE: String((role === 'bulk' ? config.workerNice : undefined) ?? WORKER_NICE[role]),
       // The worker appends its slot.
       STATE_DIR: stateDir,
       HEALTH_PORT: String(place.port),
