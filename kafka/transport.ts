@@ -238,7 +238,7 @@ export interface GroupMember extends GroupOffsets {
    */
   heartbeat(): Promise<void>
   /**
-   * Resolves if the group has confirmed the membership a moment ago; otherwise asks the coordinator. Must be called
+   * Resolves at once if the group confirmed the membership recently; otherwise asks the coordinator. Must be called
    * before records are sent outside a transaction. A process that was suspended for longer than its session may have
    * lost its partitions, and only this check keeps it from writing. Rejects with FencedError if the membership is lost.
    */

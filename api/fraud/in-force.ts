@@ -26,7 +26,7 @@ export interface SettingsInForce {
 /** The versions of the models by name. */
 export type ModelVersions = Readonly<Partial<Record<ModelName, string>>>
 
-/** Which models score. An unnamed model is the one that is shipped. */
+/** Which versions of the models score. A model that is not named here has the version that is shipped. */
 export interface ModelAssignment {
   readonly champion: ModelVersions
   /** Models that score 5 % of the transactions without effect; undefined: none. */

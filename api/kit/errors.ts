@@ -107,7 +107,7 @@ export interface ErrorDetail {
   /** The location: `query.woeid`, `path.term`, `header.idempotency-key`, `body.top_k[3].count`. */
   readonly path: string
   readonly message: string
-  /** Additional information of a service about the part. */
+  /** Details about this part of the request that a service adds. */
   readonly [field: string]: unknown
 }
 

@@ -12,7 +12,7 @@ export const apiSettings = settingsFragment({
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
     OPERATIONS_PORT: documented(
       port().prefault('0'),
-      'port of an API for `/metrics` and for `/readyz` with reasons, 0 for any free one; `npm start` sets it',
+      'port on which an API serves `/metrics`, and `/readyz` with reasons; 0 for any free one; `npm start` sets it',
     ),
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is not a URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),

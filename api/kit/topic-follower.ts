@@ -12,7 +12,7 @@ import type { Logger } from './logging.ts'
 
 /** Reads a whole topic, and then everything that is appended to it. */
 export interface TopicFollower {
-  /** Why the topic is not yet read up to its end at the start; undefined once it was. */
+  /** Why the topic has not been read up to the end that it had at the start; undefined once it has been. */
   readonly missing: string | undefined
   /** The failure that stops reading; undefined while reading succeeds. */
   readonly failure: { readonly since: number; readonly reason: string } | undefined

@@ -57,7 +57,7 @@ export function openFetchResponses(
   }
 
   /**
-   * Stores the data of a response in its positions.
+   * Passes the data of a response to the positions that it was requested for.
    * @param fetchedAt clock reading before the request was sent
    */
   function take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {

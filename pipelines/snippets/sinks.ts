@@ -6,7 +6,7 @@ import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
 import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Sinks of snippets with the results of commands, for the API. */
+/** Sinks that requests wait for: they give the API the results of commands. */
 export const snippetSinks: readonly SinkDeclaration[] = [
   viewSink('snippets-view', ({ eraseWithinMs }) => decisionView(snippetsView(erasureTimes(eraseWithinMs).repeatableMs)), [
     snippetDecisions,

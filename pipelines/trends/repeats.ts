@@ -3,8 +3,8 @@ import { WINDOW_MINUTES } from './time.ts'
 
 /**
  * Two neighbouring contributions of one user to a term. A window has as many distinct users as it has contributions,
- * less the repeats of which it has both contributions. This count is exact, however many users there are, and terms
- * that nobody repeats have no repeats to store.
+ * less the repeats of which it has both contributions. This count is exact for any number of users. A term that
+ * each user writes only once has nothing to store.
  */
 export interface Repeat {
   /** The minute of the earlier contribution, since 1970. */

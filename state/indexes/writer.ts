@@ -49,7 +49,7 @@ export interface IndexWriter {
   /** @returns undefined when the index holds nothing of the partition */
   position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
   /**
-   * Stores the position, provided that nobody has changed it since `stamp` was read (undefined: there was no position).
+   * Stores the position unless it has changed since `stamp` was read (undefined: there was no position).
    * @throws TargetUnavailableError when it is unknown whether it was stored
    */
   putPosition(

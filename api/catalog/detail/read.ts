@@ -90,7 +90,7 @@ export function detailReader({ views, sharedViews, facts }: DetailReadDeps): Det
   async function readTexts(productId: number, isKnown: IsKnownProduct): Promise<DetailTexts | undefined> {
     const guess = known.get(productId)
     const guessed = guess === undefined ? undefined : surroundingsOf(productId, guess)
-    // If the read of the product fails first, nobody awaits this promise, and its rejection must not go unhandled.
+    // If the read of the product fails first, nobody awaits this promise. Its rejection must still be handled.
     guessed?.catch(() => undefined)
     const key = String(productId)
     const [product, own] = await Promise.all([readProductText(reader, facts.partitionOf(productDecisions, key), key), ownOf(productId)])

@@ -34,7 +34,7 @@ export const StockChangeBody = z
       .min(1)
       .max(MAX_RESERVATION_ID)
       .optional()
-      .openapi({ description: 'DEDUCT, RELEASE: the reservation. By default the oldest ones of the variant and warehouse.' }),
+      .openapi({ description: 'For DEDUCT and RELEASE; default: the oldest open ones of the variant and warehouse.' }),
     version: z
       .int()
       .min(0)

@@ -9,7 +9,7 @@ export const postReviewRoute = defineRoute({
   path: '/api/v1/products/{product_id}/reviews',
   operationId: 'reviewProduct',
   summary: 'Give stars to a product',
-  description: 'Each user has one review per product: a newer one replaces it. It counts within two seconds.',
+  description: 'A user has one review per product: a newer one replaces it. The average includes it within two seconds.',
   auth: { kind: 'user' },
   params: z.object({ product_id: productIdParameter }),
   body: z.strictObject({ stars: z.int().min(1).max(5).openapi({ example: 5 }) }).openapi('NewReview'),

@@ -68,7 +68,7 @@ export const deleteSynonymsRoute = defineRoute({
   path: '/api/v1/search/synonyms/{name}',
   operationId: 'deleteSynonyms',
   summary: 'Remove a group of synonyms',
-  description: 'Searches ignore it within a second. It is not an error if there is none.',
+  description: 'Searches stop using it within a second. Removing a group that does not exist is not an error.',
   auth: { kind: 'scope', scope: 'admin' },
   params: z.object({ name }),
   answers: { 204: { description: 'removed' } },

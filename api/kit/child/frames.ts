@@ -13,7 +13,7 @@ const HEAD_BYTES = 5
 const KIND_AT = LENGTH_BYTES
 const ID_AT = KIND_AT + 1
 const BODY_AT = LENGTH_BYTES + HEAD_BYTES
-/** Larger frames mean that the two sides no longer agree where a frame begins. */
+/** Larger frames mean that the two sides no longer agree on where a frame begins. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 export function encodeFrame({ kind, id, body }: Frame): Buffer {

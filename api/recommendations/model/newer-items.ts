@@ -27,7 +27,7 @@ export function newerItems(): NewerItems {
         return
       }
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
-      // As one text, because objects would take several times as much.
+      // Kept as one text, because objects would take several times as much memory.
       kept.set(itemId, JSON.stringify(content))
       for (const model of [...models, ...filling]) model?.addItem({ itemId, ...content })
     },

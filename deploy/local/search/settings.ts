@@ -22,7 +22,7 @@ export function searchSettings(dataDir: string, port: number): string {
     // Otherwise a sink's write would create a deleted index again, without its mapping.
     'action.auto_create_index': false,
     'action.destructive_requires_name': true,
-    // With the serial collector, garbage counts as used memory, and requests would be refused needlessly.
+    // The serial collector counts garbage as used memory, so the server would refuse requests needlessly.
     'indices.breaker.total.use_real_memory': false,
     // The defaults of 200 ms and 1 s cause most of an idle server's CPU usage.
     'thread_pool.estimated_time_interval': '1s',

@@ -11,8 +11,8 @@ const NAME = 'catalog-images-sweep'
 const HOUR_MS = 3_600_000
 const EVERY_MS = HOUR_MS
 /**
- * An image that no product has is removed once nobody has stored it for this long. This is far longer than the possible
- * lag of the topology that counts the references, because an image that is removed too early is lost.
+ * How long after its last upload an image that belongs to no product is removed. This is far longer than the topology
+ * that counts the references can lag, because an image that is removed too early is lost.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 

@@ -50,7 +50,7 @@ export const skus = topology(
       for (const { key } of ends.due(now, ENDED_PER_TICK)) deciding.apply(key, decider.end(key), ctx)
     }
 
-    // With the caught-up clock, a use that was recorded before the end of a claim counts even after a long downtime.
+    // The caught-up clock makes a use count that was recorded before its claim ended, even after a long downtime.
     deciding.stream.tick('end-claims', { everyMs: END_EVERY_MS, clock: 'caught-up', stores, emits }, endClaims)
     t.source(skuUses).process('take-use', { reads: (_use, sku) => owners.prefetch(sku), stores, emits }, takeUse)
   },

@@ -18,7 +18,7 @@ export interface GroupJob<K, V> {
   /** Topics that the job publishes to. */
   readonly publishes: readonly AnyTopic[]
   /**
-   * Does the work as long as `turn.signal` has not fired. An error ends the turn; the next one begins after a pause.
+   * Does the work until `turn.signal` fires. An error ends the turn; the next one begins after a pause.
    */
   run(turn: JobTurn<K, V>): Promise<void>
   /** Called when the job has stopped permanently. */

@@ -40,7 +40,7 @@ function endOf({ ttl_hours }: FraudBlocklistRequest, now: number): number | null
   return ttl_hours === null ? null : now + ttl_hours * HOUR_MS
 }
 
-/** Both are about the same entity, because their keys are equal. */
+/** Compares everything but the entity, which is the same because the keys are equal. */
 function isEqual(entry: FraudBlocklistEntry, { reason, blocked_by, ttl_hours }: FraudBlocklistRequest): boolean {
   return entry.reason === reason && entry.blocked_by === blocked_by && entry.ttl_hours === ttl_hours
 }

@@ -28,6 +28,6 @@ function distanceBetween(a: FraudPlace, b: FraudPlace): number {
   const dLat = (b.lat - a.lat) * DEGREE
   const dLng = (b.lng - a.lng) * DEGREE
   const h = Math.sin(dLat / 2) ** 2 + Math.cos(a.lat * DEGREE) * Math.cos(b.lat * DEGREE) * Math.sin(dLng / 2) ** 2
-  // For antipodes, rounding can make h slightly greater than 1.
+  // Rounding can make h slightly greater than 1 for opposite points of the globe.
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(Math.min(1, h)))
 }

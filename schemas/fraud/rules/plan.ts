@@ -109,7 +109,7 @@ function columnsOf(): Columns {
     closures,
     texts: new Map(),
     ofField: ({ name }) => column(name, fieldOf(name)!.slot, () => undefined),
-    // With parentheses, the text of a condition cannot equal the name of a field.
+    // The parentheses keep the text of a condition different from every name of a field.
     ofCondition: (node) => column(`(${formatCondition(node)})`, undefined, () => truth(node)),
   }
 }

@@ -58,7 +58,7 @@ export interface RankedItem {
   readonly popularity: number
   /** The same, which count half after 6 hours. */
   readonly recentActivity: number
-  /** Clicks per time shown, with prior clicks, 0 to 1. */
+  /** Clicks per impression, with prior clicks and impressions, 0 to 1. */
   readonly clickRate: number
   /** Mean of the stars with prior ratings, 1 to 5. */
   readonly meanRating: number

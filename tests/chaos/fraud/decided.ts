@@ -23,7 +23,7 @@ export function decided({ logs }: Evidence): string[] {
   })
 }
 
-/** Everything that was unavailable is in `degraded`. A block needs neither profiles nor models. */
+/** Everything that was unavailable is in `degraded`. A hit on the blocklist needs neither profiles nor models. */
 function unsaid(what: string, { reason, degraded, ml_scores, features }: TxnScored): string[] {
   if (reason === 'blocklist_hit') return []
   const lacks = { models: !ml_scores.evaluated, profiles: features.user_txn_count === null }

@@ -17,10 +17,7 @@ export const STEP_MS = 100
 const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
-/**
- * The longest outage, which is longer than a command lives, and shorter than the time by which a part outlives its
- * cart.
- */
+/** Longer than the life of a command, but shorter than the minute by which a part outlives its cart. */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
 const SHORT_DOWN_STEPS = 30

@@ -140,7 +140,7 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
   return calls
 }
 
-/** The properties of a user, which never change: the group of an event is the one at the moment when it is counted. */
+/** A user's properties. They never change, because an event counts for the groups of its user at that moment. */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }
 }

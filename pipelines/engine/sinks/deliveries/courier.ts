@@ -23,7 +23,7 @@ export interface CourierDeps {
 /** A record to deliver. */
 export interface Attempt {
   readonly record: QueuedRecord
-  /** Its failed attempts; undefined for the first one. */
+  /** The earlier, failed attempts at this record; undefined on the first attempt. */
   readonly retry: RetryState | undefined
 }
 

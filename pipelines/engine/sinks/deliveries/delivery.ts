@@ -17,7 +17,7 @@ export interface DeliveryTarget {
    */
   readonly giveUpAfterMs?: number
   /**
-   * Delivers one record. It must end by itself within some seconds, because a partition cannot move while it runs. An
+   * Delivers one record. It must end by itself within a few seconds, because a partition cannot move while it runs. An
    * error that it throws stops the sink.
    */
   deliver(record: SinkRecord): Promise<DeliveryOutcome>
