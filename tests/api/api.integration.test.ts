@@ -106,8 +106,12 @@ async function refresh(windowEnd: number, terms: readonly string[], woeid = 1) {
 }
 
 async function missingNames(): Promise<string[]> {
-  const { body } = await get('/readyz')
-  return (body.missing ?? []).map(({ name }: { name: string }) => name)
+  return await readinessNames('missing')
+}
+
+async function readinessNames(list: 'missing' | 'degraded', api = apis[0]): Promise<string[]> {
+  const { body } = await get('/readyz', {}, api)
+  return (body[list] ?? []).map(({ name }: { name: string }) => name)
 }
 
 describe('the API process', () => {
@@ -117,7 +121,7 @@ describe('the API process', () => {
     // Seeded rules of rate limits apply until their topic can be read.
     const missing = ['redis', 'view trends', 'view interests', 'table trends-blocked-terms']
     expect(await missingNames()).toEqual(missing)
-    expect((await get('/readyz')).body.degraded.map(({ name }: { name: string }) => name)).toContain('kafka')
+    expect(await readinessNames('degraded')).toContain('kafka')
     expect((await get('/v1/trends')).body.error).toBe('not_ready')
     expect(await refresh(newest(), ['a'])).toBe(503)
     expect((await get('/v1/trends/x/history')).body.error).toMatch(/not_ready|unavailable/)
@@ -134,6 +138,8 @@ describe('the API process', () => {
       sinks = await startTrendSinks(env)
       await expect.poll(missingNames, SOON).toEqual([])
       expect((await get('/v1/trends')).body.message).toContain('no list yet')
+      // Views need no registry. A process that found the registry away asks it again only after a pause.
+      for (const api of apis) await expect.poll(() => readinessNames('degraded', api), SOON).not.toContain('kafka')
     },
     SETUP_TIMEOUT_MS,
   )
