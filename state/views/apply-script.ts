@@ -61,15 +61,14 @@ while ARGV[at] do
     if not number or tonumber(number) <= tonumber(ARGV[at + 3]) then redis.call('HSET', key, ARGV[at + 2], ARGV[at + 4]) end
     at = at + 5
   elseif code == 'hkeep' then
-    local prefix, suffix, upTo = ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
+    local suffix, upTo = ARGV[at + 2], tonumber(ARGV[at + 3])
     for _, field in ipairs(redis.call('HKEYS', key)) do
-      local isKept = string.sub(field, 1, #prefix) == prefix
-      if isKept and string.sub(field, -#suffix) ~= suffix then
-        isKept = tonumber(string.match(redis.call('HGET', key, field), '^%d+') or 0) > upTo
+      local isKept = string.sub(field, -#suffix) == suffix
+      if not isKept and tonumber(string.match(redis.call('HGET', key, field), '^%d+') or 0) <= upTo then
+        redis.call('HDEL', key, field)
       end
-      if not isKept then redis.call('HDEL', key, field) end
     end
-    at = at + 5
+    at = at + 4
   elseif code == 'hdelorsub' then
     local last = at + 5 + tonumber(ARGV[at + 5])
     if redis.call('HDEL', key, ARGV[at + 2]) == 0 then

@@ -191,7 +191,7 @@ function appendOperation(args: ViewValue[], operation: ViewOperation, keyIndex: 
       args.push('hsetfrom', keyIndex(operation.key), operation.field, String(operation.number), operation.value)
       return
     case 'hkeep':
-      args.push('hkeep', keyIndex(operation.key), operation.prefix, operation.suffix, String(operation.number))
+      args.push('hkeep', keyIndex(operation.key), operation.suffix, String(operation.number))
       return
     case 'hdelOrSubtract': {
       const { key, field, counters, amount } = operation

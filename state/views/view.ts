@@ -22,10 +22,10 @@ export type ViewOperation =
   /** Writes a field, unless the whole number with which its value begins is greater than `number`. */
   | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
   /**
-   * Removes the fields of a hash. Those that begin with `prefix` stay if they end with `suffix`, or if their value
-   * begins with a greater number than `number`.
+   * Removes the fields of a hash, except fields that end with `suffix` and fields whose value begins with a whole
+   * number greater than `number`.
    */
-  | { readonly op: 'hkeep'; readonly key: string; readonly prefix: string; readonly suffix: string; readonly number: number }
+  | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**
    * Removes a field of the hash at `key`. If it is not there, it was added to a counter: the first of the fields
    * `counters.fields` that exists. The count of this field falls by 1 and its sum by `amount`, and a field with the

@@ -135,13 +135,11 @@ export function severedField(otherId: string, cause: Cause): string {
 
 /**
  * Returns the operations for a user who deletes their profile. They remove all notes of the user except blocks by
- * others, and blocks and ends of matches from after the deletion.
+ * others and what a new profile has done since. The place is removed in any case, because its note does not begin with
+ * its time. The pipeline soon includes the place of a new profile.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
-  return [
-    { op: 'hkeep', key, prefix: SEVERED, suffix: BY_OTHERS, number: deletedAt },
-    ...noted(key, LEFT, deletedAt, String(deletedAt), now),
-  ]
+  return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
 }
 
 /** Returns the operations that lift a cause up to a time, even if the API notes it only later. */

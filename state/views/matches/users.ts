@@ -60,14 +60,16 @@ function operationsFor(partition: number, key: string, value: UserRecord | null,
 }
 
 /**
- * Returns the operations for a profile. A deletion removes everything in the user's partition at once except relations,
- * which the pairs clear.
+ * Returns the operations for a profile. A deletion removes the profile and everything that the API stores about the
+ * user. Relations, the seen-set and `self` are removed by tombstones in their own topics. If the deletion removed these
+ * too, it could remove what a new profile has done since, because the topics are read in any order. This happens when
+ * the view is rebuilt.
  */
 function profileOperations(partition: number, userId: string, profile: MatchProfile | null, context?: ViewContext): ViewOperation[] {
   const keys = userKeys(partition, userId)
   if (profile !== null && profile.deleted_at === null) return [{ op: 'set', key: keys.profile, value: JSON.stringify(profile) }]
   const left = leavingOperations(keys.recent, profile?.deleted_at ?? 0, context?.now ?? 0)
-  return [...[keys.profile, keys.self, keys.seen, ...notedKeys(keys)].map((key): ViewOperation => ({ op: 'del', key })), ...left]
+  return [...[keys.profile, ...notedKeys(keys)].map((key): ViewOperation => ({ op: 'del', key })), ...left]
 }
 
 /** Keys that the API writes, apart from recent events. */

@@ -64,9 +64,8 @@ export function memoryView(partitions: number): MemoryView {
               hash(operation.key).set(operation.field, operation.value)
             break
           case 'hkeep': {
-            const { key: kept, prefix, suffix, number } = operation
-            for (const [field, text] of hash(kept))
-              if (!field.startsWith(prefix) || (!field.endsWith(suffix) && timeOf(text) <= number)) hash(kept).delete(field)
+            const { key: kept, suffix, number } = operation
+            for (const [field, text] of hash(kept)) if (!field.endsWith(suffix) && !(timeOf(text) > number)) hash(kept).delete(field)
             break
           }
           case 'zadd':

@@ -120,6 +120,8 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
   const { append, read, scored, hurt, workers } = await world()
   const users = Array.from({ length: USERS + LEAVERS }, () => randomUUID() as string)
   const asked: Asked[] = []
+  /** The time of the newest swipe, or of the newest answer to a command about a profile. */
+  let last = 0
   const command = <B>(body: B): Command<B> => {
     return { command_id: randomUUID(), reply_to: '', request_hash: '', deadline: Date.now() + COMMAND_LIFE_MS, body }
   }
@@ -131,14 +133,16 @@ async function play(seed: number): Promise<{ showScores(): void; evidence(): Pro
     const isDecided = () => read(topics.matchProfiles).some((log) => log.some(({ value }) => value?.result?.command_id === one.command_id))
     await until(isDecided, `${body.action} of ${userId}`, SETTLED_WITHIN_MS)
     const nobody = { other: undefined, direction: undefined, key: undefined, api: 0, status: 204, body: undefined }
-    if (kind !== undefined) asked.push({ kind, user: userId, from, to: Date.now(), ...nobody })
+    const to = Date.now()
+    if (kind !== undefined) asked.push({ kind, user: userId, from, to, ...nobody })
+    // A swipe of the millisecond of the answer could be from before or after it, so the next swipe is later.
+    last = Math.max(last, to)
   }
 
   const create = (userId: string, kind?: RequestKind) =>
     decided(userId, profileCommand('put', { display_name: 'X', birth_date: '1990-05-01' }), kind)
   await Promise.all(users.map((userId) => create(userId)))
 
-  let last = 0
   const late: SwipeEvent[] = []
   function send(swiper: string, target: string): void {
     last = Math.max(last + 1, Date.now())

@@ -64,11 +64,9 @@ export function fakeRedis() {
         return
       }
       case 'hkeep': {
-        const { key, prefix, suffix, number } = operation
-        for (const [field, value] of hash(key)) {
-          const isKept = field.startsWith(prefix) && (field.endsWith(suffix) || Number.parseInt(value, 10) > number)
-          if (!isKept) hash(key).delete(field)
-        }
+        const { key, suffix, number } = operation
+        for (const [field, value] of hash(key))
+          if (!field.endsWith(suffix) && !(Number.parseInt(value, 10) > number)) hash(key).delete(field)
         return
       }
       case 'hdelOrSubtract': {

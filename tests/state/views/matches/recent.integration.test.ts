@@ -159,6 +159,7 @@ async function annAndBob() {
 
   return {
     ann,
+    redis,
     driver,
     apply,
     profileOf,
@@ -268,6 +269,41 @@ test('a swipe from before a deletion that is noted after the return hides nobody
   await redis.hset(keys.recent, 'left', '1000')
   expect(await swiped(1_000)).toEqual(['left'])
   expect(await swiped(1_001)).toEqual(['last', 'left', `s:${BOB}`])
+})
+
+test('what a new profile has swiped stays hidden, although the view reads the deletion later', async () => {
+  const { ann, apply, redis } = await annAndBob()
+  const [cat, dan] = ['0c000000-0000-4000-8000-000000000000', '0d000000-0000-4000-8000-000000000000']
+  const driver = testDriver(matchUsers)
+  const body = profileCommand('put', { display_name: 'Ann', birth_date: '1990-05-01' })
+  function decided(deletedAt: number | null) {
+    const { state } = decideProfile(undefined, body, { key: ann, now: driver.now, commandId: 'c' })
+    const value = { view: { ...(state as MatchProfile), deleted_at: deletedAt }, result: null }
+    driver.pipe(matchProfiles, ann, value)
+    return { key: ann, value }
+  }
+  const note = (targetId: string, at: number) =>
+    runScript(
+      redis,
+      TAKE_SWIPE,
+      takeSwipeKeys(userKeys(PARTITION, ann)),
+      takeSwipeArguments({ swipeId: randomUUID(), targetId, direction: 'LEFT', at }, 'none'),
+    )
+  const profile = decided(null)
+  driver.pipe(swipeEvents, ann, swipe(ann, cat, 'LEFT', driver.now))
+  await note(cat, driver.now)
+  driver.advanceWallClock(1_000)
+  const deletion = decided(driver.now)
+  driver.advanceWallClock(1_000)
+  const newProfile = decided(null)
+  driver.pipe(swipeEvents, ann, swipe(ann, BOB, 'LEFT', driver.now))
+  await note(dan, driver.now)
+  await apply(profile, ...driver.read(matchSeen), deletion, newProfile)
+  const state = await readUser(viewReader(redis), PARTITION, ann)
+  if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
+  const exclusion = exclusionsOf(state, driver.now)
+  expect([exclusion(BOB), exclusion(dan), exclusion(cat)]).toEqual(['swiped', 'swiped', undefined])
+  expect(state.self?.last_swipe?.target_id).toBe(BOB)
 })
 
 test('what the API notes after Redis was emptied stays when the sink clears the view to build it again', async () => {
