@@ -28,6 +28,7 @@ import { certainFrom, deletionsOf } from './deletions.ts'
 import type { Evidence, Logs } from './evidence.ts'
 import { memoryView } from './memory-view.ts'
 import type { Asked, RequestKind } from './requests.ts'
+import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
 /**
@@ -118,7 +119,7 @@ async function world() {
 async function play(seed: number): Promise<{ showScores(): void; evidence(): Promise<Evidence> }> {
   const random = seededRandom(seed)
   const { append, read, scored, hurt, workers } = await world()
-  const users = Array.from({ length: USERS + LEAVERS }, () => randomUUID() as string)
+  const users = userIds(USERS + LEAVERS)
   const asked: Asked[] = []
   /** The time of the newest swipe, or of the newest answer to a command about a profile. */
   let last = 0

@@ -15,6 +15,7 @@ import { listsOf, observer, watchView } from './observe.ts'
 import { APIS, type Plan } from './plan.ts'
 import { type Asked, type Client, client } from './requests.ts'
 import { shown } from './shown.ts'
+import { userIds } from './user-ids.ts'
 import { faultsOf } from './verdict.ts'
 
 /** A user may read 60 feeds a minute. The pauses between them vary by half. */
@@ -38,8 +39,8 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
     lat: -60 + (Math.floor(town / TOWNS_PER_ROW) % (TOWNS / TOWNS_PER_ROW)) * DEGREES_APART,
     lon: -80 + (town % TOWNS_PER_ROW) * DEGREES_APART,
   }
-  const newClient = async (scope?: string) => {
-    const { id, token } = await system.user({ scope })
+  const newClient = async (who: { readonly id?: string; readonly scope?: string }) => {
+    const { id, token } = await system.user(who)
     return client(
       id,
       token,
@@ -47,9 +48,9 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
       (one) => void asked.push(one),
     )
   }
-  const clients = await Promise.all(Array.from({ length: plan.users }, () => newClient()))
-  const detector = await newClient('internal')
-  const users = clients.map(({ id }) => id)
+  const users = userIds(plan.users)
+  const clients = await Promise.all(users.map((id) => newClient({ id })))
+  const detector = await newClient({ scope: 'internal' })
   await settle(clients, here)
   asked.length = 0
 
