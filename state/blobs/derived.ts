@@ -13,7 +13,7 @@ export interface DerivedStore {
 
 const CHECKSUM_BYTES = 32
 
-/** Stores each form under a name derived from the blob and the form. A checksum precedes the bytes. */
+/** Stores each derived form under a name that combines the blob's hash and the form. A checksum precedes the bytes. */
 export function derivedStore(shelf: BlobShelf): DerivedStore {
   return {
     async get(hash, form) {

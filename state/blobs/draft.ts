@@ -15,7 +15,7 @@ export type PackedBlob =
 
 /** Content that is being written to the store. */
 export interface BlobDraft {
-  /** Resolves when the next piece may be written. The writer waits for the disk. */
+  /** Resolves when the next piece may be written. A slow disk therefore slows down the writer. */
   write(piece: Uint8Array): Promise<void>
   /** Number of bytes written so far. */
   readonly bytes: number
@@ -30,13 +30,13 @@ export interface BlobDraft {
 /** Maximum size of a draft in memory. Most content is smaller and never needs a draft file. */
 const MEMORY_BYTES = 65_536
 /**
- * Maximum size of content that is compressed synchronously. This takes a tenth of a millisecond, and handing it to the
- * thread pool would cost more.
+ * Maximum size of content that is compressed synchronously. Compressing this much takes a tenth of a millisecond;
+ * handing it to the thread pool would cost more.
  */
 const AT_ONCE_BYTES = 16_384
 /**
- * A window of 256 KiB and small tables take about 1 MiB per stream instead of 10, at the cost of a few percent of size
- * for long content. The checksum in the frame detects damage while the blob is read.
+ * A window of 256 KiB and small tables reduce the memory of a stream from 10 MiB to about 1 MiB, and make long content
+ * a few percent larger. The checksum in the frame detects damage while the blob is read.
  */
 const ZSTD_PARAMS = {
   [zlib.ZSTD_c_compressionLevel]: 3,
@@ -50,7 +50,7 @@ const ZSTD_PARAMS = {
  * for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
-/** The magic number of a stamp whose content is not compressed. Readers recognize such content by it. */
+/** Magic number of a stamp that is followed by uncompressed content. Readers recognize uncompressed content by it. */
 export const PLAIN_MAGIC = 0x184d2a51
 const STAMP_HEADER_BYTES = 8
 const STAMP_RANDOM_BYTES = 8

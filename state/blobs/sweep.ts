@@ -4,8 +4,8 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 export interface SweepOptions {
   readonly blobs: BlobStore
   /**
-   * Returns the subset of these blobs that something refers to. Throws when this is unknown, in which case nothing is
-   * removed.
+   * Returns the subset of these blobs that something refers to. Throws when the references cannot be read, in which
+   * case no blob is removed.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
   /** Epoch ms. Blobs that were touched later are kept, because a reference to them may not have been written yet. */

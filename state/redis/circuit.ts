@@ -9,11 +9,11 @@
  * when no answer has arrived in time for `LATE_FOR_MS`.
  */
 export interface Circuit {
-  /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
+  /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Must be called for answers to probes, and for other answers only while the circuit is closed. A batch that was sent
-   * before it opened does not reflect the store's current state.
+   * Must be called for answers to probes and, while the circuit is closed, for other answers. An answer to a batch that
+   * was sent before the circuit opened does not show the store's current state.
    */
   answered(): void
   /** The store refused a batch, or it cannot be reached. */
@@ -23,9 +23,12 @@ export interface Circuit {
   readonly isOpen: boolean
 }
 
-/** First pause. A brief stall (a fork in Redis, garbage collection in this process) is usually over after this time. */
+/**
+ * Length of the first pause. A brief stall (a fork in Redis, garbage collection in this process) is usually over after
+ * this time.
+ */
 const FIRST_PAUSE_MS = 10
-/** Longest pause between probes. After an outage, limits apply again within this time. */
+/** Longest pause between probes. After an outage, rate limits apply again within this time. */
 const LONGEST_PAUSE_MS = 200
 
 /**
@@ -44,7 +47,7 @@ export function circuit(monotonic: () => number): Circuit {
   let lateSince: number | undefined
 
   function failed(): void {
-    // Several batches may be in flight when the store stops. Together they are one failure.
+    // If several batches are in flight when the store stops responding, they count as one failure.
     if (isOpen && !isProbing) return
     if (isOpen) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
     isOpen = true

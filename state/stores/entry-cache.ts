@@ -7,7 +7,7 @@ import { storeGuard } from './store-guard.ts'
 /** The cached state of one key. */
 export interface Entry<K, V> {
   readonly key: K
-  /** The key as the cache stores it. For keys that are objects, it is a value that is equal when their bytes are. */
+  /** The key as the cache stores it. For an object, it is a value that is equal for objects with equal bytes. */
   readonly id: unknown
   value: V | undefined
   /** False while a prefetched key has not been read yet. */
