@@ -2,8 +2,8 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { type ClusterOptions, createStatement, ddlParts, engineOf, type Table } from './table.ts'
 
 /**
- * The applied migrations of each table. A table that was dropped and created again has another identity, so its
- * migrations start from the beginning.
+ * Table that records the applied migrations of each table. A table that was dropped and created again has another
+ * identity, so its migrations start from the beginning.
  */
 const MIGRATIONS_TABLE = 'table_migrations'
 

@@ -22,7 +22,7 @@ export function offerOperation(view: string, partition: number, productId: strin
   return { op: 'set', key, value: JSON.stringify(Object.fromEntries(offer)) }
 }
 
-/** @param partition that of the product, in the view of products */
+/** @param partition the product's partition in the view of products */
 export async function readOffer(
   reader: ViewReader,
   view: string,

@@ -38,7 +38,7 @@ export async function readProduct(
   return typeof text === 'string' ? parsedProduct(text) : text
 }
 
-/** Reads a product as the text that the view holds. Equal texts are equal products. */
+/** Reads a product as the text that the view stores. If two texts are equal, the products are equal. */
 export async function readProductText(
   reader: ViewReader,
   partition: number,

@@ -55,7 +55,7 @@ export async function readBlocklistEntry(
 export interface BlocklistSelection {
   /** Undefined selects all types. */
   readonly type: FraudBlocklistType | undefined
-  /** The place after which to continue, as an earlier page returned it; undefined starts with the newest entry. */
+  /** The place after which the page begins, as an earlier page returned it. Undefined starts with the newest entry. */
   readonly after: string | undefined
   readonly limit: number
 }

@@ -11,7 +11,9 @@ import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewRea
  */
 export const LINKS_VIEW = 'links'
 
-/** One record per link, so field names are short and fields with their default value are absent. */
+/**
+ * The value of a key. There is one per link, so field names are short, and fields with their default value are absent.
+ */
 interface StoredLink {
   /** Long URL. */
   readonly u: string
