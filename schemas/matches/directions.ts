@@ -1,4 +1,4 @@
-/** What a user may do with a profile. A rewind takes the last of these back. */
+/** A swipe of a user on a profile. A rewind takes back the last swipe. */
 export type SwipeDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
 
 export function isPositive(direction: string): boolean {

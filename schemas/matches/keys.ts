@@ -1,4 +1,6 @@
-/** Keys of the records of one user in `match-seen` and `match-relations`. A user id is a UUID, so it has no colon. */
+/**
+ * Keys of the records of one user in `match-seen` and `match-relations`. User ids are UUIDs, so they contain no colon.
+ */
 
 const SELF = 'self'
 const PAGE = 'page-'

@@ -2,8 +2,8 @@
 export const MAX_TERM_CODE_POINTS = 140
 /**
  * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent, because every spelling is stored with its
- * term. This leaves room for a term of maximum length whose letters consist of four parts (base and accents) or are
- * outside the basic plane, and for its #.
+ * term. The limit allows for a term of maximum length whose letters each take four code units, such as a base with
+ * accents, and for its #.
  */
 const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
@@ -34,7 +34,7 @@ export function foldTerm(original: string): string | undefined {
 }
 
 /**
- * Folds printable ASCII without patterns, because nearly all terms are that, and half of them are folded already.
+ * Folds printable ASCII without regular expressions. Nearly all terms are ASCII, and half of these are already folded.
  * @returns undefined for other text
  */
 function foldAscii(text: string): string | undefined {
@@ -61,7 +61,7 @@ function foldUnicode(text: string): string {
 }
 
 /**
- * Performs full case folding (Unicode, CaseFolding.txt, C + F) with the language's functions: the result is the lower
+ * Performs full case folding (Unicode, CaseFolding.txt, C + F) with JavaScript's own functions. The result is the lower
  * case of the upper case of each code point. Code points are folded one at a time, so that the final-sigma rule does
  * not apply. Cherokee letters become lower case instead of upper case, which results in the same groups.
  */

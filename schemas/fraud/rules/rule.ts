@@ -33,12 +33,14 @@ export function isActive(rule: Pick<Rule, 'enabled' | 'expires_at'>, at: number)
   return rule.enabled && (rule.expires_at === null || at < rule.expires_at)
 }
 
-/** Of rules with equal priority, the one whose action comes first decides. */
+/**
+ * Precedence of actions. Of matching rules with equal priority, the rule whose action is earlier in this list decides.
+ */
 const ACTION_ORDER: readonly RuleAction[] = ['BLOCK', 'STEP_UP', 'REVIEW', 'APPROVE']
 
 /**
- * Orders rules so that the first one that matches decides: by priority, then by action, then by id, so that the result
- * never depends on the order in which rules were created.
+ * Orders rules so that the first matching rule decides: by priority, then by action, then by id. The order therefore
+ * never depends on when rules were created.
  */
 export function byPrecedence(one: Rule, other: Rule): number {
   if (one.priority !== other.priority) return one.priority - other.priority

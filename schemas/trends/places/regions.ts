@@ -2,7 +2,7 @@ import table from './regions.json' with { type: 'json' }
 
 /** A place with a trend list. */
 export interface Region {
-  /** Where-on-earth id. Cities that are missing in the public trend list have 100,000,000 + GeoNames id. */
+  /** Where-on-earth id. For cities that the public trend list lacks, it is 100,000,000 + GeoNames id. */
   readonly woeid: number
   readonly name: string
   readonly type: 'Supername' | 'Country' | 'Town'
