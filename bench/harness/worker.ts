@@ -16,7 +16,7 @@ export interface WorkerProcess {
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** @throws Error when the process has ended */
   check(): void
-  /** Returns the size of its state folder in bytes. */
+  /** Returns the size of the worker's state folder in bytes. */
   stateBytes(): number
   stop(): Promise<void>
 }
@@ -24,7 +24,10 @@ export interface WorkerProcess {
 const MAIN = join(ROOT, 'pipelines/main.ts')
 const STOP_MS = 25_000
 
-/** @param pipeline the service whose pipelines it runs */
+/**
+ * Starts a worker.
+ * @param pipeline name of the service whose pipelines the worker runs
+ */
 export async function startWorker(
   servers: BenchServers,
   slot: number,

@@ -2,7 +2,8 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
- * Up to this value, even with the delays in the stream, all tweets share a window, so that the cap is a plain count.
+ * Maximum number of minutes. Even with the delays in the stream, all tweets are then in one window, so that the limit
+ * per user is a plain count.
  */
 const MAX_BACKLOG_MINUTES = 45
 
