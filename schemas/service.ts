@@ -4,6 +4,9 @@ import type { AnyTopic } from './topic.ts'
 /** The topics and initial rate limit rules of one service. */
 export interface ServiceSchemas {
   readonly topics: readonly AnyTopic[]
-  /** Initial rate limit rules. A stored rule with the same id replaces its seed, even if it is inactive. */
+  /**
+   * Initial rate limit rules. A stored rule with the same id replaces the initial rule, even if the stored rule is
+   * inactive.
+   */
   readonly limits?: readonly LimitRule[]
 }

@@ -41,7 +41,10 @@ export interface Topic<K, V> {
   readonly productionPartitions?: number
   /** Broker configuration, such as `cleanup.policy` or `retention.ms`. */
   readonly config?: Readonly<Record<string, string>>
-  /** True if the configuration keeps a promise to erase records. Provisioning then also sets it for existing topics. */
+  /**
+   * True if the configuration keeps a promise to erase records. Provisioning then also applies the configuration to
+   * existing topics.
+   */
   readonly erases?: boolean
 }
 

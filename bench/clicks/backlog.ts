@@ -9,7 +9,7 @@ import { lags } from '../trends/progress.ts'
 import { clickProducer } from './producer.ts'
 import { clickStream, type Spread } from './stream.ts'
 
-/** The cost of processing one backlog. CPU is user + system seconds per million clicks. */
+/** The cost of processing one backlog. CPU times are user and system seconds per million clicks. */
 export interface BacklogFigures {
   /** Rate in clicks per second until the committed offsets cover all clicks, with sinks running concurrently. */
   readonly clicksPerSecond: number

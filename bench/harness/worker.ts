@@ -81,7 +81,7 @@ export async function startWorker(
 
 function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => {
-    // The database may delete files at any time.
+    // The database may delete files at any time, so a missing file is ignored.
     const found = statSync(join(folder, file), { throwIfNoEntry: false })
     return sum + (found?.isFile() === true ? found.size : 0)
   }, 0)

@@ -14,7 +14,10 @@ const DATABASE = 'postgres'
 const CLIENTS = 64
 const STARTED = { what: 'PostgreSQL to start', timeoutMs: 30_000, intervalMs: 100 }
 const MICROSECONDS_PER_MS = 1_000
-/** Columns of pgbench's log: the transaction's time and, with a rate, how late it began. Both are in microseconds. */
+/**
+ * Columns of pgbench's log: the time of the transaction and, with a rate, the delay of its start. Both are in
+ * microseconds.
+ */
 const TIME_COLUMN = 2
 
 /**

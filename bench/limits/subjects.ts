@@ -14,8 +14,8 @@ const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block +
 export type SubjectName = (typeof SUBJECTS)[number]
 
 /**
- * Returns the subjects that can run on this machine. Those of rate-limiter-flexible are skipped with a message when it
- * is not installed.
+ * Returns the subjects that can run on this machine. The subjects of rate-limiter-flexible are skipped with a message
+ * when it is not installed.
  */
 export async function installedSubjects(): Promise<readonly SubjectName[]> {
   const peer = await whereInstalled('rate-limiter-flexible', flexibleLimiters)

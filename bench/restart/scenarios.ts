@@ -231,10 +231,7 @@ export async function killAndRestart(place: Place, keys: number, rate: number): 
   })
 }
 
-/**
- * Selects the worker that is killed. Partitions are assigned in the order of member ids. Unless the middle worker is
- * killed, partitions also move between the surviving workers.
- */
+/** Stops and restarts each of three workers, one after the other. */
 export async function rollingRestart(place: Place, keys: number, rate: number, keepPlaceOnStop: boolean): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys, keepPlaceOnStop }, rate, async (cluster, watch) => {
     for (const { slot } of [...cluster.workers]) {
@@ -248,8 +245,8 @@ export async function rollingRestart(place: Place, keys: number, rate: number, k
 }
 
 /**
- * The worker that is killed. Partitions are assigned in the order of member ids, so partitions also move between the
- * survivors unless the middle worker is killed.
+ * Selects the worker that is killed. Partitions are assigned in the order of member ids. Unless the middle worker is
+ * killed, partitions also move between the surviving workers.
  */
 export type Victim = 'first' | 'middle' | 'last'
 const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 2 }

@@ -39,7 +39,7 @@ SELECT sum(v) FROM (
   GROUP BY woeid, term, minute, adds_as
 )`
 
-/** CPU is user + system seconds per million events. */
+/** The results of one run. CPU times are user and system seconds per million events. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
   /** Rate of the first stage alone, which is ahead of the other stages. */

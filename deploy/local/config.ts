@@ -127,7 +127,7 @@ function portOf(env: Values<Variables>, name: string): number {
   return Number(env[name])
 }
 
-/** Returns every port that the stack listens on, with its setting. */
+/** Returns every port on which the stack listens, with the name of its setting. */
 function portsOf(env: Settings): [setting: string, port: number][] {
   const ports: [string, number][] = []
   if (!env.KAFKA_BROKERS) ports.push(['KAFKA_PORT', env.KAFKA_PORT], ['KAFKA_CONTROLLER_PORT', env.KAFKA_CONTROLLER_PORT])

@@ -12,7 +12,7 @@ import { serviceSchemas } from '../../schemas/topics.ts'
 
 /** The partition counts of new topics: `local` for one machine, or `production` as planned in docs/operations.md. */
 export type PartitionPlan = 'local' | 'production'
-/** A plan, or a function that returns the count of each topic. */
+/** A partition plan, or a function that returns the partition count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /** What the topics are created for. */
@@ -60,7 +60,7 @@ export async function provisionTopics(
 }
 
 /**
- * Returns all public, repartition and changelog topics, and those of sinks.
+ * Returns the specifications of all public, repartition and changelog topics, and of the topics of sinks.
  * @param existing partition counts of existing topics, which determine those of their changelogs
  */
 export function topicSpecs(

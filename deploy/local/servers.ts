@@ -11,7 +11,7 @@ import { schemaRegistry } from './registry/component.ts'
 import { searchServer } from './search/server.ts'
 import type { ServerName } from './server-names.ts'
 
-/** A server of the stack. Without a local component, it is provided externally. */
+/** A server of the stack. If it has no local component, it is external. */
 export interface StackServer {
   readonly name: ServerName
   readonly address: string

@@ -71,7 +71,7 @@ async function stopLeftovers(home: Home): Promise<void> {
 function untilSignal(): Promise<undefined> {
   let first = 0
   return new Promise((resolve) => {
-    // The child processes do not keep this process alive.
+    // The child processes do not keep this process alive, so a timer does.
     const alive = setInterval(() => undefined, KEEP_ALIVE_MS)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {

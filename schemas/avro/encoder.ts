@@ -21,7 +21,7 @@ import {
 export type Encode<T> = (value: T, out: ByteWriter) => void
 
 /**
- * Arguments: `p` the position to write at, `d` depth of nested records.
+ * Function of generated code. Arguments: `p` the position to write at, `d` depth of nested records.
  * @returns the position after the value
  */
 type RawEncode = (value: unknown, out: ByteWriter, p: number, d: number) => number

@@ -209,8 +209,8 @@ function checkJsonDepth(schema: unknown): void {
 }
 
 /**
- * Returns the names of a type. A dotted name contains its namespace. Otherwise the namespace attribute applies, or else
- * the enclosing type's namespace.
+ * Returns the names of a type. A dotted name contains its namespace. For any other name, the namespace attribute
+ * applies or, without it, the namespace of the enclosing type.
  */
 function namesOf(from: Properties, outer: string) {
   const what = `a ${String(from.type)}`

@@ -56,7 +56,7 @@ export function readInt(buffer: Buffer, at: number, end: number): number {
   return refuse(TOO_LONG)
 }
 
-/** Zigzag bits of the last `readBits` call: groups 1-4, 5-8 and 9-10. */
+/** Zigzag bits from the last call of `readBits`, in three parts: the seven-bit groups 1-4, 5-8 and 9-10. */
 let lowBits = 0
 let middleBits = 0
 let highBits = 0

@@ -17,7 +17,10 @@ export interface PersonalHashes {
  */
 const HASH_CHARACTERS = 32
 
-/** Hashes with HMAC-SHA-256. @param key FRAUD_HASH_KEY; hashes of other keys cannot be compared */
+/**
+ * Creates hashes with HMAC-SHA-256.
+ * @param key the value of FRAUD_HASH_KEY; hashes with different keys cannot be compared
+ */
 export function personalHashes(key: string): PersonalHashes {
   // The key object is created once, because creating it for each hash would cost as much as the hash.
   const secret = createSecretKey(key, 'utf8')

@@ -22,7 +22,7 @@ export function relationKey(userId: string, otherId: string): string {
   return `${userId}:${otherId}`
 }
 
-/** Returns undefined for a key that is only a user id. */
+/** Parses a key. Returns undefined for a key that is only a user id. */
 export function parseUserKey(key: string): UserKey | undefined {
   const colon = key.indexOf(':')
   if (colon < 0) return undefined

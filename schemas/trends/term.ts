@@ -19,12 +19,12 @@ const LEADING_HASHES = /^[#\s]+/
 const DOTLESS_I = 'ı'
 
 /**
- * Returns the term that a hashtag or phrase belongs to. Spellings that differ only in case, width, compatibility form,
+ * Returns the term to which a hashtag or phrase belongs. Spellings that differ only in case, width, compatibility form,
  * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
  * Folding is idempotent.
- * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS or was sent with four
- * times as many characters (a flood of # or of accents), or when it contains a NUL, which neither stores nor clients
- * accept
+ * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS, when the original has
+ * four times as many characters (such as very many # or accents), or when it contains a NUL, which neither stores nor
+ * clients accept
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined

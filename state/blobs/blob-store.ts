@@ -7,9 +7,9 @@ import type { BlobHash, BlobShelf } from './shelf.ts'
 /** An open blob. It can be read to its end even if a sweep removes it in the meantime. */
 export interface OpenBlob {
   /**
-   * Returns the content in pieces. It can be read only once. If the content does not match its hash, BlobCorruptError
-   * is thrown in place of the last piece. A blob that fits into one piece is therefore checked before any of it is
-   * returned.
+   * Returns the content in pieces. The content can be read only once. If the content does not match its hash,
+   * BlobCorruptError is thrown in place of the last piece. A blob that fits into one piece is therefore checked before
+   * any of it is returned.
    */
   content(): AsyncIterable<Buffer>
   /** Releases the underlying file or connection. Reading the content to its end does so as well. */

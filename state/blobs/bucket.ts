@@ -8,7 +8,7 @@ import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 export interface BucketOptions {
   readonly client: S3Client
   readonly bucket: string
-  /** Prefix of every key; either empty or ends with a slash. */
+  /** Prefix of every key. It is empty or ends with a slash. */
   readonly prefix: string
   /**
    * Age above which touching a blob stores it again, because S3 has no touch operation. It must be well below the age

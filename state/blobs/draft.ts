@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { createZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
 /**
- * A blob in its stored form, in memory or in a file that its owner deletes: zstd followed by a stamp, or a stamp
- * followed by the content as it is.
+ * A blob in its stored form, in memory or in a file that its owner deletes. It is either zstd followed by a stamp, or a
+ * stamp followed by uncompressed content.
  */
 export type PackedBlob =
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }
@@ -57,7 +57,7 @@ const STAMP_RANDOM_BYTES = 8
 export const STAMP_BYTES = STAMP_HEADER_BYTES + STAMP_RANDOM_BYTES
 const compress = promisify(zstdCompress)
 
-/** How a store packs its blobs. Readers accept both forms. */
+/** Options for packing blobs. Readers accept compressed and uncompressed blobs. */
 export interface DraftOptions {
   /** False for content that is compressed already, such as images. */
   readonly compresses: boolean
@@ -75,7 +75,7 @@ export function openDraft(folder: string, { compresses }: DraftOptions): BlobDra
     hash.update(piece)
     bytes += piece.byteLength
     if (spill !== undefined) return await spill.write(piece)
-    // The piece may be a view of a buffer that its owner reuses.
+    // The piece is copied, because it may be a view of a buffer that its owner reuses.
     pieces.push(Buffer.from(piece))
     if (bytes <= MEMORY_BYTES) return
     spill = await openSpill(folder, compresses)
@@ -179,7 +179,7 @@ async function openSpill(folder: string, compresses: boolean): Promise<SpillFile
       await copied.catch(() => undefined)
       await close()
       await unlink(path).catch((error: NodeJS.ErrnoException) => {
-        // A folder shelf has already renamed the file.
+        // The file may be gone, because a folder shelf has already renamed it.
         if (error.code !== 'ENOENT') throw error
       })
     },

@@ -7,8 +7,8 @@ import type { PackedBlob } from './draft.ts'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 /**
- * Blobs are grouped into folders by the first byte of their hash. With a million blobs, each folder holds a few
- * thousand files.
+ * Number of leading hash characters by which blobs are grouped into folders. With a million blobs, each folder contains
+ * a few thousand files.
  */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
@@ -161,7 +161,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder))) ?? []
 }
 
-/** A rename is durable only after its folder has been synced. */
+/** Syncs a folder. Without this, a rename in the folder is not durable. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -8,7 +8,10 @@ export interface SweepOptions {
    * case no blob is removed.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
-  /** Epoch ms. Blobs that were touched later are kept, because a reference to them may not have been written yet. */
+  /**
+   * Time (epoch ms) before which a blob must have been touched last to be removed. Later touches protect a blob,
+   * because a reference to it may not have been written yet.
+   */
   readonly before: number
   readonly signal: AbortSignal
 }

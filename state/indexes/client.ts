@@ -7,7 +7,7 @@ export interface SearchCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path and query, beginning with a slash. Names and ids in it must be encoded (`pathPart`). */
   readonly path: string
-  /** Sent as JSON. Text is sent unchanged and must consist of lines of JSON. */
+  /** The body of the request. An object is sent as JSON. Text is sent unchanged and must consist of lines of JSON. */
   readonly body?: object | string
   /** Default 10 s. */
   readonly timeoutMs?: number

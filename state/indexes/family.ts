@@ -7,7 +7,7 @@ import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './sear
 export interface IndexOrigin {
   /** `definitionOf` the index. */
   readonly definition: string
-  /** Id of the topic that the index is filled from. A topic that was deleted and created again has another id. */
+  /** Id of the topic that the index is filled from. A topic that was deleted and created again has a different id. */
   readonly topicId: string
   /** The request that the index was built for; undefined if it was built without a request. */
   readonly requestId?: string
@@ -27,9 +27,9 @@ export interface ConcreteIndex extends IndexOrigin {
  * fail at the server, because its alias no longer exists.
  */
 export interface IndexFamily {
-  /** @throws TargetUnavailableError, as all methods, when a retry may help */
+  /** Returns all concrete indexes. @throws TargetUnavailableError, like all methods, when a retry may help */
   list(): Promise<ConcreteIndex[]>
-  /** Returns the index that is searched; undefined when there is none. */
+  /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
   /** Creates an empty index that only the holder of the token can write. @param now epoch ms, for its number */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>

@@ -18,7 +18,7 @@ export interface Index<K, V> {
    * settings or mappings, a new index is then filled while searches use the old one.
    */
   readonly version: number
-  /** Returns the document of a record, as JSON; null if the index should hold none. */
+  /** Returns the document of a record, as JSON; null if the record has no document. */
   documentOf(key: K, value: V): object | null
 }
 

@@ -46,7 +46,7 @@ export interface IndexWriter {
    * @throws TargetUnavailableError when a retry may help
    */
   write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE>
-  /** @returns undefined when the index holds nothing of the partition */
+  /** @returns undefined when the index has no position of the partition */
   position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
   /**
    * Stores the position unless it has changed since `stamp` was read (undefined: there was no position).

@@ -25,7 +25,10 @@ export interface RunOptions {
 }
 
 export interface BoundedScriptsOptions {
-  /** Must fail commands immediately while it is unreachable, as the client of `connectScriptRedis` does. */
+  /**
+   * The client for scripts. It must fail commands immediately while Redis is unreachable, as the client of
+   * `connectScriptRedis` does.
+   */
   readonly redis: ScriptClient
   /** Time limit of a call, ms. */
   readonly timeoutMs: number

@@ -16,9 +16,9 @@ export interface Circuit {
    * was sent before the circuit opened does not show the store's current state.
    */
   answered(): void
-  /** The store refused a batch, or it cannot be reached. */
+  /** Must be called when the store refuses a batch or cannot be reached. */
   failed(): void
-  /** The answer to a batch did not come in time. */
+  /** Must be called when the answer to a batch has not arrived in time. */
   late(): void
   readonly isOpen: boolean
 }
@@ -32,8 +32,8 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 200
 
 /**
- * Late answers count as a failure if none has arrived in time for this long. Pauses of garbage collection or of a cold
- * process are shorter. Until the circuit opens, each request waits for its own time-out.
+ * Time after which late answers count as a failure, if no answer has arrived in time. Pauses of garbage collection or
+ * of a cold process are shorter. Until the circuit opens, each request waits for its own time-out.
  */
 const LATE_FOR_MS = 20
 
@@ -43,7 +43,7 @@ export function circuit(monotonic: () => number): Circuit {
   let isProbing = false
   let pauseMs = FIRST_PAUSE_MS
   let probeAt = 0
-  /** Time of the first late answer since the last one that arrived in time. */
+  /** Time of the first late answer since the last answer that arrived in time. */
   let lateSince: number | undefined
 
   function failed(): void {

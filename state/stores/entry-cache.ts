@@ -60,7 +60,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   checkAccess(): void
   prefetchFor(batch: number): void
   prefetch(key: K): void
-  /** Returns the entry of a key, and reads it when it is not cached. */
+  /** Returns the entry of a key. Reads the entry if it is not cached. */
   entry(key: K): Entry<K, V>
   /** Returns the entry of a key. If it is not cached, creates it with the value that the caller has already read. */
   known(key: K, value: V): Entry<K, V>

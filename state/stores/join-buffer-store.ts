@@ -204,7 +204,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     lookup: undefined,
     flush(changelog: ChangelogWriter | undefined) {
       rows.flush(changelog)
-      // Later keys go to another index row, so that this one is not written again.
+      // Later keys go to a new index row, so that the current row is not written again.
       openIndexes.clear()
     },
     discard() {

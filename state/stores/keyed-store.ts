@@ -8,7 +8,7 @@ import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLook
 export interface KeyedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Default true. False disables the changelog, for state that can be recomputed or lost. */
+  /** Whether the store has a changelog. Default true. Use false for state that can be recomputed or lost. */
   readonly logged?: boolean
   /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
   readonly erasable?: boolean

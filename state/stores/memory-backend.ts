@@ -101,7 +101,7 @@ function memoryBatch(positions: Map<string, number>): StateBatch & { add(change:
   }
 }
 
-/** Keys are latin1 strings, because these compare in the same order as their bytes. */
+/** Creates a column in memory. Its keys are latin1 strings, because these compare in the same order as their bytes. */
 function memoryColumn(): MemoryColumn {
   const values = new Map<string, Buffer>()
   /** Sorted keys. Deletions and insertions are applied when the next scan begins. */

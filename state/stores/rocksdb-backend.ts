@@ -35,7 +35,10 @@ const MEMTABLE_SHARE = 1 / 4
 const CACHE_SHARE = 3 / 8
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
-/** Maximum number of directory rows. There are a few per store and partition, so all of them are read in one call. */
+/**
+ * Maximum number of directory rows to read. The directory has only a few rows per store and partition, so one call
+ * reads all of them.
+ */
 const ALL_ROWS = 2 ** 31 - 1
 
 /**

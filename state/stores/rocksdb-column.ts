@@ -31,8 +31,8 @@ export interface Scratch {
 /** Size of the scratch buffers. Longer keys and values get separate buffers. */
 const SCRATCH_BYTES = 4096
 /**
- * Numbers of rows fetched from the iterator by the first call and by later ones. Many scans stop after the first row,
- * so the first call fetches few. Long scans share the cost of each later call among many rows.
+ * Number of rows that the first call fetches from the iterator. It is small, because many scans stop after the first
+ * row. Later calls fetch more rows, so that long scans need few calls.
  */
 const FIRST_FETCH = 8
 const GROWTH = 8

@@ -7,7 +7,7 @@ const ROWS_PER_FETCH = 256
  */
 const SLICE_MS = 4
 const PAUSE_MS = 8
-/** Greater than every key, since numbers of key spaces have four bytes. */
+/** A key that is greater than every other key, because numbers of key spaces have four bytes. */
 const END = Buffer.alloc(5, 0xff)
 
 /**

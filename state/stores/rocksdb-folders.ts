@@ -28,7 +28,7 @@ export function nextGeneration(generation: string | undefined): string {
   return `generation-${Number(GENERATION.exec(generation ?? '')?.[1] ?? 0) + 1}`
 }
 
-/** Makes this generation the current one. Atomic, even when the power fails. */
+/** Makes this generation the current one. The change is atomic, even in a power failure. */
 export function setGeneration(folder: string, generation: string): void {
   const draft = join(folder, `${POINTER}.draft`)
   writeFileSync(draft, `${generation}\n`, { flush: true })

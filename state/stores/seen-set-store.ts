@@ -24,7 +24,7 @@ import { storeLife } from './store-life.ts'
 export interface SeenSetOptions<K, I> extends SeenSetShape {
   readonly key: Codec<K>
   readonly item: Codec<I>
-  /** Default false. True collects changes for `takeChanges`, which must then be called before each commit. */
+  /** Whether changes are collected for `takeChanges`, which must then be called before each commit. Default false. */
   readonly collectChanges?: boolean
   /** Default true. */
   readonly logged?: boolean
@@ -83,7 +83,7 @@ export interface SeenSetChange<K, I> extends ChangedPage<K, I> {
 /** A page to which an item belongs. */
 interface Place {
   readonly page: number
-  /** Undefined when the set does not have this page. */
+  /** The stored page; undefined when the set does not have this page. */
   readonly bytes: Buffer | undefined
   readonly runs: Page
   readonly fingerprintBits: number

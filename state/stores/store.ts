@@ -11,11 +11,14 @@ import type { ValueFormat } from '../../schemas/topic.ts'
  * everything uncommitted. The backend stores exactly the bytes of the changelog records, so restoring only copies them.
  */
 export interface EngineStore {
-  /** Chosen by the topology's author. It determines the names of the column family and the changelog topic. */
+  /**
+   * Name of the store, which the topology's author chooses. It determines the names of the column family and the
+   * changelog topic.
+   */
   readonly name: string
   /** The format of the values in the changelog. */
   readonly values: ValueFormat<unknown>
-  /** False disables the changelog, for state that can be recomputed or lost. */
+  /** Whether the store has a changelog. It has none if its state can be recomputed or lost. */
   readonly logged: boolean
   /** True if replaced and deleted values must also vanish from files and changelogs. */
   readonly erasable?: boolean
@@ -49,7 +52,7 @@ export interface StoreLookup<K, V> {
   readonly key: Codec<K>
   /** Appends the key of the row in which the value is stored. */
   encodeRow(key: K, out: ByteWriter): void
-  /** Converts a stored value to its representation for readers, which can be serialized as JSON. */
+  /** Converts a stored value to its representation for readers, which is close to JSON. */
   view(stored: unknown): V
 }
 
@@ -149,7 +152,10 @@ export interface StateBackend {
 
 /** Changes that are written atomically. */
 export interface StateBatch {
-  /** Adds a named position, such as a changelog position or a source offset. Null removes it. */
+  /**
+   * Adds a named position to the batch, such as a changelog position or a source offset. A null offset removes the
+   * position.
+   */
   putPosition(name: string, offset: number | null): void
   /**
    * Writes all changes and positions atomically and synchronously. If writing fails (for example because the disk is

@@ -22,7 +22,7 @@ export interface WindowedCounterOptions<K> {
 
 /** Counts per key in a ring of time buckets. Times are in epoch ms. */
 export interface WindowedCounterStore<K> extends EngineStore {
-  /** The lookup returns the non-empty buckets, oldest first. */
+  /** Looks up the non-empty buckets of a key, oldest first. */
   readonly lookup: StoreLookup<K, [start: number, count: number][]>
   prefetch(key: K): void
   /**

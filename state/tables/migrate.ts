@@ -35,7 +35,7 @@ ORDER BY (table_name, identity, migration)`,
   const existing = await identityOf(client, table.name)
   if (existing === undefined) {
     await client.command({ query: createStatement(table, newIdentity(), cluster) })
-    // Another sink may have created the table first; then its identity applies.
+    // If another sink has created the table first, that sink's identity applies.
     const identity = (await identityOf(client, table.name)) as string
     for (const { id } of migrations) await record(id, identity)
     return identity

@@ -6,7 +6,7 @@ import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
 import { recordedTopicId, recordTopicId, topicIdsStatement } from './topic-ids.ts'
 
-/** Rows of a range of offsets of one Kafka partition. All of them are in one partition of the table. */
+/** Rows of a range of offsets of one Kafka partition. All rows belong to the same partition of the table. */
 export interface Insert {
   readonly topic: string
   readonly partition: number

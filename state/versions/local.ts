@@ -124,7 +124,7 @@ async function isAbandoned(partial: string, now: number): Promise<boolean> {
     )
     return Math.max(...written) < now - ABANDONED_MS
   } catch (error) {
-    // The folder's writer has just moved it to its place.
+    // The folder is gone, because its writer has just moved it to its place.
     if (isMissing(error)) return false
     throw error
   }

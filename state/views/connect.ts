@@ -3,7 +3,7 @@ import { evictionFault, readRedisMemory } from './redis-memory.ts'
 
 export interface RedisPlace {
   readonly url: string
-  /** True when `url` is a node of a cluster. */
+  /** True if `url` is the address of a node of a cluster. */
   readonly cluster: boolean
 }
 

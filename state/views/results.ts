@@ -73,7 +73,7 @@ export async function readResult(
 export interface ResultMessage {
   readonly commandId: string
   readonly outcome: CommandResult['outcome']
-  /** JSON; empty when the outcome is a conflict. */
+  /** The answer as JSON; empty when the outcome is a conflict. */
   readonly answer: string
 }
 

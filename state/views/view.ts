@@ -8,7 +8,8 @@ import type { RedisScript } from '../redis/run-script.ts'
 export type ViewOperation =
   | { readonly op: 'set'; readonly key: string; readonly value: ViewValue }
   /**
-   * Writes only when `version` is greater than the stored one. The key is a hash with VERSION_FIELD and VALUE_FIELD.
+   * Writes the value only if `version` is greater than the stored version. The key is a hash with VERSION_FIELD and
+   * VALUE_FIELD.
    */
   | { readonly op: 'setIfNewer'; readonly key: string; readonly version: number; readonly value: string }
   | { readonly op: 'del'; readonly key: string }
@@ -39,7 +40,7 @@ export type ViewOperation =
       /** A whole number. */
       readonly amount: number
     }
-  /** A member of a sorted set, sorted by score and then by its bytes. */
+  /** Adds a member to a sorted set. Members sort by score and then by their bytes. */
   | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
@@ -77,7 +78,8 @@ export interface View<K, V> {
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
   /**
-   * Returns true for a key that stays when a partition is cleared, because no record restores it. Default: none stays.
+   * Returns true for a key that stays when a partition is cleared, because no record restores it. By default, no key
+   * stays.
    */
   keeps?(key: string): boolean
 }

@@ -24,7 +24,7 @@ const KEEP_ALIVE_MS = 10_000
 /**
  * Serves the engine over ClickHouse's HTTP interface, which `@clickhouse/client`, curl and BI tools use. Refuses
  * requests from web pages.
- * @param password of the user `default`
+ * @param password the password of the user `default`
  */
 export function clickhouseServer(engine: Engine, password: string): Server {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -60,7 +60,7 @@ export function clickhouseServer(engine: Engine, password: string): Server {
   }
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => void handle(request, response))
-  // Long queries and large inserts may take arbitrarily long.
+  // Requests have no time limit, because long queries and large inserts may take arbitrarily long.
   server.requestTimeout = 0
   return server
 }

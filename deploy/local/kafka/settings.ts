@@ -11,8 +11,8 @@ export interface BrokerPorts {
 export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
 
 /**
- * Ten years, so that a machine that was off for longer than Kafka's default of seven days continues at its committed
- * offsets.
+ * Retention of committed offsets: ten years. A machine that was off for longer than Kafka's default of seven days
+ * therefore continues at its committed offsets.
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**

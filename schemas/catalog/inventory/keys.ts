@@ -6,7 +6,10 @@ export interface StockKey {
   readonly warehouse_id: string
 }
 
-/** Returns the key of a row in `inventory-decisions`. A variant_id has no colon; a warehouse_id may have several. */
+/**
+ * Returns the key of a row in `inventory-decisions`. A variant_id contains no colon; a warehouse_id may contain
+ * several.
+ */
 export function rowName({ variant_id, warehouse_id }: StockKey): string {
   return `${rowsOfVariant(variant_id)}${warehouse_id}`
 }

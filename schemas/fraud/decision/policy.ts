@@ -1,6 +1,6 @@
 import shipped from '../models/shipped/default.json' with { type: 'json' }
 
-/** A model, by the name of its score. */
+/** Name of a model, which is also the name of its score. */
 export type ModelName = 'account_takeover' | 'payment_fraud' | 'money_laundering'
 
 export const MODELS: readonly ModelName[] = ['account_takeover', 'payment_fraud', 'money_laundering']

@@ -28,7 +28,7 @@ export interface RuleOutcome {
   readonly matched: readonly Rule[]
   /** Shadow rules that would have matched. */
   readonly shadow: readonly Rule[]
-  /** Live and shadow rules whose match a snooze suppressed. */
+  /** Live and shadow rules that would have matched without a snooze. */
   readonly snoozed: readonly Rule[]
 }
 

@@ -26,7 +26,10 @@ export function regionOf(woeid: number): Region | undefined {
   return byWoeid.get(woeid)
 }
 
-/** Returns the region and those that enclose it, smallest first (city, country, 1); undefined for an unknown woeid. */
+/**
+ * Returns the woeids of the region and of the regions that enclose it, smallest first (city, country, and 1 for the
+ * world); undefined for an unknown woeid.
+ */
 export function pathOf(woeid: number): readonly number[] | undefined {
   return pathByWoeid.get(woeid)
 }

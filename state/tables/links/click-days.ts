@@ -1,6 +1,6 @@
 import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 
-/** Retention. Three years allow comparisons of a season with those of previous years. */
+/** Retention in years. Three years allow comparisons of a season with the same season of previous years. */
 const RETENTION_YEARS = 3
 /**
  * Maximum delay in days of clicks that are added to daily totals. Later clicks are stored only in `clicks`. The limit

@@ -4,7 +4,7 @@ import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'
 
-/** Raw clicks are kept for a quarter; the daily totals in `click_days` are kept longer. */
+/** Retention of raw clicks in days, which is a quarter. The daily totals in `click_days` are kept longer. */
 const RETENTION_DAYS = 90
 /**
  * Rows per page, about 1 MB of JSON. The page size bounds the memory and the duration of a query, regardless of a

@@ -2,8 +2,8 @@ import type { CatalogProduct, VariantOffer } from '../../../schemas/catalog/type
 import { type NOT_CAUGHT_UP, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Which variants are for sale, in a few bytes, because every reservation reads them. The keys are in the view of
- * products:
+ * The variants that are for sale. A value has only a few bytes, because every reservation reads it. The keys are in the
+ * view of products:
  *
  * | key | value |
  * |---|---|

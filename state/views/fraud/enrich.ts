@@ -98,7 +98,7 @@ export interface EnrichedEntity {
   readonly event: FraudEvent | undefined
 }
 
-/** @param entities at least one, all of the partition */
+/** @param entities at least one entity; all belong to the partition */
 export function enrichKeys(partition: number, entities: readonly EnrichedEntity[]): string[] {
   const keys = [profileKeys(partition, entities[0].entity).caughtUp]
   for (const { entity } of entities) {
@@ -108,7 +108,10 @@ export function enrichKeys(partition: number, entities: readonly EnrichedEntity[
   return keys
 }
 
-/** @param entities with events of one transaction, all of the partition @param now as it was for `enrichArguments` */
+/**
+ * @param entities entities with events of one transaction, all in the partition
+ * @param now the time that was passed to `enrichArguments`
+ */
 export function withdrawal(partition: number, entities: readonly EnrichedEntity[], now: number) {
   const keys: string[] = []
   const values: (string | Buffer)[] = []

@@ -100,12 +100,12 @@ export function unpackFlight(field: string, bytes: Buffer): InFlight {
   return { event, addedAt: bytes.readUInt32BE(ADDED_AT) * SECOND_MS }
 }
 
-/** Returns the counters that may contain a transaction of a time in epoch ms, the most likely one first. */
+/** Returns the counters that may contain a transaction with this time (epoch ms), the most likely one first. */
 export function counterFields(at: number): string[] {
   return [secondField(at), `${MINUTE_PREFIX}${Math.floor(at / MINUTE_MS)}`]
 }
 
-/** Returns the counter to which a transaction of a time in epoch ms is added. */
+/** Returns the counter to which a transaction with this time (epoch ms) is added. */
 export function secondField(at: number): string {
   return String(Math.floor(at / SECOND_MS))
 }

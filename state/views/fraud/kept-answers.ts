@@ -23,7 +23,9 @@ export function answerKey(transactionId: string): string {
   return `fraud-answer:${transactionId}`
 }
 
-/** Stores ARGV 1 for ARGV 2 ms unless there is a value already. Returns that value, or nil. KEYS: 1 the answer. */
+/**
+ * Stores ARGV 1 for ARGV 2 ms unless there is a value already. Returns the existing value, or nil. KEYS: 1 the answer.
+ */
 export const CLAIM_ANSWER: ViewScript = {
   name: 'claim-answer',
   returnsBytes: true,

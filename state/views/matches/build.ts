@@ -37,7 +37,10 @@ export const BUILD_LOCK_MS = 2_000
 /** How long the place to continue is kept. A user who returns later begins again with the nearest cells. */
 const RESUME_TTL_MS = 3_600_000
 
-/** KEYS: 1 the lock. ARGV: 1 a unique token, 2 time to live in ms. Returns 1 if the caller may search. */
+/**
+ * Locks the search of a user. KEYS: 1 the lock. ARGV: 1 a unique token, 2 time to live in ms. Returns 1 if the caller
+ * may search.
+ */
 const LOCK_BUILD: ViewScript = {
   name: 'lock-build',
   source: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
@@ -87,7 +90,10 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
   return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
 
-  /** Candidates of the last search that this search does not reach, because it began where the last one stopped. */
+  /**
+   * Returns the candidates of the last search that this search does not reach, because it began where the last search
+   * stopped.
+   */
   function leftOver(found: readonly Ranked[]): Ranked[] {
     if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []
     const ids = new Set(idsOf(found))

@@ -7,7 +7,7 @@ import type { PlacedUser } from './viewer.ts'
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
 
-/** A match, and the user who gets a push about it. */
+/** A match, and the user who is notified about it. */
 export interface MatchToTell {
   readonly user: PlacedUser
   readonly other: PlacedUser

@@ -71,7 +71,10 @@ const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
 /** Suffix of the names of fields for blocks by other users. */
 const BY_OTHERS = ':blocked' satisfies `:${Cause}`
 
-/** KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then fields and values. */
+/**
+ * Writes fields of the recent events. KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then
+ * fields and values.
+ */
 export const NOTE_RECENT: ViewScript = {
   name: 'note-recent',
   source: `
@@ -137,8 +140,8 @@ export function severedField(otherId: string, cause: Cause): string {
 }
 
 /**
- * Returns the operations for a user who deletes their profile. They remove all notes of the user except blocks by
- * others, and blocks and ends of matches from after the deletion.
+ * Returns the operations for a user who deletes their profile. The operations remove all notes of the user except
+ * blocks by others, and blocks and ends of matches from after the deletion.
  */
 export function leavingOperations(key: string, deletedAt: number, now: number): ViewOperation[] {
   return [

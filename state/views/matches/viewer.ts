@@ -204,7 +204,7 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
 /** Why a user may not see another user, apart from the filters; undefined if nothing forbids it. */
 export type Exclusion = 'swiped' | 'matched' | Cause
 
-/** Returns a function that tells why a user may not see another user: a swipe, a match or a block. */
+/** Returns a function that returns why a user may not see another user: a swipe, a match or a block. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
   const seen = seenSet.open((page) => seenPages[page], now)
   const exceptions = new Set(self?.exceptions ?? [])

@@ -27,7 +27,7 @@ export const fraudDemo: DemoService = {
       isServed: ({ status, code }) => status === 200 || code === 'transaction_not_found',
     })
     if (client === undefined) return
-    // The API may have become ready long after the command was started.
+    // The stream starts now, because the API may have become ready long after the command was started.
     const { next } = demoPayments({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
     let payments = 0
     await playRequests(session, {

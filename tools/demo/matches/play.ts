@@ -26,7 +26,7 @@ export const matchesDemo: DemoService = {
       isServed: ({ status, code }) => status === 200 || code === 'profile_not_found',
     })
     if (client === undefined) return
-    // The API may have become ready long after the command was started.
+    // The stream starts now, because the API may have become ready long after the command was started.
     const stream = demoMatches({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
     await playRequests(session, { next: stream.next, perform: (event, count) => perform(event, stream, client, count), endAt })
   },

@@ -6,7 +6,7 @@ import type { LabelledPayment } from './payments.ts'
 /** The use of a payment, as numbers that the Python program reads. */
 export const PART = { none: 0, train: 1, test: 2 } as const
 
-/** All times are in epoch ms; ends are exclusive. */
+/** The periods of a replay. All times are in epoch ms, and ends are exclusive. */
 export interface Periods {
   readonly trainFrom: number
   readonly trainTo: number

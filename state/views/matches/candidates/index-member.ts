@@ -44,7 +44,10 @@ export function formatMember(member: IndexMember): string {
   ].join(SEPARATOR)
 }
 
-/** Throws RangeError if the text is not a member. */
+/**
+ * Parses a member.
+ * @throws RangeError if the text is not a member
+ */
 export function parseMember(text: string): IndexMember {
   const parts = text.split(SEPARATOR)
   if (parts.length !== 13) throw new RangeError('not a member of the candidate index')
