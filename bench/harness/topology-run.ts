@@ -9,7 +9,7 @@ import { cpuSeconds } from './process-stats.ts'
 import type { BenchServers } from './servers.ts'
 
 export interface TopologyRunOptions {
-  /** Path of the topology's module from the repository's root. The next field is the name of the module's export. */
+  /** Path of the topology's module from the repository's root, and name of the module's export. */
   readonly module: string
   readonly export: string
   /** Name of the topology, which is its consumer group. */

@@ -108,8 +108,8 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 
   async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
     const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
-    // The number must never have been used before. A counter would start from 1 again if the server lost all data, and
-    // a sink that has not noticed the loss would then write to a new index of the same name.
+    // The number must never have been used before. A counter would start from the beginning if the server lost all
+    // data, and a sink that has not noticed the loss would then write to a new index of the same name.
     const created = `${name}-${Math.max(now, greatest + 1)}`
     const answer = await client.call({
       method: 'PUT',

@@ -61,7 +61,7 @@ function benchPayment(user: number, spread: Spread, random: Random): string {
   })
 }
 
-/** The kinds of entities that each user has alone. */
+/** The kinds of entities that belong to a single user. */
 export const OWN_KINDS = ['user', 'device', 'card'] as const satisfies readonly EntityKind[]
 
 /** Returns the id of an entity that belongs to this user alone. */
