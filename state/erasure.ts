@@ -6,8 +6,8 @@ export interface ErasureTimes {
   /** How long the last read of burnt content can be repeated. */
   readonly repeatableMs: number
   /**
-   * Unreferenced blobs are removed once nobody has touched them for this long. This is longer than any command takes,
-   * and longer than a last read can be repeated.
+   * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer
+   * than a last read can be repeated.
    */
   readonly untouchedMs: number
   /** Interval of the removal of such blobs. */

@@ -26,7 +26,7 @@ const NOT_FOUND = 404
 const PRECONDITION_FAILED = 412
 
 /**
- * Stores blobs in an S3 bucket or in a server that speaks the S3 protocol. An object's LastModified is the time of its
+ * Stores blobs in an S3 bucket or on a server that implements the S3 API. An object's LastModified is the time of its
  * last touch. Each draft ends with a random stamp, so two puts of the same content have different ETags, and a sweep
  * deletes only the object that it has inspected.
  */

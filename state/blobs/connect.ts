@@ -11,7 +11,7 @@ export interface BlobSettings {
   /** `file:///var/lib/millrace/blobs` or `s3://bucket/prefix`. */
   readonly url: string
   /**
-   * URL of a server that speaks the S3 protocol; undefined selects AWS. The AWS SDK finds keys and the region in its
+   * URL of a server that implements the S3 API; undefined selects AWS. The AWS SDK finds keys and the region in its
    * usual places.
    */
   readonly s3Endpoint: string | undefined

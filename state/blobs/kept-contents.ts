@@ -14,7 +14,7 @@ const ENTRY_BYTES = 256
 
 /**
  * Caches short contents after they have been read and verified. A blob never changes, so the next reader needs neither
- * the disk nor a check. The cache may still hold a blob that a sweep has removed, which is harmless because nothing
+ * the disk nor a check. The cache may still contain a blob that a sweep has removed, which is harmless because nothing
  * refers to it.
  */
 export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): BlobStore {

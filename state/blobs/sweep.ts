@@ -27,7 +27,8 @@ export interface Sweep {
 const BATCH = 500
 
 /**
- * Removes unreferenced blobs that nobody has touched since `before`, and drafts that nobody has written to since then.
+ * Removes blobs that are unreferenced and were not touched since `before`, and drafts that were not written to since
+ * then.
  */
 export async function sweepBlobs({ blobs, referenced, before, signal }: SweepOptions): Promise<Sweep> {
   let seen = 0

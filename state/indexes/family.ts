@@ -34,8 +34,8 @@ export interface IndexFamily {
   /** Creates an empty index that only the holder of the token can write. @param now epoch ms, for its number */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
   /**
-   * Takes over an unfinished index, whose present tokens then lose their effect. @returns false if the index has
-   * changed in the meantime
+   * Takes over an unfinished index and invalidates its existing tokens. @returns false if the index has changed in the
+   * meantime
    */
   takeOver(index: ConcreteIndex, token: string): Promise<boolean>
   /**

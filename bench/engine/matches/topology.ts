@@ -32,7 +32,7 @@ export function swipeMatches({ name, input, output, onRecord }: JobTopology): To
         const low = swiper < swipee
         const answers = rights.joinable(ctx.key, ts).some(({ value }) => value !== low)
         rights.add(ctx.key, ts, low)
-        // Few swipes are answers. Only for these, the topology checks whether the pair has already matched.
+        // Few swipes are answers, so an earlier match of the pair is looked up only for these.
         if (!answers || matched.get(ctx.key) !== undefined) return
         matched.put(ctx.key, ts)
         ctx.emit(matches, ctx.key, { lo: Math.min(swiper, swipee), hi: Math.max(swiper, swipee), ts })

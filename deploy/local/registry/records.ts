@@ -5,7 +5,7 @@ export type SchemasRecord =
   | { readonly type: 'schema-removed'; readonly subject: string; readonly version: number }
   /** All versions up to this version are soft-deleted. Only Confluent's registry writes this record. */
   | { readonly type: 'subject-deleted'; readonly subject: string; readonly version: number }
-  /** An undefined subject stands for the global setting. An undefined level removes the setting. */
+  /** An undefined subject means the global setting. An undefined level removes the setting. */
   | { readonly type: 'config'; readonly subject: string | undefined; readonly level: CompatibilityLevel | undefined }
   | { readonly type: 'mode'; readonly subject: string | undefined; readonly mode: Mode | undefined }
 

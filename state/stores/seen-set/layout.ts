@@ -41,7 +41,7 @@ export interface Layer {
 }
 
 /**
- * Number of time units per lifetime. Longer units save bytes in the starts of runs, but make items live longer than
+ * Number of time units per lifetime. Longer units save bytes in the starts of runs, but keep items longer than
  * necessary.
  */
 const UNITS_PER_LIFETIME = 1_000
@@ -51,8 +51,8 @@ const UNITS_PER_LIFETIME = 1_000
  */
 const SPANS_PER_LIFETIME = 10
 /**
- * Units by which the span of a run is reduced, because times are rounded to units and rounding must not extend an
- * item's life by more than a span.
+ * Units by which the span of a run is reduced, because times are rounded to units and rounding must not keep an item
+ * longer by more than a span.
  */
 const ROUNDING_UNITS = 2
 /**

@@ -10,7 +10,8 @@ export interface ScoreCount {
 }
 
 /**
- * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin holds missing values.
+ * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin contains missing
+ * values.
  */
 export interface FeatureCounts {
   readonly feature: string

@@ -3,7 +3,7 @@ import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from
 
 /**
  * Carts, which are kept for a day after their end. Fed by `reservation-decisions` and partitioned like it. The
- * partition also holds results of commands: see results.ts.
+ * partition also contains results of commands; see results.ts.
  *
  * | key | value |
  * |---|---|

@@ -13,7 +13,7 @@ import {
 } from '../view.ts'
 
 /**
- * Cases of analysts. Fed by `fraud-cases` and partitioned like it. The partition also holds results of commands: see
+ * Cases of analysts. Fed by `fraud-cases` and partitioned like it. The partition also contains results of commands; see
  * results.ts. Cases that were closed long ago are in ClickHouse only.
  *
  * | key | value |

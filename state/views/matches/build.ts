@@ -34,7 +34,7 @@ interface Resume {
  * lock expires.
  */
 export const BUILD_LOCK_MS = 2_000
-/** How long the place to continue is kept. A user who returns later begins again with the nearest cells. */
+/** How long the place at which to continue is kept. A user who returns later begins again with the nearest cells. */
 const RESUME_TTL_MS = 3_600_000
 
 /**

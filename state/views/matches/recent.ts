@@ -11,7 +11,7 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
- * | `left` | time at which the user deleted their profile: what they did before is no longer noted |
+ * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
  * can be older than the view. Such a field does no harm, because newer fields of a target replace older ones, and the

@@ -8,8 +8,8 @@ import { storedRelation } from './relation.ts'
 
 /**
  * All data about a user that the API reads. Fed by `match-profiles`, `match-seen` and `match-relations`, which are
- * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds
- * results of commands: see results.ts.
+ * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also
+ * contains results of commands; see results.ts.
  *
  * | key | value |
  * |---|---|

@@ -47,7 +47,7 @@ export type TrainingOutcome =
       readonly state: 'IN_FORCE' | 'REFUSED'
       readonly reason: string
       readonly version: string
-      /** Time from which on the candidate has not learned from any event, epoch ms. */
+      /** The candidate has learned only from events before this time, epoch ms. */
       readonly learnedUntil: number
       readonly metrics: Metrics
     }
@@ -61,7 +61,7 @@ const LEAST_INTERACTIONS = 100
 const LEAST_USERS = 2
 /** Minimum number of lists. With fewer, the trees would learn no more than the rules already contain. */
 const LEAST_LISTS = 10
-/** Number of served lists from which on the ranker learns from them instead of replayed lists. */
+/** Minimum number of served lists with which the ranker learns from them. With fewer, it learns from replayed lists. */
 const ENOUGH_SERVED = 10_000
 /** Newest share of the history. Questions are taken from it while no model is in force. */
 const NEWEST_SHARE = 0.1
