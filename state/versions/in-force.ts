@@ -90,7 +90,7 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
 
 /**
  * Returns whether a retry may help. A store or a disk can recover, and a file that another process of the host has
- * removed in the meantime can be fetched again. Damaged or wrong files stay so.
+ * removed in the meantime can be fetched again. A retry does not help with damaged or wrong files.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

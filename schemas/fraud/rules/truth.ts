@@ -179,7 +179,7 @@ const COMPARE: Readonly<Record<ComparisonOperator, (left: number, right: number)
   '>=': (left, right) => left >= right,
 }
 
-/** Has the three-valued result of `low <= operand AND operand <= high`. */
+/** Returns the three-valued result of `low <= operand AND operand <= high`. */
 function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   const [read, readLow, readHigh] = [number(operand), number(low), number(high)]
   return function isBetween(facts) {
@@ -192,7 +192,7 @@ function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   }
 }
 
-/** Has the three-valued result of `operand = item OR operand = item …`. */
+/** Returns the three-valued result of `operand = item OR operand = item …`. */
 function isIn({ operand, items }: NodeOf<'in'>): TruthOf {
   const kind = kindOf(operand)
   if (kind === 'number') {
