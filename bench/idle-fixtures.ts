@@ -1,7 +1,7 @@
 /**
  * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
- * before its main program (`--import`), with the numbers in the query of the URL. The fixtures are spread over both
- * roles and stores like those of the real services.
+ * before its main program (`--import`); the query of the URL contains their numbers. The fixtures are distributed over
+ * both roles and over stores as in the real services.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'
@@ -14,7 +14,7 @@ import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
 /**
- * Every third topology decides commands, and one sink in five copies the output of such a topology. Half of the other
+ * Every third topology decides commands, and every fifth sink copies the output of such a topology. Half of the other
  * sinks fill tables.
  */
 const DECIDING_TOPOLOGIES = 3
@@ -81,7 +81,7 @@ function fixtureService(role: WorkerRole, topologies: number, sinks: number): Pi
   }
 }
 
-// `npm start` passes the option to all of its processes.
+// `npm start` passes the option to all of its processes, but only workers load the fixtures.
 if (process.argv[1]?.endsWith('/pipelines/main.ts')) {
   const { searchParams } = new URL(import.meta.url)
   const [topologies, sinks] = ['topologies', 'sinks'].map((name) => Number(searchParams.get(name)))

@@ -1,10 +1,10 @@
 /**
  * Measures the throughput of the transport alone, without an engine or state. See kafka-transport.command.ts.
  *
- * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads them with read_committed and
- * touches every record. `read-process-write` reads them and writes two records of 36 bytes for each, exactly once, with
- * a commit every 100 ms. Prints JSON lines with records per second and the CPU seconds of this process per million
- * records. It restarts itself with the flags of kafka/client/heap-flags.ts.
+ * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads the records with
+ * read_committed and touches each of them. `read-process-write` reads the records and writes two records of 36 bytes
+ * for each, exactly once, with a commit every 100 ms. The program prints JSON lines with the records per second, and
+ * the CPU seconds of this process per million records. It restarts itself with the flags of kafka/client/heap-flags.ts.
  */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -25,7 +25,7 @@ const OUTPUT_VALUE_BYTES = 20
 const COMMIT_INTERVAL_MS = 100
 const POLL_MS = 1_000
 const ROUNDS = 5
-/** Number of records per transaction of the producer that fills the input. */
+/** Number of records per transaction while the input is written. */
 const FILL_TRANSACTION_RECORDS = 50_000
 
 const { BROKERS: brokers, RECORDS: records } = commandLine(declaration)

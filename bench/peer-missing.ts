@@ -1,11 +1,11 @@
-/** Thrown when a peer of a benchmark cannot run on this machine. The message contains the reason and the remedy. */
+/** Thrown when a peer of a benchmark cannot run on this machine. The message contains the reason and a remedy. */
 export class PeerMissingError extends Error {
   override readonly name = 'PeerMissingError'
 }
 
 /**
- * Returns what `open` returns. If the peer cannot run, prints the reason in one line and returns undefined, so that the
- * benchmark continues without it.
+ * Returns the result of `open`. If the peer cannot run, prints the reason in one line and returns undefined, so that
+ * the benchmark continues without the peer.
  */
 export async function whereInstalled<T>(peer: string, open: () => T | Promise<T>): Promise<T | undefined> {
   try {

@@ -5,7 +5,7 @@ const DAY_MS = 24 * 3_600_000
 const SHAPE = { item: utf8, capacity: 50_000, errorRate: 0.01, lifetimeMs: 30 * DAY_MS }
 const START_MS = Date.UTC(2026, 0, 1)
 const SIZES = [300, 5_000, 50_000]
-/** Number of items added to a full set, each with a commit of its own. */
+/** Number of measured items. Each is added to a full set in a separate commit. */
 const MEASURED = 1_000
 const ASKED = 50_000
 const CACHE_BYTES = 8 * 1024 * 1024
@@ -15,17 +15,17 @@ export interface SeenSetCost {
   readonly items: number
   /** CPU time. */
   readonly addMicroseconds: number
-  /** Keys and values of the changelog, per added item. */
+  /** Size of the keys and values in the changelog per added item, in bytes. */
   readonly writtenBytes: number
   /** All pages of the set. */
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per item, to decode the set and to look up one item after the other. */
+  /** CPU time per look-up in µs. It includes decoding the set, and the items are looked up one after the other. */
   readonly readMicroseconds: number
 }
 
-/** Measures a set whose items were added at equal distances within its lifetime. */
+/** Measures a set whose items were added at equal intervals within its lifetime. */
 export function seenSetCosts(backend: StateBackend): SeenSetCost[] {
   return SIZES.map((items) => {
     const name = `seen-${items}`

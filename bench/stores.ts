@@ -1,5 +1,5 @@
 /**
- * `npm run bench:stores`: measures the cost of a store per key, compared with a plain Map and the bare database
+ * `npm run bench:stores`: measures the cost of a store per key, and compares it with a plain Map and the bare database
  * binding. Prints the medians of several rounds in µs per key.
  */
 import { join } from 'node:path'
@@ -14,13 +14,13 @@ import { seenSetCosts } from './seen-sets.ts'
 import declaration from './stores.command.ts'
 
 const ROUNDS = 5
-/** Number of keys read and changed between two commits. */
+/** Number of keys that are read and changed between two commits. */
 const BATCH = 5000
 const PAYMENTS = 14
-/** Memory of a cached card, by the estimate of the cache. */
+/** Memory of a cached card in bytes, as the cache estimates it. */
 const CARD_BYTES = 360
 
-/** About 150 bytes, as large as the state of a card in job J2. */
+/** A card of about 150 bytes, which is as large as the state of a card in job J2. */
 interface Card {
   last: number
   times: number[]
@@ -113,7 +113,7 @@ function benchStore(backend: StateBackend, name: string, cacheBytes: number): vo
   }
 }
 
-/** Measures the cost of a record between commits: all keys are in memory and already changed. */
+/** Measures the cost of a record between commits, when all keys are in memory and already changed. */
 function benchHot(backend: StateBackend): void {
   const store = openStore(backend, 4 * keyCount * CARD_BYTES)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:tables`: measures a packed table, and a Map with the same entries. A transport in this process
- * generates the records, so that the figures do not include a broker.
+ * generates the records, so that the results do not include a broker.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type Packing, packedTable } from '../api/kit/packed/packed-table.ts'
@@ -18,7 +18,7 @@ const { ENTRIES: count } = commandLine(declaration)
 const RECORDS_PER_POLL = 5_000
 const LOOKUPS = 1_000_000
 const ID_DIGITS = 16
-/** As long as the key of a device in a blocklist. */
+/** Prefix of keys. With it, keys are as long as those of devices in a blocklist. */
 const PREFIX = 'DEVICE:'
 const KEY_BYTES = PREFIX.length + ID_DIGITS
 const VALUE_BYTES = 12
@@ -49,7 +49,7 @@ const packing: Packing<Entry, number> = {
 
 const keyOf = (index: number) => PREFIX + index.toString(16).padStart(ID_DIGITS, '0')
 
-/** Returns records `from` to `from + RECORDS_PER_POLL` as a fetch returns them. */
+/** Returns the records `from` to `from + RECORDS_PER_POLL`, in the form of a fetch response. */
 function recordsFrom(from: number): PartitionData {
   const records = Math.max(0, Math.min(RECORDS_PER_POLL, count - from))
   const buffer = Buffer.allocUnsafe(records * (KEY_BYTES + VALUE_BYTES))
@@ -77,7 +77,7 @@ function recordsFrom(from: number): PartitionData {
   return { topic: topic.name, partition: 0, chunks: records === 0 ? [] : [chunk], ...ends }
 }
 
-/** A transport whose only topic has all entries. */
+/** Returns a transport whose only topic contains all entries. */
 function madeTransport(): Transport {
   const offsets = async (_: unknown, end: string) => new Map([[partitionKey(topic.name, 0), end === 'end' ? count : 0]])
   let position = 0
@@ -129,7 +129,7 @@ async function open(folder: string) {
   return table
 }
 
-/** Looks up keys in a scattered order. Returns the µs of CPU time per lookup. */
+/** Looks up keys in a scattered order. Returns the CPU time per look-up in µs. */
 function lookups(get: (key: string) => unknown, first: number, isThere: boolean): number {
   const keys = Array.from({ length: LOOKUPS }, (_, index) => keyOf(first + ((Math.imul(index, 2_654_435_761) >>> 0) % count)))
   const start = cpuSeconds()
@@ -155,7 +155,7 @@ async function benchPacked(folder: string): Promise<void> {
   print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
-  // The look-ups blocked the event loop, so the table is stale, and a stale table writes no snapshot.
+  // The look-ups blocked the event loop, so the table is stale. A stale table writes no snapshot.
   while (table.isStale) await new Promise((resolve) => setTimeout(resolve, 1))
   print('packed: snapshot written', `${(await seconds(table.close)).toFixed(1)} s`)
   delay.reset()

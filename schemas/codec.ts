@@ -16,7 +16,7 @@ export interface Codec<T> {
 export interface ByteWriter {
   buffer: Buffer
   length: number
-  /** Reserves `bytes` more after `length`. This may replace `buffer`. */
+  /** Reserves room for `bytes` more bytes after `length`. The call may replace `buffer`. */
   reserve(bytes: number): void
 }
 

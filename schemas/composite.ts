@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
 
 /**
- * A part of a composite key. Composite keys sort by their parts, one after the other, for stores that are scanned by
- * prefix. Text ends with 0x00 0x00, and a NUL inside it becomes 0x00 0xff, so that it cannot overlap with the next
- * part.
+ * A part of a composite key. Composite keys sort by their parts, one after the other, so that stores can be scanned by
+ * prefix. An encoded text ends with 0x00 0x00, and a NUL inside the text becomes 0x00 0xff, so that the text cannot
+ * overlap with the next part.
  */
 export interface KeyPart<T> {
   encode(value: T, out: ByteWriter): void
-  /** Decodes the part that begins at `start` and stores the position after it in `nextPart`. */
+  /** Decodes the part that begins at `start`, and stores the position after the part in `nextPart`. */
   decode(buffer: Buffer, start: number, end: number): T
 }
 

@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
 
-/** Length of the longest 64-bit integer with its sign, `-9223372036854775808`. */
+/** Length of the longest 64-bit integer, including its sign: `-9223372036854775808`. */
 const MAX_DECIMAL_BYTES = 20
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 const MIN_INT32 = -(2 ** 31)
 const MAX_INT32 = 2 ** 31 - 1
-/** Every integer with up to this many digits is exact in a double. */
+/** Number of digits up to which every integer is exact in a double. */
 const SAFE_DIGITS = 15
 const MINUS = 0x2d
 const ZERO = 0x30
-/** UTF-8 needs at most three bytes per UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
 /** Encodes text as strict UTF-8. Rejects malformed bytes and lone surrogates instead of replacing them. */
@@ -59,7 +59,10 @@ function writeAscii(text: string, out: ByteWriter): void {
   out.length += out.buffer.write(text, out.length, 'latin1')
 }
 
-/** Accepts one form per number (no plus sign, no leading zeros, no `-0`), so that equal ids are equal keys. */
+/**
+ * Decodes a decimal integer. Accepts one form per number (no plus sign, no leading zeros, no `-0`), so that equal ids
+ * are equal keys.
+ */
 function decimalText(buffer: Buffer, start: number, end: number): string {
   const digits = buffer[start] === MINUS ? start + 1 : start
   const length = end - digits
@@ -78,13 +81,13 @@ function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
 }
 
 /**
- * Decodes [start, end).
+ * Decodes exactly the bytes [start, end).
  * @throws CodecError when the bytes are not UTF-8
  */
 function strictUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character either was sent as such or results from malformed input, so only then is another check
-  // needed.
+  // A replacement character was either sent or results from malformed input, so the bytes are checked only if there is
+  // one.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) throw new CodecError('text is not valid UTF-8')
   return text
 }

@@ -1,14 +1,17 @@
-/** A part of the key by which a rule counts requests. `endpoint` is the rule's pattern: one counter for all callers. */
+/**
+ * A part of the key by which a rule counts requests. With `endpoint`, all callers share one counter for the rule's
+ * pattern.
+ */
 export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 /**
- * A rate limit rule. It has the shape of the record in limits/LimitRule.avsc but imports nothing, so that programs
- * without Avro can use the limiter.
+ * A rate limit rule. It has the fields of the record in limits/LimitRule.avsc, but this file imports nothing, so that
+ * programs without Avro can use the limiter.
  */
 export interface LimitRule {
   /** At most 100 characters. */
   rule_id: string
-  /** The tier of callers that the rule applies to; `*` for all. */
+  /** The tier of callers to which the rule applies; `*` for all tiers. */
   tier: string
   /** `[METHOD ]/exact/path`, `/a/prefix/*` or `*`; at most 200 characters. */
   endpoint_pattern: string
@@ -28,7 +31,7 @@ export interface LimitRule {
   /** `log_only` reports violations and never rejects a request. */
   action: 'reject' | 'log_only'
   is_active: boolean
-  /** Epoch ms. Of equally specific rules, the newest applies. */
+  /** Time of creation, epoch ms. Of equally specific rules, the newest rule applies. */
   created_at: number
   /** Epoch ms. */
   updated_at: number

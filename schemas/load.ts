@@ -12,7 +12,7 @@ const EXTENSION = '.avsc'
 export interface RecordTypes {}
 
 const loaded = new Map<string, AvroSchema>()
-/** One format per file, so that its codecs are compiled only once. */
+/** Formats by file. There is one format per file, so that its codecs are compiled only once. */
 const formats = new Map<string, ValueFormat<never>>()
 
 /** Loads the schema in `schemas/<file>.avsc`. Every call returns the same object. */
@@ -25,8 +25,8 @@ export function loadSchema(file: string): AvroSchema {
 }
 
 /**
- * Returns the schema files of each folder below `schemas/`, in the form that `loadSchema` takes. Folders and files are
- * in alphabetical order.
+ * Returns the schema files of each folder below `schemas/`, as arguments of `loadSchema`. Folders and files are in
+ * alphabetical order.
  */
 export function schemaFolders(): ReadonlyMap<string, readonly string[]> {
   const entries = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' })
@@ -34,7 +34,10 @@ export function schemaFolders(): ReadonlyMap<string, readonly string[]> {
   return Map.groupBy(files.sort(), (file) => file.slice(0, file.lastIndexOf('/')))
 }
 
-/** Returns the Avro format of a record, typed by its file: `avro('trends/Tweet')` holds `Tweet` objects. */
+/**
+ * Returns the Avro format of a record. The file determines the type: `avro('trends/Tweet')` is a format of `Tweet`
+ * objects.
+ */
 export function avro<File extends keyof RecordTypes>(file: File): ValueFormat<RecordTypes[File]> {
   const known = formats.get(file) as ValueFormat<RecordTypes[File]> | undefined
   if (known) return known

@@ -18,8 +18,9 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
 /**
- * Time until the broker has to compact a record. It must close the record's segment before that, which it does only if
- * records keep coming: see `KeyedStore.roll` in the engine. This time leaves the broker half an hour for the work.
+ * Time until the broker has to compact a record. The broker must close the record's segment before that, which it does
+ * only if further records arrive; see `KeyedStore.roll` in the engine. The remaining half hour is for the compaction
+ * itself.
  */
 const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
 
@@ -29,14 +30,16 @@ export const erasable: Readonly<Record<string, string>> = {
   'segment.ms': String(ERASABLE_COMPACTED_MS),
 }
 
-/** Retention of commands whose content must be erased within the hour. Their deadlines are over after half a minute. */
+/** Retention of commands whose content must be erased within the hour. Commands expire after half a minute. */
 export const erasableCommandsKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 
 /**
- * Commands are kept for a day. They have long passed their deadlines by then, but operators may still need to look into
- * them.
+ * Retention of commands: a day. Their deadlines have long passed by then, but operators may still need to examine them.
  */
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)
 
-/** Configuration of topics whose records get the broker's time of arrival, because their senders must not set it. */
+/**
+ * Configuration of topics whose records get the broker's time of arrival, because senders must not choose the
+ * timestamp.
+ */
 export const APPEND_TIME: Readonly<Record<string, string>> = { 'message.timestamp.type': 'LogAppendTime' }

@@ -1,9 +1,12 @@
 import type { LimitRule } from './limit-rule.ts'
 import type { AnyTopic } from './topic.ts'
 
-/** The topics and initial rules that one service declares. */
+/** The topics and initial rate limit rules of one service. */
 export interface ServiceSchemas {
   readonly topics: readonly AnyTopic[]
-  /** Initial rate limit rules. A stored rule with the same id replaces its seed, even if it is inactive. */
+  /**
+   * Initial rate limit rules. A stored rule with the same id replaces the initial rule, even if the stored rule is
+   * inactive.
+   */
   readonly limits?: readonly LimitRule[]
 }

@@ -3,7 +3,7 @@ import type { Codec } from './codec.ts'
 /** An Avro schema as parsed JSON. */
 export type AvroSchema = string | readonly AvroSchema[] | { readonly [property: string]: unknown }
 
-/** Loaded schemas by id. Asynchronous code fills it from the registry; decoders read it synchronously. */
+/** Loaded schemas by id. Asynchronous code adds schemas from the registry; decoders read them synchronously. */
 export interface SchemaLookup {
   /** Returns the schema as JSON; undefined when it is not loaded. */
   get(schemaId: number): AvroSchema | undefined
@@ -17,8 +17,9 @@ export interface SchemaLookup {
 export interface ValueFormat<V> {
   readonly schema: AvroSchema | undefined
   /**
+   * Opens the codec of the values.
    * @param schemaId the id under which `schema` is registered; raw formats ignore it
-   * @param schemas the schemas of values that were written with other ids; the decoder resolves them to `schema`
+   * @param schemas the schemas of values with other ids; the decoder resolves them to `schema`
    */
   open(schemaId: number, schemas: SchemaLookup): Codec<V>
 }
@@ -40,7 +41,10 @@ export interface Topic<K, V> {
   readonly productionPartitions?: number
   /** Broker configuration, such as `cleanup.policy` or `retention.ms`. */
   readonly config?: Readonly<Record<string, string>>
-  /** True if the configuration keeps a promise to erase records. Provisioning then also sets it for existing topics. */
+  /**
+   * True if the configuration keeps a promise to erase records. Provisioning then also applies the configuration to
+   * existing topics.
+   */
   readonly erases?: boolean
 }
 
@@ -50,8 +54,8 @@ const MIB = 1_048_576
 export const DEFAULT_MAX_BATCH_BYTES = MIB + 12
 /**
  * Limit for topics whose records combine data from other records: state, partial lists and rejected records. External
- * producers stay within the broker's 1 MiB, and a record that combines the maximum of everything that a pipeline keeps
- * is a few times as large. A topic's limit overrides the broker's `message.max.bytes`.
+ * producers stay within the broker's 1 MiB. The largest record that a pipeline can build from its state is a few times
+ * as large. A topic's limit overrides the broker's `message.max.bytes`.
  */
 export const LARGE_MAX_BATCH_BYTES = 4 * MIB
 /** Topic configuration that sets the limit to `LARGE_MAX_BATCH_BYTES`. */

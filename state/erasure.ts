@@ -1,13 +1,13 @@
 /**
- * The times within which each store erases deleted data. They are shares of one promised time, so that they still fit
- * together when that time is changed (see docs/operations.md).
+ * The times within which each store erases deleted data. All are fractions of one promised time, so they stay
+ * consistent when an operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
   /** How long the last read of burnt content can be repeated. */
   readonly repeatableMs: number
   /**
-   * Unreferenced blobs are removed once nobody has touched them for this long. This is longer than any command takes,
-   * and longer than a last read can be repeated.
+   * Time without a touch after which an unreferenced blob is removed. It is longer than any command takes, and longer
+   * than a last read can be repeated.
    */
   readonly untouchedMs: number
   /** Interval of the removal of such blobs. */
@@ -24,7 +24,7 @@ const UNTOUCHED_SHARE = 56 / 60
 const SWEEP_SHARE = 3 / 60
 const SCRUB_SHARE = 15 / 60
 
-/** @param withinMs the time within which everything is gone */
+/** @param withinMs the time within which all deleted data is erased */
 export function erasureTimes(withinMs: number): ErasureTimes {
   return {
     repeatableMs: withinMs * REPEATABLE_SHARE,

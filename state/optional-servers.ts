@@ -1,4 +1,5 @@
 /**
- * Servers that only some services use. The local stack starts them if one of the services that run names them.
+ * Servers that only some services need. The local stack starts such a server only if one of the services that run names
+ * it.
  */
 export type OptionalServer = 'search'

@@ -74,7 +74,7 @@ export const stateSettings = settingsFragment({
     opensearchLayout: { shards: env.OPENSEARCH_SHARDS, replicas: env.OPENSEARCH_REPLICAS },
     blobs: { url: env.BLOBS_URL ?? folderUrl(home, 'blobs'), s3Endpoint: env.BLOBS_ENDPOINT },
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
-    /** Stored uncompressed, because processes map them as they are. */
+    /** Models are stored uncompressed, because processes map the files into memory. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
     /** Time within which deleted data is erased everywhere. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,
@@ -85,13 +85,13 @@ function folderUrl(home: string, name: string): string {
   return pathToFileURL(join(home, 'data', name)).href
 }
 
-/** Returns whether a place equals another one or is inside it. */
+/** Returns whether a storage location equals another one or is inside it. */
 function isWithin(inner: string, outer: string): boolean {
   const [a, b] = [inner, outer].map((url) => `${new URL(url).href.replace(/\/+$/, '')}/`)
   return a.startsWith(b)
 }
 
-/** Addresses of the stores that hold data at rest, and how long they keep what is deleted. */
+/** Addresses of the stores that keep data on disk, and how long deleted data remains in them. */
 export type StateSettings = ValueOf<typeof stateSettings>
 
 export type ClickhouseSettings = StateSettings['clickhouse']

@@ -13,14 +13,17 @@ const DEFAULT_BROKERS = '127.0.0.1:9092'
 const DEFAULT_REGISTRY_URL = 'http://127.0.0.1:8081'
 const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 
-/** Returns the addresses from the environment, or else those of the running stack, or else the default ones. */
+/**
+ * Returns the addresses from the environment, from the running stack, or the default addresses, in this order of
+ * precedence.
+ */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
   const brokers = env.KAFKA_BROKERS ?? runningAddress('kafka', env) ?? DEFAULT_BROKERS
   const registryUrl = env.SCHEMA_REGISTRY_URL ?? runningAddress('registry', env) ?? DEFAULT_REGISTRY_URL
   return { brokers: brokers.split(','), registryUrl }
 }
 
-/** Returns the base URL of the API, found in the same way. */
+/** Returns the base URL of the API from the environment, the running stack, or the default. */
 export function apiTarget(env: NodeJS.ProcessEnv = process.env): string {
   return (env.API_URL ?? runningAddress('api', env) ?? DEFAULT_API_URL).replace(/\/$/, '')
 }

@@ -1,6 +1,6 @@
 /** Options for sending the events of a stream, each at its time. */
 export interface PaceOptions<Event extends { readonly at: number }> {
-  /** Returns undefined at the end of the stream. */
+  /** Returns the next event; undefined at the end of the stream. */
   readonly next: () => Event | undefined
   readonly send: (event: Event) => void
   readonly isFull: () => boolean
@@ -12,14 +12,12 @@ export interface PaceOptions<Event extends { readonly at: number }> {
   readonly stopped: () => boolean
 }
 
-/**
- * Events that become due within this time are sent together. A tenth of a second is not noticeable and saves requests.
- */
+/** Time within which due events are sent together. A tenth of a second is not noticeable and saves requests. */
 const STRIDE_MS = 100
 
 /**
- * Resolves when the stream has ended or was stopped. If sending cannot keep up with the events' times, events are sent
- * as fast as they are accepted, and at most one flush is queued.
+ * Sends events at their times. Resolves when the stream has ended or was stopped. If sending falls behind, events are
+ * sent as fast as they are accepted, and at most one flush is queued.
  */
 export async function playInTime<Event extends { readonly at: number }>(options: PaceOptions<Event>): Promise<void> {
   const { next, send, isFull, flush, now, pause, stopped } = options

@@ -8,7 +8,7 @@ import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
-/** Time for the first response of the servers; without one, they are considered unreachable. */
+/** Time limit for the first response of the servers. If none arrives, the servers are considered unreachable. */
 const CONNECT_TIMEOUT_MS = 15_000
 /** Pause before sending is retried. */
 const RETRY_MS = 2_000
@@ -23,8 +23,8 @@ export interface StreamSession {
   /** Resolves after `ms`, or immediately when the user stops. */
   readonly pause: (ms: number) => Promise<void>
   /**
-   * Runs `play` with a connected producer. If the servers fail, reports it and runs `play` again with a new producer,
-   * until it completes.
+   * Runs `play` with a connected producer. If the servers fail, reports the failure and runs `play` again with a new
+   * producer, until `play` completes.
    * @throws UnreachableError when the servers cannot be reached at the start
    */
   produce<P extends ClosableProducer>(open: OpenProducer<P>, play: (producer: P) => Promise<void>): Promise<void>
@@ -34,7 +34,7 @@ interface ClosableProducer {
   close(): Promise<void>
 }
 
-/** Runs a command: prints errors as one line, and shuts down gracefully at the first Ctrl-C. */
+/** Runs a command. Prints errors as one line, and shuts down gracefully at the first Ctrl-C. */
 export async function runStreamCommand(command: (session: StreamSession) => Promise<void>): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())

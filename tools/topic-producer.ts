@@ -13,7 +13,7 @@ const FULL_BYTES = 4 * 1024 * 1024
  * the key.
  */
 export interface TopicProducer<K, V> {
-  /** Queues the record without sending it. Call `flush` when the producer is full, and from time to time. */
+  /** Queues the record without sending it. Call `flush` when the producer is full, and at intervals. */
   send(key: K, value: V, timestamp: number): void
   /** Queues bytes that violate the topic's format. */
   sendBytes(key: string, value: Uint8Array, timestamp: number): void
@@ -23,7 +23,10 @@ export interface TopicProducer<K, V> {
   close(): Promise<void>
 }
 
-/** Opens producers of a topic, which create the topic if it does not exist and register its schema. */
+/**
+ * Returns a function that opens producers of a topic. A producer creates the topic if it does not exist, and registers
+ * its schema.
+ */
 export function topicProducer<K, V>(topic: Topic<K, V>) {
   return async function openTopicProducer(transport: Transport, registry: SchemaRegistry): Promise<TopicProducer<K, V>> {
     const { name, partitions, config } = topic

@@ -4,7 +4,7 @@ import { dataSet } from '../../scripts/data-sets.ts'
 
 export interface JudgedQuery {
   readonly text: string
-  /** Gain from 0 to 2 by product. Products without a judgment have none. */
+  /** Gain of each product, from 0 to 2. Products without a judgment are absent. */
   readonly gains: ReadonlyMap<string, number>
 }
 
@@ -24,7 +24,7 @@ const ENTITIES: readonly (readonly [string, string])[] = [
   ['&amp;', '&'],
 ]
 
-/** Reads all titles, and the queries with at least this many judgments. */
+/** Reads all titles, and the queries that have at least this many judgments. */
 export function readJudgments(folder: string, leastJudgments: number): Judgments {
   const rows = rowsOf(gunzipSync(readFileSync(dataSet(folder, 'searchJudgments'))).toString()).slice(1)
   const titles = new Map<string, string>()

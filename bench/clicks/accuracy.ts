@@ -7,11 +7,11 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 
 export interface Accuracy {
-  /** Number of the true ten most frequent referrers that are among the ten served. */
+  /** Number of the ten most frequent referrers that are among the ten referrers in the statistics. */
   readonly topFound: number
-  /** Largest error of a served count, relative to the true one. */
+  /** Greatest relative error of a count in the statistics. */
   readonly worstCount: number
-  /** Relative error of the estimate for each number of visitors, as the root mean square over links. */
+  /** Relative error of the estimated visitors by number of visitors: the root mean square over links. */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }
 

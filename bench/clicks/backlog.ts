@@ -9,11 +9,11 @@ import { lags } from '../trends/progress.ts'
 import { clickProducer } from './producer.ts'
 import { clickStream, type Spread } from './stream.ts'
 
-/** The cost of processing one backlog. CPU is user + system seconds per million clicks. */
+/** The cost of processing one backlog. CPU times are user and system seconds per million clicks. */
 export interface BacklogFigures {
-  /** Clicks per second until the committed offsets cover all clicks, with sinks running concurrently. */
+  /** Rate in clicks per second until the committed offsets cover all clicks, with sinks running concurrently. */
   readonly clicksPerSecond: number
-  /** Clicks per second until Redis and ClickHouse have everything as well. */
+  /** Rate in clicks per second until Redis and ClickHouse also contain all clicks. */
   readonly storedPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
@@ -96,8 +96,8 @@ async function untilCommitted(admin: Admin, transport: Transport, worker: Worker
       worker.check()
       for (const group of groups) {
         const waiting = await lags(admin, transport, group)
-        // End offsets include control records, which are the remaining lag of a caught-up group until it commits them a
-        // moment later.
+        // End offsets include control records. A caught-up group has a remaining lag of these records until it commits
+        // them a moment later.
         if (waiting.size === 0 || [...waiting.values()].some((lag) => lag > 0)) return false
       }
       return true

@@ -11,9 +11,9 @@ import { clickProducer } from './producer.ts'
 import { clickStream } from './stream.ts'
 
 export interface Freshness {
-  /** Time from a click to its count in the view, ms, ascending. */
+  /** Times from a click until it is counted in the view, in ms, ascending. */
   readonly seenMs: readonly number[]
-  /** Age of as_of when it was read, ms, ascending. */
+  /** Ages of as_of at the time of each read, in ms, ascending. */
   readonly asOfAgeMs: readonly number[]
 }
 
@@ -21,7 +21,7 @@ const LOOK_MS = 20
 const GIVEN_UP_MS = 60_000
 const ascending = (a: number, b: number) => a - b
 
-/** Measures how soon the first click of a new link is in the view, under a steady stream of other clicks. */
+/** Measures the time until the first click of a new link is in the view, under a steady stream of other clicks. */
 export async function measureFreshness(
   servers: BenchServers,
   transport: Transport,

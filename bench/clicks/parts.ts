@@ -8,14 +8,14 @@ import { clickStream } from './stream.ts'
 const CLICKS = 50_000
 const SECRET = 'of the benchmark'
 
-/** Measures the CPU time that each part of processing a click takes, in µs. */
+/** Measures the CPU time of each part of processing a click, in µs. */
 export function measureParts(userAgents: readonly string[]): [part: string, microseconds: number][] {
   const next = clickStream('zipf', userAgents, 1)
   const now = Date.now()
   const list = Array.from({ length: CLICKS }, () => next(now))
   const distinct = [...new Set(userAgents)]
-  // Warms up the code with other readers and then measures with a new one, so that the code is compiled but the
-  // reader's cache is empty.
+  // The first reader warms up the code, and the second is measured, so that the code is compiled but the reader's cache
+  // is empty.
   for (const read of [userAgentReader(), userAgentReader()]) for (const userAgent of distinct) read(userAgent)
   const readUserAgent = userAgentReader()
   const readReferrer = referrerReader()

@@ -6,17 +6,17 @@ import { byteWriter } from '../../schemas/codec.ts'
 import { clicks } from '../../schemas/links/topics.ts'
 import type { Click } from '../../schemas/links/types.ts'
 
-/** Number of unsent bytes at which they are flushed. */
+/** Number of unsent bytes at which the producer flushes. */
 const FULL_BYTES = 4 * 1024 * 1024
 
 export interface ClickProducer {
-  /** Sends a click. Waits only when many bytes are unsent. */
+  /** Sends a click. Waits only when there are many unsent bytes. */
   send(click: Click): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** Sends clicks like the redirect does: Avro in the registry's format, keyed by short code. */
+/** Creates a producer that sends clicks like the redirect does: Avro in the registry's format, keyed by short code. */
 export async function clickProducer(transport: Transport, registry: SchemaRegistry): Promise<ClickProducer> {
   const count = (await transport.partitionCounts([clicks.name])).get(clicks.name) as number
   const values = (await openSerdes(registry, [clicks])).codecFor(clicks)

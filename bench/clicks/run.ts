@@ -36,7 +36,7 @@ const TITLES = [
 const values = commandLine(declaration)
 const lines: string[] = []
 
-/** Prints a line and keeps it for bench/results.md. */
+/** Prints a line and saves it for bench/results.md. */
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
   lines.push(line)
@@ -77,7 +77,7 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
   await transport.connect()
   try {
     await waitUntil(async () => (await worker.tasks()) === PARTITIONS, { what: 'the worker', timeoutMs: START_TIMEOUT_MS })
-    // Warm-up, so that the code is compiled as in a long-running process.
+    // The warm-up compiles the code, as in a long-running process.
     await measureBacklog(servers, transport, worker, { spread: 'zipf', count: Math.ceil(values.clicks / 3), userAgents, seed: 1 })
     say(row(TITLES))
     say(row(TITLES.map((_, index) => (index === 0 ? '---' : '--:'))))

@@ -5,16 +5,16 @@ import type { ValuesOf } from '../../scripts/command-line/command.ts'
 import { type Guarantee, JOB_NAMES, type JobName, type PEER_JOINS, type PEER_STATES, type PeerName } from './names.ts'
 import type declaration from './run.command.ts'
 
-/** Configuration of the benchmark. The arguments select the comparison, and the environment contains the paths. */
+/** Configuration of the benchmark. Arguments select the comparison; environment variables contain the paths. */
 export interface BenchConfig {
   readonly job: JobName
   /** The peer; undefined measures only the engine. */
   readonly peer: PeerName | undefined
-  /** Settings of the peer: its defaults, or those that its users usually tune. */
+  /** Settings of the peer: its defaults, or the usual tuning. */
   readonly variant: 'default' | 'tuned'
   /** Where the state of Flink lies. */
   readonly peerState: (typeof PEER_STATES)[number]
-  /** How the join of Kafka Streams is written. */
+  /** How the join in Kafka Streams is implemented: with its DSL or with processors. */
   readonly peerJoin: (typeof PEER_JOINS)[number]
   readonly guarantee: Guarantee
   /** Number of engine processes. */
@@ -27,15 +27,15 @@ export interface BenchConfig {
   /** Compression of the records that the engine writes. */
   readonly compression: Compression
   /**
-   * If set, the benchmark instead measures the time from a record to its visible result, at this many records per
-   * second.
+   * Rate in records per second. If set, the benchmark measures the time from a record to its visible result instead of
+   * throughput.
    */
   readonly latencyRate: number | undefined
   /** Folder of the data sets. */
   readonly dataDir: string
-  /** Folder of the peers' programs, each with a `run.sh`. */
+  /** Folder that contains the peers' programs, each with a `run.sh`. */
   readonly peersDir: string
-  /** host:port of an external broker; undefined starts one. */
+  /** host:port of an external broker; if undefined, the benchmark starts a broker. */
   readonly brokers: string | undefined
   /** Additional Node arguments for workers, such as --cpu-prof. */
   readonly nodeArguments: readonly string[]
@@ -47,7 +47,7 @@ export interface WorkerEnvironment {
   readonly brokers: string
   readonly input: string
   readonly output: string
-  /** Consumer group, which is also the prefix of all internal topics. */
+  /** Name of the consumer group. It is also the prefix of all internal topics. */
   readonly group: string
   readonly stateDir: string
   readonly guarantee: Guarantee
@@ -124,7 +124,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** Converts the environment of a contender into the variables with which its process starts. */
+/** Returns the variables with which a contender's process starts. */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,

@@ -13,15 +13,15 @@ import type { Guarantee, JobName, PeerName } from './names.ts'
 /** A participant in the comparison: the engine or a peer. */
 export interface Contender {
   readonly label: string
-  /** Starts its processes, each with a separate folder below `worker.stateDir`. */
+  /** Starts the contender's processes, each with a separate folder below `worker.stateDir`. */
   start(worker: WorkerEnvironment): Running
 }
 
 /** The processes of one run. */
 export interface Running {
-  /** Reports the first input record: `onFirst` is called once with its time in epoch ms. */
+  /** Reports the first input record. `onFirst` is called once with the record's time in epoch ms. */
   watch(onFirst: (at: number) => void): void
-  /** Calls `onLine` with the words of each line that a process prints. */
+  /** Calls `onLine` with the words of each line that a process of the contender prints. */
   listen(onLine: (words: readonly string[]) => void): void
   cpuSeconds(): number
   peakRssMib(): number
@@ -69,7 +69,7 @@ export function peerContender(peer: PeerName, config: BenchConfig): Contender {
   const script = join(peersDir, peer, 'run.sh')
   if (!existsSync(script))
     throw new PeerMissingError(`${script} does not exist; set PEERS_DIR to the folder that contains the peers' programs`)
-  // Python runs one thread at a time, so Quix scales by processes.
+  // Python runs one thread at a time, so Quix needs several processes to use several cores.
   const processes = peer === 'quix' ? peerWorkers : 1
   const unit = peer === 'quix' ? 'process' : 'thread'
   const state = peer === 'flink' ? `, ${peerState} state` : ''

@@ -1,9 +1,9 @@
 import type { ByteWriter, Topology } from '../../pipelines/engine/index.ts'
 import type { DataSetName } from '../../scripts/data-sets.ts'
 
-/** Number of partitions of inputs and outputs, for every contender. */
+/** Number of partitions of inputs and outputs for every contender. */
 export const PARTITIONS = 4
-/** Configuration without retention, because event times are years in the past. */
+/** Topic configuration that keeps all records, because event times are years in the past. */
 export const KEEP_ALL = { 'retention.ms': '-1' }
 
 /**
@@ -19,11 +19,11 @@ export interface Job {
   topology(options: JobTopology): Topology
 }
 
-/** The records of a job's input, with a check of the output. */
+/** The records of a job's input, and a check of the job's output. */
 export interface JobInput {
   readonly count: number
   /**
-   * Appends the key and value of a record.
+   * Appends the key and the value of a record to the writers.
    * @returns the record's timestamp, epoch ms
    */
   write(index: number, key: ByteWriter, value: ByteWriter): number
@@ -51,6 +51,6 @@ export interface JobTopology {
   readonly output: string
   /** Called for every input record. */
   readonly onRecord: () => void
-  /** Number of standby copies, for jobs whose workers come and go. */
+  /** Number of standby copies, for jobs whose workers are started and stopped. */
   readonly standby?: 0 | 1
 }

@@ -8,7 +8,7 @@ import { type JobInput, PARTITIONS } from './job.ts'
 import { inputAppender } from './load.ts'
 import { readLongs } from './longs.ts'
 
-/** Latencies, measured from the time at which a record is due until a poll returns its output. */
+/** Latencies from the time at which a record is due until a poll returns its output. */
 export interface LatencyFigures {
   readonly p50Ms: number
   readonly p99Ms: number
@@ -21,7 +21,7 @@ export interface LatencyFigures {
 
 export const WARM_UP_SECONDS = 10
 export const MEASURED_SECONDS = 15
-/** Time for the processes to join their group before the first record is sent. */
+/** Time that the processes have to join their group before the first record is sent. */
 const START_MS = 5_000
 /** Time to wait for outputs after the last record has been sent. */
 const DRAIN_MS = 15_000
@@ -32,14 +32,17 @@ const MS_PER_SECOND = 1_000
 export interface LatencyRun {
   readonly contender: Contender
   readonly worker: WorkerEnvironment
-  /** The input of job J2, in which the first field of an output is the number of its input record. */
+  /** The input of job J2. The first field of an output is the number of its input record. */
   readonly input: JobInput
   readonly rate: number
   readonly transport: Transport
   readonly brokerPid: number | undefined
 }
 
-/** Measures latency in an open loop. A record's time begins when it is due, so that stalls of the sender count. */
+/**
+ * Measures latency in an open loop. The time of a record begins when the record is due, so that stalls of the sender
+ * count.
+ */
 export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
   const { contender, worker, input, rate, transport } = run
   const firstMeasured = rate * WARM_UP_SECONDS

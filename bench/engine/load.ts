@@ -3,10 +3,10 @@ import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
 import { byteWriter } from '../../schemas/codec.ts'
 import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
 
-/** Number of records between two waits for acknowledgements. */
+/** Number of records after which the producer waits for acknowledgements. */
 const FLUSH_RECORDS = 50_000
 
-/** Writes the whole input, partitioned like the Java client does. */
+/** Writes the whole input. Records are partitioned as by the Java client. */
 export async function loadInput(transport: Transport, topic: string, input: JobInput): Promise<void> {
   await transport.ensureTopics([{ name: topic, partitions: PARTITIONS, config: KEEP_ALL }])
   const producer = transport.producer({})

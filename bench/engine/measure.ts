@@ -4,11 +4,11 @@ import { cpuSeconds, machineCpuSeconds } from '../harness/process-stats.ts'
 import type { WorkerEnvironment } from './config.ts'
 import type { Contender } from './contender.ts'
 
-/** The results of one run. CPU is user + system seconds per million records. */
+/** The results of one run. CPU times are user and system seconds per million records. */
 export interface RunFigures {
-  /** Rate from the first record until committed offsets cover the input. */
+  /** Rate from the first record until the committed offsets cover the input. */
   readonly recordsPerSecond: number
-  /** Rate of the second half of the input, when the process is warm. */
+  /** Rate in the second half of the input, when the process has warmed up. */
   readonly warmRecordsPerSecond: number
   readonly cpu: number
   readonly warmCpu: number

@@ -7,7 +7,7 @@ export type PeerName = (typeof PEER_NAMES)[number]
 
 /** Where the state of Flink lies. */
 export const PEER_STATES = ['rocksdb', 'heap'] as const
-/** How the join of Kafka Streams is written. */
+/** Ways to implement the join in Kafka Streams. */
 export const PEER_JOINS = ['dsl', 'processor'] as const
 
 export const GUARANTEES = ['exactly-once', 'at-least-once'] as const

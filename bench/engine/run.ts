@@ -1,6 +1,6 @@
 /**
- * `npm run bench:engine`: measures the engine and a peer alternately, on one broker and one input, and verifies every
- * output. See run.command.ts for the options and config.ts for the environment.
+ * `npm run bench:engine`: measures the engine and a peer alternately, on the same broker and the same input, and
+ * verifies every output. See run.command.ts for the options and config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -75,7 +75,7 @@ async function compare<Figures>(
     for (const [i, contender] of contenders.entries()) {
       if (leftOut.has(contender)) continue
       const figures = await once(contender).catch((error) => {
-        // A peer that has ended is left out. Without the engine there is nothing to measure.
+        // A peer that has ended is left out. Without the engine, there is nothing to compare.
         if (i === 0 || !(error instanceof ContenderEndedError)) throw error
         say(`skipping ${contender.label}: ${error.message}; check that it is built and that its runtime is installed`)
         leftOut.add(contender)
@@ -99,7 +99,7 @@ async function expectRight(transport: Transport, { output, stateDir }: WorkerEnv
   if (verdict !== 'ok') throw new Error(`the output is incorrect: ${verdict}`)
 }
 
-/** Describes the compression of outputs; the input is never compressed. */
+/** Describes the compression of outputs. Inputs are never compressed. */
 function compressed({ compression }: BenchConfig): string {
   return compression === 'none' ? 'no compression' : `outputs compressed with ${compression}`
 }

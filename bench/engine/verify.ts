@@ -3,7 +3,8 @@ import { type OutputCheck, PARTITIONS } from './job.ts'
 
 const POLL_MS = 1_000
 /**
- * Maximum time without a record before the end of the log. After it, an open transaction presumably blocks the reader.
+ * Maximum time without a record before the end of the log. After this time, an open transaction probably blocks the
+ * reader.
  */
 const SILENCE_MS = 30_000
 

@@ -1,4 +1,7 @@
-/** Runs the engine as a contender. It reads the same environment as the peers' run.sh and prints the same lines. */
+/**
+ * Runs the engine as a contender. The program reads the same environment variables as the peers' run.sh and prints the
+ * same lines.
+ */
 
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'

@@ -37,7 +37,7 @@ const TOKEN_SECONDS = 3_600
 
 const log = createLogger('silent')
 
-/** Measures how soon three other instances enforce a change, and the cost of a large list. */
+/** Measures the time until three other instances enforce a change, and the cost of a large list. */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   try {
@@ -48,14 +48,14 @@ export async function blocklistTable(folder: string, load: BlocklistLoad, say: (
   }
 }
 
-/** The blocklist of a process, with its table. */
+/** The blocklist of a process, and its table. */
 interface Reader {
   readonly blocklist: OpenBlocklist
   readonly table: Pick<PackedTable<unknown, unknown>, 'size' | 'bytes'>
   close(): Promise<void>
 }
 
-/** Opens the blocklist with a separate transport, and waits until the list has been read. */
+/** Opens the blocklist with a separate transport, and waits until the whole list has been read. */
 async function openReader({ addresses }: BenchServers, folder: string): Promise<Reader> {
   const transport = apiTransport({ brokers: [addresses.kafka], log })
   const registry = registryClient({ url: addresses.registry })
@@ -179,7 +179,7 @@ function entryOf(index: number, now: number): FraudBlocklistEntry {
   }
 }
 
-/** Returns the heap that a Map occupies, without garbage. */
+/** Returns the heap memory of a Map with this many entries, without garbage. */
 function mapBytes(entries: number): number {
   const { gc } = globalThis
   gc?.()
@@ -188,7 +188,8 @@ function mapBytes(entries: number): number {
   const now = Date.now()
   for (let index = 0; index < entries; index++) {
     const { entity_type, entity_value, expires_at } = entryOf(index, now)
-    // Copied, so that the key is a flat string like one that is read from a record, and not a rope of two strings.
+    // The key is copied, so that it is a flat string like a key that was read from a record, and not a concatenation of
+    // two strings.
     map.set(Buffer.from(`${entity_type}:${entity_value}`).toString('latin1'), expires_at)
   }
   gc?.()

@@ -7,7 +7,7 @@ import { pick, type Random } from '../../tools/random/random.ts'
 const ACTIONS: readonly RuleAction[] = ['APPROVE', 'REVIEW', 'BLOCK', 'STEP_UP']
 const COUNTRIES = ['DE', 'FR', 'US', 'BR', 'IN', 'GB', 'NL', 'PL']
 const CATEGORIES = ['books', 'travel', 'gaming', 'grocery', 'electronics']
-/** Amounts and counts that conditions compare with, so that some rules match and most do not. */
+/** Maximum amount or count with which conditions compare. With it, some rules match, and most do not. */
 const MAX_LIMIT = 2_000
 const MAX_PARTS = 5
 const MIN_PARTS = 2
@@ -26,7 +26,7 @@ export const BENCH_LISTS = new Map([['trusted', new Set(Array.from({ length: LIS
 const numbers = FIELDS.filter(({ type }) => type === 'number').map(({ name }) => name)
 const booleans = FIELDS.filter(({ type }) => type === 'boolean').map(({ name }) => name)
 
-/** Kinds of comparisons, roughly as often as the seeded rules have them. */
+/** Kinds of comparisons. Their frequencies are similar to those in the seeded rules. */
 const PARTS: readonly ((random: Random) => string)[] = [
   (random) => `${pick(random, numbers)} > ${limit(random)}`,
   (random) => `${pick(random, numbers)} <= ${limit(random)}`,
@@ -47,7 +47,7 @@ function limit(random: Random): number {
   return Math.round(random() ** 3 * MAX_LIMIT)
 }
 
-/** Returns the seeded rules and generated ones of two to five comparisons. */
+/** Returns the seeded rules and generated rules. A generated rule has two to five comparisons. */
 export function benchRules(count: number, random: Random): Rule[] {
   const generated = Array.from({ length: Math.max(0, count - SEEDED_RULES.length) }, (_, index): Rule => {
     const parts = Array.from({ length: MIN_PARTS + Math.floor(random() * (MAX_PARTS - MIN_PARTS + 1)) }, () => pick(random, PARTS)(random))

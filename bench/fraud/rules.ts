@@ -17,13 +17,13 @@ export interface RuleTimes {
   readonly compileMs: number
   /** Live rules that match per transaction. */
   readonly matches: number
-  /** Of every evaluation, in ms. Other processes of the machine are included. */
+  /** Times of all evaluations, in ms. They include delays by other processes of the machine. */
   readonly all: { readonly median: number; readonly p99: number }
-  /** Of the fastest evaluation of each transaction, in ms. Other processes hardly affect it. */
+  /** Times of the fastest evaluation of each transaction, in ms. Other processes hardly affect them. */
   readonly fastest: { readonly median: number; readonly p99: number }
 }
 
-/** Measures reading the facts of a transaction and evaluating the maximum number of active rules. */
+/** Measures the time to read the facts of a transaction and to evaluate the maximum number of active rules. */
 export function measureRules(): RuleTimes {
   const random = seededRandom(SEED)
   const rules = benchRules(MAX_ACTIVE_RULES, random)

@@ -16,7 +16,10 @@ export interface BenchBroker {
   stop(): Promise<void>
 }
 
-/** @param given an external broker to use; undefined starts one in `folder` */
+/**
+ * Returns a running broker.
+ * @param given an external broker to use; if undefined, a broker is started in `folder`
+ */
 export async function startBroker(folder: string, given: string | undefined, logLevel: 'warn' | 'error'): Promise<BenchBroker> {
   const servers = given === undefined ? await startServers(join(folder, 'broker'), { names: ['kafka'] }) : undefined
   const brokers = given ?? (servers?.addresses.kafka as string)

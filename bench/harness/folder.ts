@@ -18,7 +18,7 @@ const PORTS = [
   'SHORT_PORT',
 ]
 
-/** Ctrl-C rejects this promise, so that a benchmark stops everything that it has started. */
+/** A promise that Ctrl-C rejects, so that a benchmark stops everything that it has started. */
 export const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
 })
@@ -49,10 +49,10 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   })
 }
 
-/** Settings for a stack that uses only `folder` and free ports, so that it can run beside other stacks. */
+/** Returns settings for a stack that uses only `folder` and free ports, so that it can run beside other stacks. */
 export async function ownStack(folder: string): Promise<Record<string, string>> {
   mkdirSync(folder, { recursive: true })
-  // Reuses the programs that npm start has already downloaded.
+  // The programs that npm start has already downloaded are reused.
   const tools = join(localConfig().home, 'tools')
   mkdirSync(tools, { recursive: true })
   // The folder of an earlier run already has this link.

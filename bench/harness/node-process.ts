@@ -13,7 +13,7 @@ const READY_TIMEOUT_MS = 120_000
 
 /** A Node process that a benchmark has started. */
 export interface NodeProcess {
-  /** The log line by which it reported that it was ready. */
+  /** The log line with which the process reported that it was ready. */
   readonly line: Record<string, unknown>
   readonly pid: number
   stop(): Promise<void>
@@ -21,7 +21,7 @@ export interface NodeProcess {
 
 /**
  * Starts one of the project's programs, which logs its address.
- * @param event name of the log event with the address
+ * @param event name of the log event that contains the address
  */
 export function startNode(
   main: string,
@@ -33,12 +33,12 @@ export function startNode(
   return startProgram(process.execPath, [...flags, join(ROOT, main), ...args], env, event)
 }
 
-/** Starts an API process with the flags that it has in `npm start`. */
+/** Starts an API process with the same flags as `npm start`. */
 export function startApiProcess(flags: readonly string[], env: Record<string, string>): Promise<NodeProcess> {
   return startNode('api/main.ts', [...API_HEAP_FLAGS, ...flags], env, 'api_started')
 }
 
-/** Does the same as `startNode` for any program that logs its address as JSON. */
+/** Starts any program that logs its address as JSON, like `startNode`. */
 export async function startProgram(
   program: string,
   args: readonly string[],

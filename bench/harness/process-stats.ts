@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs'
 
-/** Linux' unit of CPU time is a hundredth of a second. */
+/** Ticks per second in Linux' CPU times. A tick is a hundredth of a second. */
 const TICKS_PER_SECOND = 100
-/** Field indexes in /proc/<pid>/stat after the name, and in the first line of /proc/stat. */
+/** Indexes of fields in /proc/<pid>/stat after the name, and in the first line of /proc/stat. */
 const UTIME = 11
 const STIME = 12
 const BUSY_COLUMNS = [1, 2, 3, 6, 7, 8]
 const KIB_PER_MIB = 1024
 
-/** Returns the user and system CPU seconds of a process so far; 0 when it has ended. */
+/** Returns the CPU time of a process so far, user and system, in seconds; 0 when the process has ended. */
 export function cpuSeconds(pid: number): number {
   const text = read(`/proc/${pid}/stat`)
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[UTIME] ?? 0) + Number(fields[STIME] ?? 0)) / TICKS_PER_SECOND
 }
 
-/** Returns the busy seconds of all cores since the machine started, including steal time. */
+/** Returns the busy time of all cores since the machine started, in seconds, including steal time. */
 export function machineCpuSeconds(): number {
   const columns = read('/proc/stat').split('\n')[0].trim().split(/\s+/)
   return BUSY_COLUMNS.reduce((sum, column) => sum + Number(columns[column] ?? 0), 0) / TICKS_PER_SECOND
@@ -37,7 +37,7 @@ export function machineLoad(): string {
   return read('/proc/loadavg').split(' ')[0]
 }
 
-/** Describes cores and memory without naming the machine. */
+/** Describes the machine's cores and memory, but not its name. */
 export function describeMachine(): string {
   const processors = read('/proc/cpuinfo')
   const model = /^model name\s*:\s*(.+)$/m.exec(processors)?.[1] ?? 'unknown processor'

@@ -3,12 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { machineCpuSeconds } from './process-stats.ts'
 
 const SAMPLE_MS = 1_000
-/** Share of all cores that may be busy on a quiet machine: idle servers take about a tenth of one core. */
+/** Share of all cores that may be busy on a quiet machine. Idle servers take about a tenth of one core. */
 const QUIET_SHARE = 0.12
-/** A machine with other work never gets quiet, so a benchmark continues after this time and reports the load. */
+/**
+ * Maximum wait for a quiet machine. A machine with other load never becomes quiet, so a benchmark continues after this
+ * time and reports the load.
+ */
 const LIMIT_MS = 120_000
 
-/** Waits until the machine is nearly idle, for example until servers have finished the work that seeding left. */
+/** Waits until the machine is nearly idle, for example until servers have processed the seeded data. */
 export async function untilQuiet(): Promise<void> {
   const end = performance.now() + LIMIT_MS
   while (performance.now() < end) {

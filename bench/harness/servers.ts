@@ -10,19 +10,19 @@ import { stackServers } from '../../deploy/local/servers.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { ownStack } from './folder.ts'
 
-/** The servers of one run, which are empty at the start. */
+/** The servers of one run. They are empty at the start. */
 export interface BenchServers {
   readonly home: Home
   readonly addresses: Addresses
   /** Settings that point processes to these servers. */
   readonly env: Readonly<Record<string, string>>
-  /** Base URL of the metrics of the API that `startApi` starts. */
+  /** Base URL at which the API that `startApi` starts serves its metrics. */
   readonly operationsUrl: string
   readonly components: Readonly<Record<ServerName, Component>>
-  /** Pid of each server; 0 for servers that are not started. */
+  /** Process id of each server; 0 for a server that was not started. */
   readonly pids: Readonly<Record<ServerName, number>>
   startApi(): Promise<Component>
-  /** Starts two workers for the given services: one that decides commands and one for the rest. */
+  /** Starts two workers for the given services: one that decides commands, and one that runs everything else. */
   startWorkers(pipelines: string): Promise<Component[]>
   /** Runs a query in ClickHouse and returns the first column of the first row. */
   query(sql: string): Promise<number>
@@ -30,12 +30,14 @@ export interface BenchServers {
 }
 
 export interface ServersOptions {
-  /** Servers to start; default all but the search server. If the registry is one of them, all topics are created. */
+  /**
+   * Servers to start; by default all except the search server. If the registry is among them, all topics are created.
+   */
   readonly names?: readonly ServerName[]
   readonly apiServices?: string
   readonly brokerHeapMb?: number
   readonly searchHeapMb?: number
-  /** Partition counts of the topics. Default: those of a small machine. */
+  /** Partition counts of the topics. By default, they are those of a small machine. */
   readonly partitionsOf?: (topic: AnyTopic) => number
 }
 

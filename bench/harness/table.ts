@@ -14,7 +14,10 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** @param share for example, 0.99 returns the 99th percentile */
+/**
+ * Returns a quantile of sorted numbers.
+ * @param share for example, 0.99 returns the 99th percentile
+ */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

@@ -1,5 +1,5 @@
 /**
- * Runs one topology alone, without sinks. Prints a line with its start time when its tasks run. Arguments: address of
+ * Runs one topology without sinks. Prints a line with its start time when its tasks are running. Arguments: address of
  * Kafka, URL of the schema registry, folder of the state, path of the topology's module from the repository's root, and
  * name of its export.
  */

@@ -9,12 +9,14 @@ import { cpuSeconds } from './process-stats.ts'
 import type { BenchServers } from './servers.ts'
 
 export interface TopologyRunOptions {
-  /** The module of the topology from the repository's root, and the name of its export. */
+  /** Path of the topology's module from the repository's root, and name of the module's export. */
   readonly module: string
   readonly export: string
   /** Name of the topology, which is its consumer group. */
   readonly group: string
-  /** The run ends when the committed offsets cover these topics. The first one is the input, with `records` records. */
+  /**
+   * The run ends when the committed offsets cover these topics. The first topic is the input with `records` records.
+   */
   readonly topics: readonly [input: string, ...others: string[]]
   readonly records: number
   readonly prof: string | undefined
@@ -22,7 +24,7 @@ export interface TopologyRunOptions {
 
 export interface TopologyRun {
   readonly perSecond: number
-  /** Rate of the second half of the input, when the process is warm. */
+  /** Rate in the second half of the input, when the process has warmed up. */
   readonly warmPerSecond: number
   /** CPU seconds of the process per million records. */
   readonly cpu: number
@@ -34,7 +36,7 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 
 /**
- * Starts a process with one topology, and measures the time from when its tasks run until they have processed a
+ * Starts a process with one topology. Measures the time from when its tasks are running until they have processed a
  * backlog.
  */
 export async function runTopology({ addresses, home }: BenchServers, options: TopologyRunOptions): Promise<TopologyRun> {

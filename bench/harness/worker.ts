@@ -16,7 +16,7 @@ export interface WorkerProcess {
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** @throws Error when the process has ended */
   check(): void
-  /** Returns the size of its state folder in bytes. */
+  /** Returns the size of the worker's state folder in bytes. */
   stateBytes(): number
   stop(): Promise<void>
 }
@@ -24,7 +24,10 @@ export interface WorkerProcess {
 const MAIN = join(ROOT, 'pipelines/main.ts')
 const STOP_MS = 25_000
 
-/** @param pipeline the service whose pipelines it runs */
+/**
+ * Starts a worker.
+ * @param pipeline name of the service whose pipelines the worker runs
+ */
 export async function startWorker(
   servers: BenchServers,
   slot: number,
@@ -78,7 +81,7 @@ export async function startWorker(
 
 function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => {
-    // The database may delete files at any time.
+    // The database may delete files at any time, so a missing file is ignored.
     const found = statSync(join(folder, file), { throwIfNoEntry: false })
     return sum + (found?.isFile() === true ? found.size : 0)
   }, 0)

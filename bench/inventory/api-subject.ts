@@ -1,7 +1,10 @@
 import { Agent, request } from 'node:http'
 import type { Subject } from './subject.ts'
 
-/** Similar to the pool of a load balancer. Without this bound, a stall of one second would open 500 new connections. */
+/**
+ * Number of connections, similar to the pool of a load balancer. Without this limit, a stall of one second would open
+ * 500 new connections.
+ */
 const CONNECTIONS = 256
 const WAREHOUSE = 'east'
 

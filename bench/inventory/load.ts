@@ -9,9 +9,9 @@ interface Reserved {
 }
 
 /**
- * Half of the operations reserve one unit; the others end the oldest reservation, alternately with a deduction and a
- * release. The rate does not depend on response times.
- * @param variantAt the variant of the nth reservation
+ * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. The
+ * others end the oldest reservation, alternately with a deduction and a release.
+ * @param variantAt returns the variant of the nth reservation
  */
 export async function operateAtRate(
   subject: Subject,

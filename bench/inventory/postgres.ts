@@ -14,12 +14,16 @@ const DATABASE = 'postgres'
 const CLIENTS = 64
 const STARTED = { what: 'PostgreSQL to start', timeoutMs: 30_000, intervalMs: 100 }
 const MICROSECONDS_PER_MS = 1_000
-/** Columns of pgbench's log: the transaction's time and, with a rate, how late it began. Both are in microseconds. */
+/**
+ * Columns of pgbench's log: the time of the transaction and, with a rate, the delay of its start. Both are in
+ * microseconds.
+ */
 const TIME_COLUMN = 2
 
 /**
- * A row per variant, and a row per reservation. Each operation is one transaction: a conditional update of the stock,
- * and the insertion or deletion of the reservation. Half of the operations reserve, as in the other measurements.
+ * The schema: one row per variant, and one row per reservation. Each operation is one transaction, which updates the
+ * stock under a condition and inserts or deletes the reservation. Half of the operations reserve, as in the other
+ * measurements.
  */
 const SCHEMA = (variants: number, quantity: number) => `
 CREATE TABLE stock (variant_id bigint PRIMARY KEY, available int, reserved int, version bigint) WITH (fillfactor = 50);
@@ -44,12 +48,12 @@ UPDATE stock SET available = available + ${back}, reserved = reserved - 1, versi
 FROM ended WHERE stock.variant_id = ended.variant_id;`
 
 export interface Postgres {
-  /** Returns the ms of every operation, from when it was due, in ascending order. */
+  /** Returns the times of all operations in ms, each from when the operation was due, in ascending order. */
   measure(options: { variants: number; perSecond: number; seconds: number; quantity: number }): number[]
   stop(): Promise<void>
 }
 
-/** Starts a server in `folder` with its default settings, so every commit is flushed to the disk. */
+/** Starts a server in `folder` with its default settings. Every commit is therefore flushed to the disk. */
 export async function startPostgres(folder: string): Promise<Postgres> {
   const version = existsSync(INSTALLED) ? readdirSync(INSTALLED).toSorted().at(-1) : undefined
   if (version === undefined) throw new PeerMissingError('PostgreSQL is not installed (apt install postgresql)')
@@ -106,10 +110,10 @@ export async function startPostgres(folder: string): Promise<Postgres> {
   }
 }
 
-/** Permission of all accounts to pass through a folder. */
+/** Permission for all accounts to access files in a folder without listing it. */
 const PASS = 0o001
 
-/** Lets every account pass through the temporary folders that lead to a folder, without seeing what is in them. */
+/** Lets every account access a folder through its temporary parent folders, without permission to list them. */
 function openPathTo(folder: string): void {
   for (let path = folder; path !== dirname(path); path = dirname(path)) {
     const { mode } = statSync(path)

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:inventory`: measures operations on stock at a fixed rate, and their parts: over many variants, then on
- * one. Two peers get the same operations. See run.command.ts.
+ * `npm run bench:inventory`: measures operations on stock at a fixed rate, and their parts, first over many variants
+ * and then on one variant. Two peers perform the same operations. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -17,12 +17,15 @@ import declaration from './run.command.ts'
 import { type InventoryServers, startInventoryServers } from './servers.ts'
 import type { Operation, Subject } from './subject.ts'
 
-/** In the first ten seconds of load, the broker's JVM compiles most of the code that a command needs. */
+/**
+ * Duration of the warm-up. In the first ten seconds of load, the broker's JVM compiles most of the code that a command
+ * needs.
+ */
 const WARM_UP_SECONDS = 15
 const SETTLE_MS = 1_000
 const READY = { what: 'stock to be reserved', timeoutMs: 120_000, intervalMs: 200 }
 const STOCK = 1_000_000
-/** Changes that wait at the same time while the stock is filled. */
+/** Number of concurrent changes while the stock is filled. */
 const FILLING_AT_ONCE = 200
 const VARIANTS_PER_PRODUCT = 256
 const USED_VARIANTS_PER_PRODUCT = 50
@@ -62,7 +65,7 @@ function report(who: string, scene: string, operations: readonly Operation[]): v
   for (const kind of KINDS) say(row(['', '', kind, ...spread(operations.filter((one) => one.kind === kind).map(({ ms }) => ms)), '']))
 }
 
-/** Sums of Prometheus histograms; the difference of two readings gives a mean. */
+/** Reads the sums of Prometheus histograms. The difference between two readings gives a mean. */
 async function sums(url: string, names: readonly string[]): Promise<(readonly [name: string, sum: number, count: number])[]> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const value = (name: string) =>

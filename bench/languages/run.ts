@@ -8,9 +8,9 @@ import { filesOf } from './archive.ts'
 import declaration from './run.command.ts'
 
 /**
- * Compares this service's language detection with that of highlight.js on the same files. The table was developed on
- * the set `markup`, whose fragments show one piece of syntax each. The set `detect`, with one file per language, was
- * not used for development.
+ * Compares this service's language detection with that of highlight.js on the same files. The detection table was
+ * developed on the set `markup`, in which each fragment shows one element of syntax. The set `detect` has one file per
+ * language and was not used for development.
  */
 interface Sample {
   readonly set: string
@@ -22,7 +22,10 @@ type Guess = (text: string) => string
 
 /** Maps languages that the test files distinguish but this service does not. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
-/** Relevance below which the language counts as unknown, because highlight.js names a language for any text. */
+/**
+ * Relevance below which the language counts as unknown. The threshold is needed because highlight.js names a language
+ * for any text.
+ */
 const MIN_RELEVANCE = 2
 const PERCENT = 100
 const SETS = ['detect', 'markup']
@@ -56,7 +59,7 @@ interface Tally {
   /** Number of correctly detected files by set. */
   readonly right: Record<string, number>
   readonly files: Record<string, number>
-  /** Number of files of other languages that were detected as this one. */
+  /** Number of files of other languages that were detected as this language. */
   wrong: number
 }
 
@@ -99,7 +102,7 @@ async function main(): Promise<void> {
       const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
       return [language, ...recall, percent(sum(right), sum(right) + wrong)]
     })
-  /** The table shows several languages side by side. */
+  /** The printed table has several columns of languages. */
   const height = Math.ceil(rows.length / COLUMNS)
   const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
   print(

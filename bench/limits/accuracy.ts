@@ -1,7 +1,7 @@
 const MS_PER_SECOND = 1_000
 
 export interface Accuracy {
-  /** Admitted requests per full window, relative to the limit. */
+  /** Mean number of admitted requests per full window, relative to the limit. */
   readonly meanOfLimit: number
   /** Maximum number of admitted requests in any period as long as the window, relative to the limit. */
   readonly greatestOfLimit: number
@@ -17,7 +17,7 @@ export function accuracyOf(admittedAt: readonly number[], limit: number, windowS
     while (times[first] <= time - windowMs) first++
     greatest = Math.max(greatest, last - first + 1)
   }
-  // The first window starts empty and the last one is cut off, so both are excluded.
+  // The first window starts empty and the last window is cut off, so both are excluded.
   const begin = (Math.floor(times[0] / windowMs) + 1) * windowMs
   const end = Math.floor((times.at(-1) as number) / windowMs) * windowMs
   const whole = times.filter((time) => time >= begin && time < end).length

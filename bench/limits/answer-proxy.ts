@@ -11,7 +11,7 @@ export interface DelayingProxy extends AnswerProxy {
   delayMs: number
 }
 
-/** A piece of Redis' output. Pieces are always forwarded in order. */
+/** A part of Redis' output. Parts are always forwarded in order. */
 interface Held {
   readonly data: Buffer
   isLetGo: boolean
@@ -19,7 +19,7 @@ interface Held {
 
 /**
  * Starts a proxy between clients and Redis that can hold back replies.
- * @param answer called with each piece that Redis sends; `pass` forwards it to the client, now or later
+ * @param answer called with each part of Redis' output; `pass` forwards the part to the client, now or later
  */
 export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<AnswerProxy> {
   const target = Number(new URL(redisUrl).port)

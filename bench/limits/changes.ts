@@ -15,11 +15,15 @@ const FORCE_TIMEOUT_MS = 30_000
 const LOOK_EVERY_MS = 2
 const WATCHED = '/api/v1/watched'
 const RULE = '/api/v1/rate-limits/rules/watched'
-/** No client reaches this limit. Each change adds one, so that the header shows which change is in force. */
+/**
+ * Limit of the rule before the first change. No client reaches it. Each change adds one, so that the header shows which
+ * change is in force.
+ */
 const FIRST_LIMIT = 1_000_000
 
 /**
- * Measures how soon after a rule change all nodes apply it, with separate servers, one worker and three API processes.
+ * Measures the time after a rule change until all nodes apply it, with separate servers, one worker and three API
+ * processes.
  */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
   const servers = await startNodes(folder)

@@ -11,20 +11,20 @@ import type { LoadOrder, LoadReport } from './load.ts'
 const run = promisify(execFile)
 const SERVICE = 'github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36'
 const LOAD_SOURCE = join(import.meta.dirname, 'envoy')
-/** Time limit of the build. The first one downloads and compiles about 40 modules. */
+/** Time limit of the build. The first build downloads and compiles about 40 modules. */
 const BUILD_TIMEOUT_MS = 600_000
 const START_TIMEOUT_MS = 20_000
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const SECONDS_PER_MINUTE = 60
 
-/** envoyproxy/ratelimit, a Go service on the same Redis with fixed windows only and a gRPC interface. */
+/** envoyproxy/ratelimit, a Go service with a gRPC interface. It uses the same Redis and supports only fixed windows. */
 export interface EnvoyPeer {
   load(order: LoadOrder): Promise<LoadReport>
   stop(): void
 }
 
 /**
- * Builds the peer once, with the machine's Go.
+ * Builds the peer once, with the Go compiler of the machine.
  * @throws PeerMissingError when Go is not installed or the build fails
  */
 export async function buildEnvoy(folder: string): Promise<string> {
@@ -41,7 +41,7 @@ export async function buildEnvoy(folder: string): Promise<string> {
   }
 }
 
-/** Starts the peer with one limit for every client. It only supports windows of one second or one minute. */
+/** Starts the peer with one limit for every client. The peer supports only windows of one second or one minute. */
 export async function startEnvoy(bin: string, folder: string, redisUrl: string, limit: number, windowSeconds: number): Promise<EnvoyPeer> {
   const [http, grpc, debug] = [await freePort(), await freePort(), await freePort()]
   const root = join(folder, `envoy-${grpc}`)

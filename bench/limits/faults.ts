@@ -39,12 +39,12 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/** Number of turns of the calibration, which takes long enough to be timed, but not long on any machine. */
+/** Number of loop turns for the calibration: enough to be timed, but not slow on any machine. */
 const TRIED_TURNS = 5_000_000
 
 /**
- * Blocks the single thread of Redis with a script for about BLOCKED_MS, by a number of turns calibrated on this
- * machine. Resolves when the script is running.
+ * Blocks the single thread of Redis for about BLOCKED_MS with a script. The script's number of loop turns is calibrated
+ * on this machine. Resolves when the script is running.
  */
 async function block(redis: Component): Promise<void> {
   const startedAt = performance.now()
@@ -88,7 +88,8 @@ const FAULTS: readonly Fault[] = [
 ]
 
 /**
- * Measures the latency that limits add at 2,000 requests per second while Redis fails. Faults never cause a rejection.
+ * Measures the latency that limits add at 2,000 requests per second while Redis fails. A fault never causes a
+ * rejection.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
   say(`\n### Faults: ${PER_SECOND} requests per second, ${FAULT_MS / 1_000} s of fault`)

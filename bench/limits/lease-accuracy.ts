@@ -11,11 +11,11 @@ const SEED = 7
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const RUN_SECONDS = 6
 /**
- * Shortest and longest stretch with a constant rate. Stretches are shorter than a window, so that bursts begin and end
- * anywhere in it.
+ * Shortest and longest period with a constant rate. Both are shorter than a window, so that bursts begin and end
+ * anywhere in a window.
  */
 const [SHORTEST_SECONDS, LONGEST_SECONDS] = [0.05, 0.8]
-/** Request rate of a stretch, as a multiple of the limit. */
+/** Lowest and highest request rate of a period, as multiples of the limit. */
 const [LEAST_LOAD, MOST_LOAD] = [0.5, 6]
 const US_PER_MS = 1_000
 /** Duration of a round trip to the store. */
@@ -26,12 +26,12 @@ const PERCENT = 100
 
 interface Load {
   readonly limit: Limit
-  /** Time in the first window at which the load starts. */
+  /** Time from the start of the first window until the load starts. */
   readonly offsetUs: number
   readonly stretches: readonly { readonly seconds: number; readonly times: number }[]
 }
 
-/** Computes the difference to the exact limiter in each window, as a fraction of the limit. */
+/** Computes the difference from the exact limiter in each window, as a fraction of the limit. */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs
   let sweptMs = 0
@@ -91,8 +91,8 @@ function randomLoads(random: Random): Load[] {
 }
 
 /**
- * Compares what leases admit with a single exact limiter without latency, in a model with simulated time that produces
- * the same results on every machine.
+ * Compares the requests that leases admit with those that a single exact limiter without latency admits. The model uses
+ * simulated time, so that it gives the same results on every machine.
  */
 export async function leaseTable(say: (text: string) => void): Promise<void> {
   say(

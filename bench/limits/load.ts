@@ -1,8 +1,6 @@
 import { openSubject, type SubjectName, type SubjectOptions } from './subjects.ts'
 
-/**
- * The job of one load process. `run.ts` passes it to the process as an argument. The process prints one line of JSON.
- */
+/** The job of a load process. `run.ts` passes it as an argument, and the process prints one line of JSON. */
 export interface LoadOrder extends SubjectOptions {
   readonly subject: SubjectName
   readonly seconds: number
@@ -10,8 +8,8 @@ export interface LoadOrder extends SubjectOptions {
   /** Number of callers, chosen with equal probability. */
   readonly callers: number
   /**
-   * `closed` keeps this many requests in flight. `open` sends this many requests per second, regardless of the
-   * responses.
+   * Mode of the load. `closed` is the number of requests in flight. `open` is the number of requests per second,
+   * regardless of the responses.
    */
   readonly mode: { readonly closed: number } | { readonly open: number }
   /** Whether the process reports the times of admitted requests. */
@@ -34,7 +32,7 @@ export interface LoadReport {
 
 const MS_PER_SECOND = 1_000
 const US_PER_SECOND = 1_000_000
-/** Number of synchronous decisions after which the load yields to the event loop. */
+/** Number of synchronous decisions after which the load process yields to the event loop. */
 const TURN_EVERY = 32
 const MAX_SAMPLES = 4_000_000
 

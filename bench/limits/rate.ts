@@ -12,13 +12,13 @@ const TRAFFIC = [
   { name: '100,000 callers', callers: 100_000 },
 ]
 const FIRST_RATE = 2_000
-/** Highest rate of the search, which is more than one process can send. */
+/** Highest rate that the search tries. One process cannot send more. */
 const LAST_RATE = 1_024_000
-/** Number of bisections after the doubling, which determine the rate to an eighth of the step. */
+/** Number of bisections after the doubling. They determine the rate to an eighth of the last step. */
 const BISECTIONS = 3
-/** Minimum share of the due requests that must be sent. If it is smaller, the load process itself is saturated. */
+/** Minimum share of the due requests that must be sent. If fewer are sent, the load process itself is saturated. */
 const LEAST_SENT = 0.98
-/** Number of tries after which a step fails. A single try may fail because of other load on the machine. */
+/** Number of failed tries after which a step has failed. A single try may fail because of other load on the machine. */
 const TRIES = 2
 
 interface Step {
@@ -28,9 +28,9 @@ interface Step {
 }
 
 /**
- * Finds the highest rate at which decisions add less than 2 ms to 99 % of requests, with decisions in one process and
- * Redis beside it.
- * @param traffic selects the kinds of traffic whose name contains this text
+ * Finds the highest rate at which decisions add less than 2 ms to 99 % of requests. One process makes the decisions,
+ * with Redis on the same machine.
+ * @param traffic selects the kinds of traffic whose names contain this text
  */
 export async function rateTable(
   apply: ApplyRate,
@@ -62,7 +62,7 @@ function holds({ p99Ms, decisions, seconds, undecided }: LoadReport, perSecond: 
   return p99Ms < TARGET_P99_MS && undecided === 0 && decisions / seconds >= LEAST_SENT * perSecond
 }
 
-/** Doubles the rate until a step fails, then bisects. */
+/** Finds the highest rate that succeeds: doubles the rate until a step fails, and then bisects. */
 async function search(at: (perSecond: number) => Promise<Step>): Promise<{ best: Step | undefined; above: Step | undefined }> {
   let best: Step | undefined
   let above: Step | undefined

@@ -9,13 +9,13 @@ import { redisScripts } from '../../api/limits/core/redis-scripts.ts'
 import { ruleOf } from '../../schemas/limit-rule.ts'
 import { PeerMissingError, whereInstalled } from '../peer-missing.ts'
 
-/** The limiters under test, by a common name. */
+/** Names of the limiters under test. */
 const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block + insurance', 'sliding log'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
 /**
- * Returns the subjects that can run on this machine. Those of rate-limiter-flexible are skipped with a message when it
- * is not installed.
+ * Returns the subjects that can run on this machine. The subjects of rate-limiter-flexible are skipped with a message
+ * when it is not installed.
  */
 export async function installedSubjects(): Promise<readonly SubjectName[]> {
   const peer = await whereInstalled('rate-limiter-flexible', flexibleLimiters)
@@ -69,7 +69,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
   }
 }
 
-/** Creates this project's complete limiter: it matches rules, runs one script per event loop turn, and decides. */
+/** Creates Millrace's complete limiter. It matches rules, runs one script per turn of the event loop, and decides. */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
   const own = ownCounts({ now: Date.now, monotonic })
@@ -132,7 +132,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** Creates an exact but expensive limiter, which stores the time of every request in the last window. */
+/** Creates an exact but expensive limiter. It stores the times of all requests in the last window. */
 function slidingLog(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions): Subject {
   redis.defineCommand('slidingLog', { numberOfKeys: 1, lua: SLIDING_LOG })
   const commands = redis as Redis & { slidingLog(key: string, limit: number, seconds: number, member: string): Promise<number> }

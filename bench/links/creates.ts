@@ -7,15 +7,15 @@ export interface Created {
   readonly status: number
   /** Time since the request was due, so that a late generator does not improve the result. */
   readonly totalMs: number
-  /** Time from sending the request until the command is decided. */
+  /** Time from when the request is sent until its command is decided. */
   readonly decidedMs: number
   readonly code: string
 }
 
 const MS_PER_SECOND = 1_000
 /**
- * Maximum number of connections, similar to those that load balancers keep. Without this bound, a stall of one second
- * would open 500 new connections, more than the accept queue of a server holds.
+ * Maximum number of connections, similar to that of load balancers. Without this limit, a stall of one second would
+ * open 500 new connections, more than the accept queue of a server can contain.
  */
 const CONNECTIONS = 256
 

@@ -19,7 +19,7 @@ export interface Peer {
   stop(): Promise<void>
 }
 
-/** Starts nginx as the upper bound: it has no store, records no clicks, and holds all codes in memory. */
+/** Starts nginx as the upper bound. It has no store, records no clicks, and keeps all codes in memory. */
 export async function startNginx(folder: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const port = await freePort()
   const prefix = join(folder, 'nginx')
@@ -48,7 +48,7 @@ export async function startNginx(folder: string, host: string, links: ReadonlyMa
   return await started(child, port, 'it is not installed or failed to start; as root: apt-get install -y nginx-light')
 }
 
-/** Builds and starts a redirect in Go with net/http and Redis. */
+/** Builds and starts a redirect service in Go with net/http and Redis. */
 export async function startGoPeer(folder: string, redisUrl: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const program = join(folder, 'peer-go')
   await run('go', ['build', '-o', program, '.'], { cwd: GO_SOURCE, timeout: BUILD_TIMEOUT_MS }).catch((error: NodeJS.ErrnoException) => {

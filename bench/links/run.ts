@@ -1,8 +1,8 @@
 /**
- * `npm run bench:links`: measures the time to create a link and its parts at a fixed rate. Then it measures redirects
- * in a closed loop, alternating with two peers: nginx with the same links in its configuration (the upper bound), and a
- * redirect in Go on the same Redis. Redirects are also measured with slow Kafka, with stopped Kafka, and with a full
- * buffer of clicks. See run.command.ts.
+ * `npm run bench:links`: measures the time to create a link, and the parts of this time, at a fixed rate. Then it
+ * measures redirects in a closed loop, alternating with two peers: nginx with the same links in its configuration (the
+ * upper bound), and a redirect service in Go on the same Redis. Redirects are also measured while Kafka is slow, while
+ * Kafka is stopped, and while the buffer of clicks is full. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -28,11 +28,11 @@ const WARM_UP_SECONDS = 5
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
 /**
- * Duration of redirects into the buffer. In this time, two cores serve fewer redirects than the 100,000 clicks that the
- * buffer holds.
+ * Duration of redirects whose clicks stay in the buffer. In this time, two cores serve fewer redirects than the 100,000
+ * clicks that fit into the buffer.
  */
 const BUFFERED_SECONDS = 2
-/** Delay of messages to and from Kafka in each direction, so that a click is acknowledged after one second. */
+/** Delay of messages to and from Kafka in each direction, in ms. A click is therefore acknowledged after one second. */
 const SLOW_MS = 500
 const DRAINED = { what: 'Kafka to accept the buffered clicks', timeoutMs: 60_000, intervalMs: 50 }
 const SETTLE_MS = 1_000
@@ -49,7 +49,7 @@ const { rate, seconds, rounds, connections, ...values } = commandLine(declaratio
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Reads Prometheus histograms; the difference of two readings gives a mean. */
+/** Reads Prometheus histograms. The difference between two readings gives a mean. */
 async function histograms(url: string, names: readonly string[]): Promise<Map<string, readonly [sum: number, count: number]>> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const value = (name: string) =>
@@ -119,14 +119,14 @@ interface Subject {
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
-  /** True when the clicks that the subject has buffered should remain for the next subject. */
+  /** True if the subject's buffered clicks should remain for the next subject. */
   readonly leavesClicks?: boolean
 }
 
 /** One round of one subject. */
 interface Round {
   readonly load: LoadResult
-  /** CPU time of the API per request; 0 for peers. */
+  /** CPU time of the API per request, in µs; 0 for peers. */
   readonly cpuMicroseconds: number
   readonly dropped: number
 }

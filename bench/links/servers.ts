@@ -14,13 +14,10 @@ export interface LinksApi {
   readonly pid: number
 }
 
-/**
- * Separate servers, one worker that decides commands, one API, and a second API whose connection to Kafka can be
- * delayed.
- */
+/** Separate servers, one worker that decides commands, one API, and a second API with an adjustable delay to Kafka. */
 export interface LinksServers {
   readonly api: LinksApi
-  /** The API whose messages to and from Kafka are delayed by the ms last passed to `slowDown`. */
+  /** The API with delayed messages to and from Kafka. The last call of `slowDown` determines the delay in ms. */
   readonly slowApi: LinksApi
   slowDown(ms: number): void
   readonly workerUrl: string
@@ -30,7 +27,7 @@ export interface LinksServers {
   stop(): Promise<void>
 }
 
-/** @param host the host of requests for short links */
+/** @param host the host name in requests for short links */
 export async function startLinksServers(folder: string, host: string): Promise<LinksServers> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   const { addresses, pids, env, stop } = servers
@@ -43,7 +40,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   )
   const proxy = await brokerProxy(addresses.kafka, { remember: false })
 
-  // Logs one line per request as in production, to a pipe that is read.
+  // Starts an API that logs one line per request, as in production. The log goes to a pipe that is read.
   async function startApi(brokers: string) {
     const settings = { API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' }
     const started = await startApiProcess([], { ...env, ...settings, KAFKA_BROKERS: brokers })

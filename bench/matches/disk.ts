@@ -1,11 +1,14 @@
 import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** Files of records below a partition's folder, whose name is the topic and the number of the partition. */
+/**
+ * Names of files with records. They are in the folder of a partition, whose name consists of the topic and the
+ * partition's number.
+ */
 const LOG = /^\d+\.log$/
 const PARTITION = /^(.+)-\d+$/
 
-/** Returns the bytes of the records of each topic on the broker's disk. */
+/** Returns the size of each topic's records on the broker's disk, in bytes. */
 export function bytesByTopic(folder: string): Map<string, number> {
   const sums = new Map<string, number>()
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
@@ -16,7 +19,7 @@ export function bytesByTopic(folder: string): Map<string, number> {
   return sums
 }
 
-/** Returns the bytes of all files in a folder. */
+/** Returns the size of all files in a folder, in bytes. */
 export function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => sum + sizeOf(join(folder, file)), 0)
 }

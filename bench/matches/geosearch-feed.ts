@@ -1,7 +1,7 @@
 /**
- * A feed that finds its candidates with GEOSEARCH, nearest first, and filters, ranks and answers like ours. It checks
- * no token and no limit, and it keeps no stack.
- * Arguments: address of Redis, key of the geo set, number of partitions of the view of users.
+ * A feed that finds its candidates with GEOSEARCH, nearest first. It filters, ranks and responds like Millrace's feed,
+ * but checks no token and no limit, and stores no stack. Arguments: address of Redis, key of the geo set, number of
+ * partitions of the view of users.
  */
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
@@ -19,8 +19,8 @@ import { exclusionsOf, placeOf, readUser, viewerAt } from '../../state/views/mat
 import { type BinaryReader, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /**
- * This many of the nearest users are examined, and then more if too few pass to fill a stack. Our own feed examines
- * 2,000 per step and 5,000 in all.
+ * Numbers of nearest users to examine. Each step examines more users if too few have passed to fill a stack. Millrace's
+ * own feed examines 2,000 per step and 5,000 in all.
  */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50

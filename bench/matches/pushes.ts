@@ -7,11 +7,14 @@ import { matchNotifications } from '../../schemas/matches/topics.ts'
 
 /** Where the pushes of matches arrive. */
 export interface Pushes {
-  /** Settings with which workers send their pushes to this receiver. */
+  /** Settings with which workers send their push notifications to this receiver. */
   readonly workerEnv: Readonly<Record<string, string>>
-  /** Starts to receive pushes. Kafka must already run. */
+  /** Starts to receive push notifications. Kafka must be running. */
   open(transport: Transport): Promise<void>
-  /** Time at which the push of a match arrived at a user, by `performance.now()`; undefined if it has not. */
+  /**
+   * Returns the time at which the push about a match arrived at a user, by `performance.now()`; undefined if it has not
+   * arrived.
+   */
   arrivedAt(matchId: string, userId: string): number | undefined
   close(): Promise<void>
 }
@@ -20,7 +23,7 @@ const POLL_MS = 100
 const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/
 const SECRET_BYTES = 32
 
-/** Receives the records of `match-notifications` as soon as their transaction is committed. */
+/** Receives the records of `match-notifications` as soon as their transactions are committed. */
 export function pushRecords(): Pushes {
   const arrived = new Map<string, number>()
   let closed = false

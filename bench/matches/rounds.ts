@@ -2,15 +2,15 @@ import { loadavg } from 'node:os'
 import { median, quantile, row } from '../harness/table.ts'
 import { type Paced, paced } from '../snippets/pace.ts'
 
-/** One of the contenders that are measured in turn. */
+/** One of the contenders that are measured alternately. */
 export interface Contender {
   readonly name: string
-  /** Runs before each round, outside of the measurement. */
+  /** Called before each round, outside of the measurement. */
   readonly before?: () => Promise<void>
   readonly once: () => Promise<Round>
 }
 
-/** Figures of one round. Times are in ms. */
+/** Results of one round. Times are in ms. */
 export interface Round {
   readonly p50: number
   readonly p99: number
@@ -21,17 +21,17 @@ export interface Round {
   readonly more: Readonly<Record<string, number>>
 }
 
-/** Maximum number of connections to a server, similar to those that load balancers keep. */
+/** Maximum number of connections to a server, similar to that of load balancers. */
 export const CONNECTIONS = 256
 
 export type Say = (line: string) => void
 
 const ERROR_BODY = /^(\d{3}) \{"error":"(\w+)".*$/s
 
-/** Above this load, other processes are using the machine, and the figures are marked. */
+/** Load above which the results are marked, because other processes are using the machine. */
 const BUSY = 1
 
-/** Returns the load of the machine before a measurement begins, as a remark. */
+/** Returns a remark about the machine's load before a measurement. */
 export function loadRemark(): string {
   const [load] = loadavg()
   return load > BUSY ? `load before: ${load.toFixed(1)} (busy machine)` : `load before: ${load.toFixed(1)}`
@@ -42,7 +42,7 @@ function roundOf({ latencies, failures }: Paced, more: Record<string, number>): 
   return { p50, p99, max, count: latencies.length, failures: byCode(failures), more }
 }
 
-/** Counts failures by status and code. The rest of a message is ignored, because it contains the id of the request. */
+/** Counts failures by status and code. The message is otherwise ignored, because it contains the id of the request. */
 function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   const sums = new Map<string, number>()
   for (const [message, count] of failures) {
@@ -52,7 +52,10 @@ function byCode(failures: ReadonlyMap<string, number>): Map<string, number> {
   return sums
 }
 
-/** Sends requests at a fixed rate, regardless of response times, and adds the CPU time per request of each process. */
+/**
+ * Sends requests at a fixed rate, regardless of response times. The results include the CPU time per request of each
+ * process.
+ */
 export async function atRate(
   perSecond: number,
   seconds: number,
@@ -67,7 +70,7 @@ export async function atRate(
   return roundOf(result, Object.fromEntries(used))
 }
 
-/** Measures the contenders in turn, several rounds each, and prints medians and spreads. */
+/** Measures the contenders alternately, in several rounds, and prints medians and ranges. */
 export async function inTurn(contenders: readonly Contender[], rounds: number, say: Say): Promise<Map<string, Round[]>> {
   const results = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {
@@ -95,7 +98,7 @@ function resultRow(name: string, found: readonly Round[]): string {
   return row([name, count, ...times, Math.max(...found.map(({ max }) => max)).toFixed(1), failed.join('; ') || 0, more])
 }
 
-/** Formats the median with the least and greatest value in brackets. */
+/** Formats the median, followed by the least and the greatest value in brackets. */
 export function middleOf(values: readonly number[], digits = 1): string {
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
   return `${median(values).toFixed(digits)} (${least}-${most})`

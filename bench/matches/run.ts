@@ -1,4 +1,4 @@
-/** `npm run bench:matches`: measures the match feed, part by part, and peers in the same run. See run.command.ts. */
+/** `npm run bench:matches`: measures the match feed part by part, and peers in the same run. See run.command.ts. */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { inFolder, withStarted } from '../harness/folder.ts'
 import { describeMachine } from '../harness/process-stats.ts'
@@ -20,7 +20,7 @@ import { startMatchesSystem } from './system.ts'
 const values = commandLine(declaration)
 const lines: string[] = []
 
-/** Prints a line and keeps it for bench/results.md. */
+/** Prints a line and saves it for bench/results.md. */
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
   lines.push(line)
@@ -37,7 +37,7 @@ const measures: Readonly<Record<Exclude<PartName, 'pairs'>, (input: PartInput, p
 }
 
 async function measureOnSystem(): Promise<void> {
-  // Users have the fewest swipes at the beginning, and their memory is measured then.
+  // The memory of users is measured first, because users have the fewest swipes at the beginning.
   const parts = (Object.keys(measures) as (keyof typeof measures)[]).filter((part) => values.part.includes(part))
   if (parts.length === 0) return
   const pushes = values.to === 'webhook' ? await pushWebhook() : pushRecords()

@@ -12,13 +12,13 @@ export interface SeedTarget {
   readonly registry: SchemaRegistry
 }
 
-/** The users were last active at different times of the last days. */
+/** Period in which the users were last active. Their times are spread over it. */
 const ACTIVE_WITHIN_MS = 3 * 24 * 3_600_000
 const YEAR_MS = 365 * 24 * 3_600_000
 const SEED = 21
 const BIO = 'I like the sea, long walks with a dog, old films and new restaurants. Ask me about the best coffee in town.'
 
-/** Writes profiles, as the pipeline that decides about them does, and places, as the API does. */
+/** Writes profiles like the pipeline that decides about profiles, and places like the API. */
 export async function seedPeople(target: SeedTarget, people: readonly Person[]): Promise<void> {
   const random = seededRandom(SEED)
   const now = Date.now()
@@ -34,7 +34,7 @@ export async function seedPeople(target: SeedTarget, people: readonly Person[]):
 }
 
 /**
- * Writes swipes as the API does. Old swipes get the current time in the log, because the log would delete older
+ * Writes swipes like the API. The log's time of old swipes is the current time, because Kafka would delete older
  * records.
  */
 export function seedSwipes(target: SeedTarget, swipes: readonly SwipeEvent[]): Promise<void> {

@@ -18,7 +18,7 @@ import { type BenchServers, startServers } from '../harness/servers.ts'
 import { lags } from '../trends/progress.ts'
 import { seedPeople } from './seed.ts'
 
-/** Separate servers, an API, a deciding and a bulk worker, and users who find each other. */
+/** Separate servers, an API, a deciding worker and a bulk worker, and users who match each other's preferences. */
 export interface MatchesSystem extends People {
   readonly servers: BenchServers
   readonly api: { readonly url: string; readonly pid: number }
@@ -27,7 +27,7 @@ export interface MatchesSystem extends People {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly redis: Redis
-  /** Headers of a user's requests. The token is made at the first call. */
+  /** Returns the headers of a user's requests. The token is created at the first call. */
   headersOf(userId: string, scope?: string): Promise<Record<string, string>>
   /** CPU seconds so far, by process. */
   cpu(): Readonly<Record<string, number>>
@@ -44,11 +44,14 @@ export interface MatchesSystemOptions {
   readonly workerEnv: Readonly<Record<string, string>>
 }
 
-/** Groups of the topologies, and of the sinks. */
+/** Consumer groups of the topologies, and below them those of the sinks. */
 export const TOPOLOGY_GROUPS = ['match-users', 'match-pairs', 'match-profiles']
 const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view', 'match-swipes-table', 'matches-table']
 const IDLE_POLL_MS = 100
-/** A stage may have no lag for a moment before the next one writes to it. */
+/**
+ * Number of consecutive polls without lag after which the pipelines are idle. A stage may have no lag for a moment
+ * before the previous stage writes to it.
+ */
 const IDLE_POLLS = 3
 const IDLE_TIMEOUT_MS = 600_000
 const TOKEN_SECONDS = 12 * 3_600

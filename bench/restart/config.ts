@@ -6,13 +6,13 @@ export interface RestartConfig {
   readonly peersDir: string
   /** Folder of the peers' inputs. */
   readonly dataDir: string
-  /** host:port of an external broker; undefined starts one. */
+  /** host:port of an external broker; if undefined, the benchmark starts a broker. */
   readonly brokers: string | undefined
 }
 
 const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** Returns the environment of a child process, which adds the settings to the environment of this process. */
+/** Returns the environment of a child process: that of this process, and the given settings. */
 export function childEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...settings }
 }

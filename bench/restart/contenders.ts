@@ -9,16 +9,20 @@ import { childEnvironment } from './config.ts'
 import { type Endings, endings } from './endings.ts'
 import { workingClassicMembers, workingConsumers } from './group-shares.ts'
 
-/** Performs job J2 while its processes are stopped and killed, with one thread or worker per process. */
+/** A contender that runs job J2 while its processes are stopped and killed. Each process has one thread or worker. */
 export interface Contender {
   readonly label: string
-  /** @param worker its `stateDir` belongs to this process and is kept across restarts */
+  /**
+   * @param worker environment of the process; its `stateDir` belongs to this process alone and is kept across restarts
+   */
   start(worker: WorkerEnvironment, settings?: Readonly<Record<string, string>>): Endings
-  /** Returns how many members of its group have partitions. */
+  /** Returns the number of members of the group that have partitions. */
   workingMembers(brokers: string, group: string): Promise<number>
 }
 
-/** Logging is off, because stack traces about killed processes would fill the screen. */
+/**
+ * Settings of the peer's program. Logging is off, because stack traces about killed processes would fill the screen.
+ */
 const KAFKA_STREAMS = { THREADS: '1', VARIANT: 'default', LOG_LEVEL: 'off' }
 const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.url))
 
@@ -32,18 +36,25 @@ export const engine: Contender = {
   workingMembers: workingConsumers,
 }
 
-/** The variable from which the peer's program takes further settings of Kafka Streams: name=value,name=value. */
+/**
+ * Environment variable from which the peer's program reads further settings of Kafka Streams, in the format
+ * name=value,name=value.
+ */
 const SETTINGS_VARIABLE = 'STREAMS_PROPERTIES'
-/** Settings with which users of Kafka Streams add and remove workers, with the session time-out of the engine. */
+/**
+ * Settings that users of Kafka Streams choose when they add and remove workers, and the same session time-out as the
+ * engine.
+ */
 const SCALING = {
   'num.standby.replicas': '1',
   'main.consumer.session.timeout.ms': '6000',
   'main.consumer.heartbeat.interval.ms': '1000',
-  // The shortest interval that Kafka Streams allows. Partitions move to warm copies after at most this time.
+  // This is the shortest interval that Kafka Streams allows. Partitions move to complete standby copies within this
+  // time.
   'probing.rebalance.interval.ms': '60000',
 }
 
-/** @throws PeerMissingError when the peer's program is missing, or does not take settings */
+/** @throws PeerMissingError when the peer's program is missing, or does not read further settings */
 export function scalingKafkaStreams(peersDir: string): Contender {
   const { start, ...rest } = kafkaStreams(peersDir)
   const program = join(peersDir, 'kafka-streams', 'src', 'main', 'java', 'peers', 'App.java')

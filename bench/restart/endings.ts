@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Ways to end a process of the benchmark. */
+/** Functions that end a process of the benchmark. */
 export interface Endings {
   /** Sends SIGTERM and waits until the process has ended. */
   stop(): Promise<void>

@@ -2,7 +2,7 @@ import type { WorkerEnvironment } from '../engine/config.ts'
 
 const COMMIT_MS = 100
 
-/** Returns the environment for job J2 with exactly-once processing, between topics named after the group. */
+/** Returns the environment for job J2 with exactly-once processing. The names of its topics begin with the group. */
 export function jobEnvironment(brokers: string, group: string): Omit<WorkerEnvironment, 'stateDir'> {
   return {
     job: 'J2',

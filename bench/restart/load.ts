@@ -7,18 +7,18 @@ interface InputRecord {
   readonly value: Buffer
 }
 
-/** The record format of the topology under load. */
+/** The format of the topology's records under load. */
 export interface LoadFormat {
   /**
    * Returns the record that creates a key.
-   * @param number number of the key within its partition
+   * @param number number of the key in its partition
    */
   first(number: number, partition: number): InputRecord
-  /** Returns a record for an existing key, whose result is timed. */
+  /** Returns a record for an existing key. The latency of its result is measured. */
   timed(sequence: number, number: number, partition: number): InputRecord
-  /** Returns the sequence number of the record that caused a result; undefined for the result of a first record. */
+  /** Returns the sequence number of the record that caused a result; undefined if the record created a key. */
   sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined
-  /** True when results arrive in the order of their records within each partition. */
+  /** True if the results of each partition are in the order of their records. */
   readonly ordered: boolean
 }
 
@@ -61,7 +61,7 @@ export async function fill(
   { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
   rounds = 1,
 ): Promise<void> {
-  // While one producer waits for the broker, the other one takes records.
+  // With two producers, one takes records while the other waits for the broker.
   const producers = [transport.producer({}), transport.producer({})]
   for (const producer of producers) await producer.init()
   const commits: Promise<unknown>[] = []
@@ -92,11 +92,11 @@ function append(producer: WorkerProducer, topic: string, partition: number, { ke
   producer.appender(topic, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
 }
 
-/** A steady stream through the workers that records latencies by input partition. */
+/** A steady stream of records through the workers. It measures latencies by input partition. */
 export interface TimedStream {
   /**
-   * Returns for each partition the longest time in ms since the last call from sending a record until a read_committed
-   * reader saw its result. Records in flight count with their age.
+   * Returns for each partition the longest latency in ms since the last call: from sending a record until a
+   * read_committed reader received its result. The latency of a record in flight is its age.
    */
   takeLongest(): number[]
   /** Returns the age of the oldest record in flight, in ms. */
@@ -105,8 +105,8 @@ export interface TimedStream {
 }
 
 /**
- * Sends `rate` records per second over all partitions, to existing keys. Duplicate results, or results out of order in
- * an ordered format, end the stream with an error.
+ * Sends `rate` records per second to existing keys in all partitions. A duplicate result, or an out-of-order result in
+ * an ordered format, ends the stream with an error.
  */
 export async function timedStream(
   transport: Transport,
@@ -121,7 +121,7 @@ export async function timedStream(
   for (const each of assigned) fetcher.assign(each, ends.get(partitionKey(each.topic, each.partition)) ?? 0, 'earliest')
 
   const perPartition = Math.ceil(keys / partitions)
-  /** Send times of the records in flight by sequence number, oldest first, for each partition. */
+  /** Send times of the records in flight, by sequence number, oldest first, for each partition. */
   const underWay = assigned.map(() => new Map<number, number>())
   let longest = assigned.map(() => 0)
   let running = true

@@ -4,11 +4,14 @@ import { readLongs } from '../engine/longs.ts'
 import { enrichedSchema, type Payment, paymentSchema } from '../engine/velocity/payments.ts'
 import type { LoadFormat } from './load.ts'
 
-/** Payments below this number only create the state of their card. */
+/**
+ * Smallest number of a payment whose latency is measured. Payments with smaller numbers only create the state of their
+ * card.
+ */
 const FIRST_TIMED = 1_000_000_000
 const FIELDS = (enrichedSchema as { fields: readonly unknown[] }).fields.length
 
-/** Creates the format of job J2. Each partition has different cards. */
+/** Creates the format of job J2. Each partition has its own cards. */
 export function paymentFormat(partitions: number): LoadFormat {
   const codec = bareAvro<Payment>(paymentSchema)
   const fields = new Float64Array(FIELDS)

@@ -7,10 +7,10 @@ import { PeerMissingError } from '../peer-missing.ts'
 import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
-/** Lines of other kinds describe the runs that created the state. */
+/** Returns true for lines about restores. Other lines describe the runs that created the state. */
 const isRestore = (line: object) => 'kind' in line && line.kind === 'restore'
 
-/** Parameters for a peer to restore the wiped state of job J2. */
+/** Parameters with which a peer restores the wiped state of job J2. */
 export interface PeerRestore {
   readonly brokers: string
   readonly peersDir: string
@@ -21,7 +21,7 @@ export interface PeerRestore {
 }
 
 /**
- * Measures restores of Kafka Streams with the peer's program, on the same broker.
+ * Measures restores by Kafka Streams with the peer's program, on the same broker.
  * @throws PeerMissingError when the program is missing or fails
  */
 export async function restoreKafkaStreams({ brokers, peersDir, dataDir, folder, records, runs }: PeerRestore) {

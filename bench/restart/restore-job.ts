@@ -11,8 +11,8 @@ import { jobEnvironment } from './job-environment.ts'
 import type { Place, RestoreFigures } from './scenarios.ts'
 
 /**
- * Measures the engine like `restoreKafkaStreams` measures the peer: runs job J2 over the real payments with
- * exactly-once processing, wipes the state, and restores it from the changelog.
+ * Measures restores by the engine in the same way as `restoreKafkaStreams` does for the peer. Runs job J2 on the real
+ * payments with exactly-once processing, wipes the state, and restores it from the changelog.
  */
 export async function restoreJob(place: Place, dataDir: string, records: number, runs: number): Promise<RestoreFigures[]> {
   const { brokers, folder, transport } = place
@@ -30,7 +30,7 @@ export async function restoreJob(place: Place, dataDir: string, records: number,
   return figures
 }
 
-/** Starts a worker, waits until everything is restored, and stops the worker. */
+/** Starts a worker, waits until its whole state is restored, and stops the worker. */
 async function startOnce(contender: Contender, worker: WorkerEnvironment): Promise<RestoreFigures> {
   const startedAt = Date.now()
   const running = contender.start(worker)
@@ -39,7 +39,7 @@ async function startOnce(contender: Contender, worker: WorkerEnvironment): Promi
       let [records, ms] = [0, 1]
       running.listen(([word, ...rest]) => {
         if (word === 'RESTORED') [records, ms] = [Number(rest[1]), Number(rest[3])]
-        // The state was wiped, so the worker is running once everything has been restored.
+        // The state was wiped, so a running worker has restored its whole state.
         if (word === 'STATE' && records > 0)
           resolve({ records, recordsPerSecond: (records / ms) * 1_000, startToReadySeconds: (Number(rest[1]) - startedAt) / 1_000 })
       })

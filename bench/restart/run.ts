@@ -1,6 +1,6 @@
 /**
- * `npm run bench:restart`: measures how long restoring state takes, and how long partitions stall when workers stop,
- * crash and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run. See
+ * `npm run bench:restart`: measures how long a restore takes, and how long partitions stall when workers stop, crash
+ * and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run with an error. See
  * run.command.ts.
  */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
@@ -28,7 +28,7 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-/** Number of cards in job J2. Kafka Streams restores their state, in which each key was written 200 times. */
+/** Number of cards in job J2. Kafka Streams restores their state, and each key was written 200 times. */
 const J2_KEYS = 5_000
 
 const asked = commandLine(declaration)
@@ -139,7 +139,7 @@ async function scales(place: Place): Promise<void> {
   await scale(place, { keys, rate, changes, report: (stalls) => say(scaleRow(stalls)) })
 }
 
-/** Measures the same faults in job J2 for the engine and the peer, as observed by a reader of the results. */
+/** Measures the same faults in job J2 for the engine and the peer, by reading the results. */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = (['kill', 'rolling', 'failover'] as const).filter((name) => asked.only.includes(name))
   const changes = asked.only.includes('scale-job') ? (['add', 'lose'] as const) : []

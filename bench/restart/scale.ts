@@ -7,41 +7,44 @@ import type { WorkerProcess } from './workers.ts'
 
 const PARTITIONS = 6
 const WORKERS = 2
-/** The workers process some records, so that the group has offsets. The rest of the state is only in the changelog. */
+/**
+ * Number of records that the workers process, so that the group has offsets. The state of all other keys is only in the
+ * changelog.
+ */
 const PROCESSED_KEYS = 6_000
-/** Time limit for copies of all state: 60M rows take several minutes. */
+/** Time limit for copying the whole state. 60 million rows take several minutes. */
 const COPY_DEADLINE_MS = 900_000
 const LOOK_MS = 20
 
-/** Longest time in ms that a record was in flight during a change of the group, by what happened to its partition. */
+/** Longest latencies of records during a change of the group, in ms, by what happened to their partition. */
 export interface ScaleStalls {
   readonly what: string
   /** Over all partitions, in the seconds before. */
   readonly before: number
-  /** Over the partitions of the worker that came or went. */
+  /** Longest latency over the partitions of the added or removed worker. */
   readonly concerned: number
-  /** Over the partitions that moved between the other workers; undefined if none did. */
+  /** Longest latency over the partitions that moved between the other workers; undefined if no partition did. */
   readonly moved: number | undefined
-  /** Over the partitions that did not move; undefined if all did. */
+  /** Longest latency over the partitions that did not move; undefined if all partitions moved. */
   readonly stayed: number | undefined
   /** Time in ms until every partition had an owner again, and every worker was ready. */
   readonly took: number
 }
 
-/** What happens to workers while the stream flows. */
+/** Options of the scenario in which workers are added and removed while the stream is running. */
 export interface Scaling {
   /** Number of rows in the state. */
   readonly keys: number
   /** Records per second. */
   readonly rate: number
   readonly changes: readonly Change[]
-  /** Called after each change, because the whole takes minutes. */
+  /** Called after each change, because all changes together take minutes. */
   readonly report: (stalls: ScaleStalls) => void
 }
 
 /**
- * Adds a third worker to two, stops one, starts it again and kills one, each time with a complete standby copy of
- * everything.
+ * Adds a worker to two running workers, stops one, starts it again, and kills one. Before each change, the whole state
+ * has a complete standby copy.
  */
 export async function scale(place: Place, { keys, rate, changes, report }: Scaling): Promise<void> {
   const options = { workers: WORKERS, partitions: PARTITIONS, keys: PROCESSED_KEYS, standby: 1, keepPlaceOnStop: false } as const
@@ -70,7 +73,7 @@ export async function scale(place: Place, { keys, rate, changes, report }: Scali
   }
 }
 
-/** Writes the state to the changelog while nobody runs, which is faster than processing as many records. */
+/** Writes the state to the changelog while no worker is running, which is faster than processing that many records. */
 async function fillState({ transport }: Place, cluster: Cluster, keys: number): Promise<void> {
   await Promise.all(cluster.workers.map((worker) => worker.stop()))
   await fill(transport, cluster.changelog, { partitions: PARTITIONS, keys, format: latestFormat })
@@ -83,7 +86,10 @@ const isAlive = (worker: WorkerProcess) => !worker.hasEnded
 const ownersIn = ({ workers }: Cluster) =>
   new Map(workers.filter(isAlive).flatMap((worker) => partitionsOf(worker).map((partition) => [partition, worker.slot] as const)))
 
-/** Returns the slot of the worker with the smallest member id. Losing it also moves partitions between the others. */
+/**
+ * Returns the slot of the worker with the smallest member id. Without this worker, partitions also move between the
+ * other workers.
+ */
 function firstById({ workers }: Cluster): number {
   const byId = workers.filter(isAlive).toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
   return byId[0].slot

@@ -28,18 +28,18 @@ export interface ClusterOptions {
 export interface Cluster {
   readonly workers: WorkerProcess[]
   readonly changelog: string
-  /** Starts a worker with the state of its slot, if there is any. */
+  /** Starts a worker with the existing state of its slot, if there is any. */
   restart(slot: number): WorkerProcess
   wipe(slot: number): void
-  /** @param keys number of existing keys, if it is not the one of the options */
+  /** @param keys number of existing keys; by default, the number in the options */
   stream(rate: number, keys?: number): Promise<TimedStream>
   stop(): Promise<void>
 }
 
 const KEEP_ALL = { 'retention.ms': '-1' }
 /**
- * Prevents compaction during the measurement, because the number of restored records would depend on when the log
- * cleaner runs.
+ * Topic configuration that prevents compaction during the measurement. With compaction, the number of restored records
+ * would depend on when the log cleaner runs.
  */
 const NO_COMPACTION = { 'min.cleanable.dirty.ratio': '1', 'min.compaction.lag.ms': '86400000', 'segment.bytes': '1073741824' }
 export const BASELINE_MS = 4_000
@@ -83,8 +83,8 @@ export async function openCluster({ brokers, folder, transport }: Place, options
 }
 
 /**
- * Waits until every partition has a complete standby copy. Copies are not spread evenly: each is on the worker that
- * would take over the partition.
+ * Waits until every partition has a complete standby copy. Copies are not spread evenly, because each copy is on the
+ * worker that would take over the partition.
  */
 export async function copied(workers: readonly WorkerProcess[], partitions: number, timeoutMs: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
@@ -98,8 +98,8 @@ export interface RestoreFigures {
 }
 
 /**
- * Measures restoring wiped state in bulk, with one worker and four partitions.
- * @param rounds how often every key was written; with more rounds, fewer rows remain per record
+ * Measures restoring the wiped state in bulk, with one worker and four partitions.
+ * @param rounds number of times that every key was written; with more rounds, there are fewer rows per record
  */
 export async function restore(place: Place, keys: number, rounds: number, runs: number): Promise<RestoreFigures[]> {
   const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })
@@ -124,7 +124,7 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
 }
 
 /**
- * Restarts a worker with its state in place, after a graceful stop or after `kill -9`, which leaves a write-ahead log
+ * Restarts a worker that still has its state, after a graceful stop or after `kill -9`, which leaves a write-ahead log
  * to replay.
  * @returns for each run, the seconds from the start of the process until it is ready
  */
@@ -142,26 +142,27 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
   }
 }
 
-/** How long partitions stalled. Each value is the longest time in ms that a record was in flight. */
+/** Durations of stalls of partitions. Each value is the longest latency of a record, in ms. */
 export interface Stalls {
-  /** The longest over all partitions, before the fault. */
+  /** Longest latency over all partitions before the fault. */
   readonly before: number
-  /** The longest over the partitions of the stopped workers, during the fault. */
+  /** Longest latency over the partitions of the stopped workers during the fault. */
   readonly concerned: number
-  /** The longest over the partitions that moved between running workers, during the fault. */
+  /** Longest latency over the partitions that moved between running workers during the fault. */
   readonly moved: number
-  /** The longest over the partitions that did not move, during the fault. */
+  /** Longest latency over the partitions that did not move during the fault. */
   readonly stayed: number
   /** For a restarted worker, the time from the start of the process until all of its partitions are running. */
   readonly startMs?: number
 }
 
-/** Observes the stream during a fault of one worker. */
+/** Measures the stream during a fault of one worker. */
 type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<void>
 
 /**
- * @param faults injects faults, each within `watch`; called when the stream is flowing
- * @returns its additional measurements, if any
+ * Runs a scenario while the stream is flowing.
+ * @param faults injects faults, each within `watch`
+ * @returns additional measurements of `faults`, if any
  */
 async function underLoad(
   place: Place,
@@ -199,7 +200,10 @@ async function underLoad(
 const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0, keepPlaceOnStop: false }
 const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
 
-/** @returns a function that ends the watch and returns the partitions that ran on another worker, even briefly */
+/**
+ * Observes where partitions run.
+ * @returns a function that ends the observation and returns the partitions that ran on a different worker, even briefly
+ */
 function watchMoves({ workers }: Cluster): () => Set<number> {
   const before = workers.map((worker) => new Set(partitionsOf(worker)))
   const moved = new Set<number>()
@@ -241,8 +245,8 @@ export async function rollingRestart(place: Place, keys: number, rate: number, k
 }
 
 /**
- * The worker that is killed. Partitions are assigned in the order of member ids, so partitions also move between the
- * survivors unless the middle worker is killed.
+ * Selects the worker that is killed. Partitions are assigned in the order of member ids. Unless the middle worker is
+ * killed, partitions also move between the surviving workers.
  */
 export type Victim = 'first' | 'middle' | 'last'
 const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 2 }
@@ -250,7 +254,7 @@ const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 
 /** Kills one of three workers with SIGKILL and does not restart it. */
 export async function failover(place: Place, keys: number, rate: number, standby: 0 | 1, victim: Victim): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys, standby }, rate, async (cluster, watch) => {
-    // The member with the smallest id has the first partitions.
+    // The member with the smallest id has the first partitions, so the order of partitions is also that of member ids.
     const byId = cluster.workers.toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
     const dead = byId[PLACE_OF[victim]]
     await watch(partitionsOf(dead), async () => {

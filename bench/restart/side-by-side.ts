@@ -12,32 +12,35 @@ import { paymentFormat } from './payments.ts'
 import type { Place } from './scenarios.ts'
 
 const BASELINE_MS = 4_000
-/** Time for standby copies to become complete after the state was filled. They follow while it is filled. */
+/**
+ * Time after filling the state for standby copies to become complete. The copies already follow while the state is
+ * filled.
+ */
 const COPYING_MS = 10_000
-/** Maximum time that a record is in flight while all partitions are flowing. */
+/** Maximum latency of records while all partitions are flowing. */
 const FLOWING_MS = 1_000
-/** Time for which all partitions must have been flowing, because a fault only shows after a while. */
+/** Time for which all partitions must have been flowing, because a fault becomes visible only after a while. */
 const STEADY_MS = 3_000
-/** Time limit for recovery. Sessions of Kafka Streams time out after 45 s, and the restore follows. */
+/** Time limit for recovery. A session of Kafka Streams times out after 45 s, and the restore begins after that. */
 const DEADLINE_MS = 240_000
 const LOOK_MS = 50
 /** Latency above which a partition counts as stalled. */
 const STOOD_MS = 1_000
 
-/** The latencies that a reader of the results observes. */
+/** Latencies that a reader of the results measures. */
 export interface SideBySide {
-  /** Longest time in ms that a record was in flight without a fault. */
+  /** Longest latency of a record without a fault, in ms. */
   readonly before: number
   /**
-   * Longest time in ms that a record was in flight while processes were stopped and started, until all partitions were
-   * flowing again.
+   * Longest latency of a record in ms, from when processes were stopped and started until all partitions were flowing
+   * again.
    */
   readonly longest: number
-  /** Number of the four input partitions whose records waited for more than a second. */
+  /** Number of the four input partitions that had a record with a latency of more than a second. */
   readonly stood: number
 }
 
-/** A fault or a change of the group, and what it happens to. */
+/** A fault or a change of the group, and the group to which it happens. */
 export interface Mishap {
   /** Number of processes before it. */
   readonly processes: number
@@ -48,7 +51,7 @@ export interface Mishap {
 interface MishapDeps {
   /** The processes of the contender, by slot. */
   readonly processes: Endings[]
-  /** Starts a slot, with its previous state if it has any. */
+  /** Starts the process of a slot, with its previous state if there is any. */
   readonly again: (slot: number) => void
   /** Waits until all partitions have been flowing for a while. */
   readonly flowing: () => Promise<void>
@@ -104,8 +107,8 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 
 }
 
 /**
- * Runs job J2 with exactly-once processing in three processes of a contender, under a steady stream. Every payment must
- * be output exactly once.
+ * Runs job J2 with exactly-once processing in three processes of a contender, under a steady stream. Verifies that
+ * every payment is output exactly once.
  */
 export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
   const { brokers, folder, transport } = place
@@ -127,8 +130,8 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   }
   let stream: TimedStream | undefined
   try {
-    // All processes fill the state together. Kafka Streams would not assign work to a process that joins later until
-    // that process has a copy.
+    // All processes must be running before the state is filled. Kafka Streams would not assign partitions to a process
+    // that joins later until it has a copy.
     await working(mishap.processes)
     await fill(transport, input, load)
     stream = await timedStream(transport, load, rate)

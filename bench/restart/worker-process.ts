@@ -1,6 +1,6 @@
 /**
- * A worker of the restart benchmark: `node worker-process.ts <json>`. Prints its status to standard output, one JSON
- * object per line.
+ * A worker of the restart benchmark: `node worker-process.ts <json>`. The program prints its status to standard output,
+ * one JSON object per line.
  */
 
 import { pino } from 'pino'
@@ -21,13 +21,13 @@ export interface RestartWorker extends KeepLatestOptions {
 export interface WorkerLine {
   /** True when all assigned tasks are running. */
   readonly ready: boolean
-  /** True when the whole input has been processed and committed. */
+  /** True if the whole input has been processed and committed. */
   readonly caughtUp: boolean
-  /** Number of processed input records over all partitions of this worker. */
+  /** Number of input records that this worker has processed, over all of its partitions. */
   readonly processed: number
   /** Partitions that run on this worker. */
   readonly partitions: readonly number[]
-  /** True while it copies state before it takes over partitions. */
+  /** True while the worker copies state before it takes over partitions. */
   readonly warmingUp: boolean
   /** Number of standby copies on this worker. */
   readonly standbys: number
@@ -41,7 +41,7 @@ export interface WorkerLine {
 
 const STATUS_EVERY_MS = 20
 const STDERR = 2
-/** Limits the state memory of each worker, because all members of the group run on one machine. */
+/** Maximum memory of each worker's state. It is small, because all members of the group run on one machine. */
 const MEMORY_BUDGET_BYTES = 256 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as RestartWorker
@@ -69,7 +69,7 @@ const worker = createWorker(
   { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), runtime: systemRuntime(log) },
 )
 process.once('SIGTERM', () => void worker.stop())
-// Ends this process when the benchmark has ended, because nothing else would.
+// The end of standard input means that the benchmark has ended. Nothing else would end this process.
 process.stdin.once('end', () => process.exit(1)).resume()
 await worker.start()
 

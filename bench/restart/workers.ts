@@ -16,11 +16,11 @@ const LOOK_MS = 5
 /** A worker process of the benchmark. */
 export interface WorkerProcess extends Endings {
   readonly slot: number
-  /** Returns the last status that it printed; undefined before the first one. */
+  /** Returns the last status that the worker printed; undefined before the first status. */
   status(): WorkerLine | undefined
   /**
    * Waits for a status that satisfies the condition.
-   * @returns ms since the process was started
+   * @returns the time since the start of the process, in ms
    */
   until(holds: (line: WorkerLine) => boolean, what: string, timeoutMs?: number): Promise<number>
 }

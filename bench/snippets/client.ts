@@ -1,10 +1,13 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** Uses Node's HTTP client, because fetch would take as much CPU time on the shared cores as the measured service. */
+/**
+ * An HTTP client. It uses Node's own client, because `fetch` would take as much CPU time on the shared cores as the
+ * measured service.
+ */
 export interface Client {
   /**
-   * Resolves when the whole response has arrived.
-   * @returns its size and its first piece
+   * Sends a GET request. Resolves when the whole response has arrived.
+   * @returns the size of the response and its first piece
    * @throws Error when the status is not 2xx
    */
   get(path: string, headers?: Record<string, string>): Promise<Arrived>
@@ -15,11 +18,13 @@ export interface Client {
 
 export interface Arrived {
   readonly bytes: number
-  /** The first piece, which is the whole of a short response. */
+  /** The first piece of the response. A short response is a single piece. */
   readonly head: string
 }
 
-/** @param connections maximum number of connections; without it, a stall opens one per waiting request */
+/**
+ * @param connections maximum number of connections; without a maximum, a stall opens one connection per waiting request
+ */
 export function httpClient(url: string, connections = Number.POSITIVE_INFINITY): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const { hostname, port } = new URL(url)

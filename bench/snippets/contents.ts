@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Median size of contents, like that of typical pastes. Sizes are log-normal, with a tail that reaches the limit. */
+/**
+ * Median size of contents in bytes, similar to that of typical pastes. Sizes are log-normal, and the largest reach the
+ * limit.
+ */
 const MEDIAN_BYTES = 1_024
-/** Sigma of the sizes, with which 1 % of contents exceed 100 KB. */
+/** Standard deviation of the logarithm of sizes. With it, 1 % of contents exceed 100 KB. */
 const SIGMA = 2
 const MAX_BYTES = 10_485_760
 /** Share of contents of the maximum size. */
@@ -37,7 +40,7 @@ export function contents(random: () => number): () => Buffer {
 
 export function sizeOf(random: () => number): number {
   if (random() < LARGEST_SHARE) return MAX_BYTES
-  // Box-Muller transform: converts two uniform numbers to a normal one.
+  // The Box-Muller transform converts two uniform numbers to a normal one.
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
   return Math.min(MAX_BYTES, Math.max(1, Math.round(MEDIAN_BYTES * Math.exp(SIGMA * normal))))
 }

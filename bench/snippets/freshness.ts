@@ -13,7 +13,9 @@ const ASK_EVERY_MS = 200
 /** See docs/services/snippets.md#targets. */
 const TARGET_MS = 60_000
 
-/** Reads a new snippet every half second. Returns the ms until each read is visible in the view count, sorted. */
+/**
+ * Reads a new snippet every half second. Returns the times in ms until each read is visible in the view count, sorted.
+ */
 export async function viewsFreshness({ client, create, from, seconds }: FreshnessOptions): Promise<number[]> {
   async function probe(): Promise<number> {
     const id = await create()

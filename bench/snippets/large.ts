@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from './client.ts'
 
 /**
- * Creates and reads many contents of the maximum size concurrently, and measures the memory growth of the API process.
+ * Options for the measurement of contents of the maximum size. Many of them are created and read concurrently, and the
+ * memory growth of the API process is measured.
  */
 export interface LargeOptions {
   readonly client: Client
@@ -14,7 +15,7 @@ export interface LargeOptions {
   readonly create: (content: readonly Uint8Array[]) => Promise<string>
   /** Resident memory of the API. */
   readonly residentBytes: () => Promise<number>
-  /** Headers with a new client address for each request. */
+  /** Returns headers with a new client address for each request. */
   readonly from: () => Record<string, string>
   readonly print: (line: string) => void
 }
@@ -23,7 +24,7 @@ const LARGE_BYTES = 10_485_760
 const AT_ONCE = [1, 8, 16, 32, 64]
 const WATCH_EVERY_MS = 50
 const MIB = 1_048_576
-/** Share of random bytes in a text, because Base64 encodes three bytes as four. */
+/** Share of random bytes in the length of a text, because Base64 encodes three bytes as four characters. */
 const RANDOM_SHARE = 3 / 4
 const HEAD_BYTES = 16
 

@@ -1,9 +1,9 @@
 /**
- * Latencies of work that is started on schedule even if earlier work is still running, so that a slow response does not
- * delay later starts.
+ * Results of tasks that are started on schedule, even if earlier tasks are still running. A slow response therefore
+ * does not delay later starts.
  */
 export interface Paced {
-  /** Ms since each unit of work was due. */
+  /** Latency of each task in ms, from when the task was due. */
   readonly latencies: number[]
   readonly failures: Map<string, number>
 }

@@ -14,10 +14,10 @@ import { type Paced, paced } from './pace.ts'
 import declaration from './run.command.ts'
 
 /**
- * Measures snippets end to end at the average rates of docs/services/snippets.md#targets, with sizes from a long-tailed
+ * Measures snippets end to end at the average rates in docs/services/snippets.md#targets, with sizes from a long-tailed
  * distribution. Creations and reads run concurrently and are compared with lower bounds from the same run: a durable
- * file of the same size, and the smallest response of the same API. Then it measures the freshness of views, and the
- * memory growth of the API under many concurrent contents of the maximum size.
+ * file of the same size, and the smallest response of the same API. The benchmark then measures the freshness of view
+ * counts, and the memory growth of the API under many concurrent contents of the maximum size.
  */
 const SEED = 7
 /** 5 million creations and 50 million reads per day. */
@@ -72,7 +72,7 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
   for (let index = 0; index < FIRST_SNIPPETS; index++) ids.push(await create([next()]))
   const some = () => ids[Math.floor(random() * ids.length)]
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
-  // Prepared beforehand, because generating ten megabytes takes this process as long as sending them.
+  // Contents are prepared in advance, because generating ten megabytes takes this process as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
   print(`| ${seconds} s | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
   print(

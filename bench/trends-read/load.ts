@@ -22,7 +22,7 @@ export interface LoadResult {
   readonly p99Ms: number
   readonly p999Ms: number
   readonly maxMs: number
-  /** Number of failed connections and of responses without a 2xx or 3xx status. */
+  /** Number of failed connections, and of responses with a status other than 2xx or 3xx. */
   readonly failed: number
 }
 
@@ -32,12 +32,13 @@ const run = promisify(execFile)
 const TIMEOUT_SECONDS = 5
 
 /**
+ * Checks that wrk is installed.
  * @returns true
  * @throws PeerMissingError when wrk is not installed
  */
 export async function requireWrk(): Promise<true> {
   try {
-    // wrk exits with code 1 after printing its version.
+    // wrk prints its version with exit code 1, so the exit code is ignored.
     await run('wrk', ['--version'])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
@@ -47,8 +48,8 @@ export async function requireWrk(): Promise<true> {
 }
 
 /**
- * Applies closed-loop load with wrk on one thread: as many requests as the connections can carry. A load generator in
- * JavaScript would use more of the two cores than the server under test.
+ * Applies load with wrk on one thread, in a closed loop: each connection always has one request in flight. A load
+ * generator in JavaScript would use more of the two cores than the server under test.
  */
 export async function applyLoad(options: LoadOptions): Promise<LoadResult> {
   const file = join(options.folder, `paths-${options.paths.length}-${options.url.replaceAll(/\W/g, '')}`)

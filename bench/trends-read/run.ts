@@ -1,6 +1,6 @@
 /**
  * `npm run bench:trends-read`: measures the read side of the trends service (GET /v1/trends) on separate servers, in a
- * closed loop with wrk on the same cores. bench:trends measures the pipeline. See run.command.ts.
+ * closed loop with wrk on the same cores. `npm run bench:trends` measures the pipeline. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'

@@ -3,10 +3,10 @@ import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 
-/** Tweets to write to the topic, and the number of their contributions that must be counted. */
+/** Tweets to write to the topic, and the number of their contributions to counts. */
 export interface Backlog {
   readonly tweets: readonly SentTweet[]
-  /** Sum over all regions. A term of a city counts in the city, in its country and worldwide. */
+  /** Sum over all regions. A term in a city counts in the city, in its country and worldwide. */
   readonly contributions: number
 }
 
@@ -27,8 +27,8 @@ const CODE_LENGTH = 4
 const BASE_36 = 36
 
 /**
- * Creates `count` tweets of the demo stream, spread over the last `minutes`. None is malformed or dated ahead, so that
- * the counts do not depend on when they are read.
+ * Creates `count` tweets of the demo stream, spread over the last `minutes`. No tweet is malformed or dated ahead, so
+ * that the counts do not depend on when the tweets are read.
  */
 export function demoBacklog(count: number, minutes: number, now: number): Backlog {
   const rate = count / (minutes * (MINUTE_MS / SECOND_MS))
@@ -47,7 +47,7 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
 
 const HOT_TERM = 'everybody writes this'
 
-/** Adds one term to a share of the tweets, but not to those that are no longer counted. */
+/** Adds one term to a share of the tweets, except to tweets that do not count. */
 export function withHotTerm(backlog: Backlog, share: number): Backlog {
   const byUser = new Map<bigint, number>()
   let due = 0
@@ -65,7 +65,10 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
   return { tweets, contributions: backlog.contributions + contributions }
 }
 
-/** Counts by the rules of docs/services/trends.md#what-counts, independently of the pipeline. */
+/**
+ * Returns the number of contributions of a tweet by the rules of docs/services/trends.md#what-counts. The code is
+ * independent of the pipeline.
+ */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0
   const terms = new Set([...tweet.hashtags, ...tweet.phrases].map((term) => term.normalize('NFKC').toLowerCase().replace(/^#/, '')))
@@ -79,7 +82,9 @@ function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   return counted * (pathOf(tweet.woeid)?.length ?? 1)
 }
 
-/** Creates `termsPerCity` distinct terms in every city, each once and by another user, so that every list is full. */
+/**
+ * Creates `termsPerCity` distinct terms in every city, each once and by a different user, so that every list is full.
+ */
 export function fillingBacklog(termsPerCity: number, now: number): Backlog {
   const tweets: SentTweet[] = []
   let contributions = 0
@@ -87,8 +92,8 @@ export function fillingBacklog(termsPerCity: number, now: number): Backlog {
     if (type !== 'Town') continue
     for (let first = 0; first < termsPerCity; first += TERMS_PER_FILLING_TWEET) {
       const sequence = tweets.length
-      // Half of the terms are common to all cities and half are specific to one; countries and the world have more than
-      // enough.
+      // Half of the terms occur in all cities, and half in a single city. Countries and the world have more terms than
+      // their lists need.
       const hashtags = [`#everywhere${codeOf(first)}`, `#only${codeOf(woeid)}${codeOf(first)}`]
       const user_id = BigInt(FIRST_FILLING_USER + sequence)
       const tweet_id = tweetId(now, sequence)

@@ -9,7 +9,7 @@ import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.t
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/** Times from a tweet until its trend is visible, in ms, one per marked term. */
+/** Times from a tweet until its trend is visible, in ms, one for each marked term. */
 export interface FreshnessFigures {
   readonly seen: readonly number[]
   /** Number of marked terms that never appeared. */
@@ -19,7 +19,7 @@ export interface FreshnessFigures {
 }
 
 export interface FreshnessOptions {
-  /** Tweets of the demo stream per second, in addition to the marked ones. */
+  /** Number of demo tweets per second, in addition to the marked tweets. */
   readonly rate: number
   readonly seconds: number
 }
@@ -27,15 +27,15 @@ export interface FreshnessOptions {
 const SEED = 11
 const STRIDE_MS = 100
 /**
- * Interval of marked terms. It does not divide the 30-second renewal interval, so that all phases of that interval are
- * sampled equally.
+ * Interval of marked terms. It does not divide the interval of renewals (30 s), so that marked terms occur in all
+ * phases of that interval.
  */
 const MARK_EVERY_MS = 1_700
-/** Number of tweets per marked term, each by another user. It is enough for the top of any city's list. */
+/** Number of tweets per marked term, each by a different user. It is enough for the top of any city's list. */
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250
-/** Maximum age of a list that is not stale. */
+/** Maximum age of a list. An older list is stale. */
 const LONGEST_MS = 120_000
 const READY_TIMEOUT_MS = 300_000
 const MS_PER_SECOND = 1_000
@@ -47,8 +47,8 @@ interface Mark {
 }
 
 /**
- * Sends tweets about new terms in one city after the other, and polls the API for the city's list until it contains
- * them.
+ * Sends tweets about new terms in one city after the other. Polls the API for each city's list until it contains the
+ * new term.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
   const { rate, seconds } = options

@@ -11,16 +11,16 @@ import { measureBacklog, startWorkers, verifyContributions } from './throughput.
 
 /** Results with 500 terms in the list of each of the 551 regions, which is the maximum cost of the lists. */
 export interface FullListFigures {
-  /** CPU seconds of one renewal of all lists, without any tweets. */
+  /** CPU seconds of one renewal of all lists while no tweets arrive. */
   readonly renewalCpu: Readonly<Record<Part, number>>
-  /** CPU seconds per second while tweets arrived at `rate`, including renewals. */
+  /** CPU seconds per second while tweets arrive at `rate`, including renewals. */
   readonly liveCpu: Readonly<Record<Part, number>>
   readonly peakRssMib: number
   readonly stateMib: number
   readonly redisMib: number
   /** Rows of trend_snapshots per minute. */
   readonly snapshotRows: number
-  /** Rows of trend_volumes per event of the demo stream. */
+  /** Number of rows in trend_volumes per event of the demo stream. */
   readonly volumeRows: number
   readonly freshness: FreshnessFigures
 }
@@ -30,12 +30,11 @@ type Part = 'worker' | 'broker' | 'redis' | 'clickhouse' | 'others'
 const TERMS_PER_CITY = 500
 const LISTS = 551
 const RENEWAL_SECONDS = 30
-/** Number of renewals. It is even, so that half of them are snapshots, as in production. */
+/** Number of renewals. It is even, because half of the renewals are snapshots, as in production. */
 const RENEWALS = 2
 const FIRST_LISTS_TIMEOUT_MS = 600_000
 /**
- * Wait after a renewal, a third of the renewal interval. By then the current renewal has finished, and the next one is
- * not due.
+ * Wait after a renewal, a third of the renewal interval. By then, the renewal has finished and the next one is not due.
  */
 const AFTER_RENEWAL_MS = 10_000
 const BYTES_PER_MIB = 1_048_576
@@ -94,8 +93,8 @@ export async function measureFullLists(
 }
 
 /**
- * The first lists cause 275,000 terms to be tracked for the first time. Waits until that and the following renewal have
- * finished.
+ * Waits until the first lists and the renewal after them have finished. With the first lists, 275,000 terms are tracked
+ * for the first time.
  */
 export async function untilRenewed(servers: BenchServers): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)

@@ -12,11 +12,11 @@ const POLL_MS = 50
 const TIMEOUT_MS = 600_000
 
 export interface Progress {
-  /** When the committed offsets covered the input, epoch ms. */
+  /** Time at which the committed offsets covered the input, epoch ms. */
   readonly inputAt: number
   /**
-   * When every count had reached its term's state, epoch ms. Only the lists remain then; the clock renews them
-   * regardless of the number of tweets.
+   * Time at which every count had reached its term's state, epoch ms. After this time, only lists are renewed, at fixed
+   * times and regardless of the number of tweets.
    */
   readonly countedAt: number
 }
@@ -41,7 +41,7 @@ export async function untilCaughtUp(brokers: string, transport: Transport, worke
   }
 }
 
-/** Waits until no stage has any lag. Later records are only created by the clock. */
+/** Waits until no stage has any lag. After that, only timers create new records. */
 export async function untilIdle(brokers: string, transport: Transport): Promise<void> {
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [brokers] })
   try {

@@ -12,22 +12,28 @@ import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { Backlog, SentTweet } from './backlog.ts'
 
 const MINUTE_MS = 60_000
-/** Each repetition has users of its own, because nobody writes the same tweets twice. The recording has fewer. */
+/**
+ * Number of users per repetition. Each repetition has separate users, because no user writes the same tweets twice. The
+ * recording has fewer users than this.
+ */
 const USERS_PER_REPETITION = 1_000_000n
-/** Rarer terms get another name in each repetition, so that most terms still occur once. */
+/**
+ * Number of occurrences below which a term gets a different name in each repetition, so that most terms still occur
+ * once.
+ */
 const SELDOM = 5
-/** The tweets of the recording. The generated stand-in has as many. */
+/** Number of tweets in the recording. The generated substitute has the same number. */
 const RECORDED = 60_082
 const SEED = 20121028
 const STAND_IN_USERS = 40_000
 const STAND_IN_TERMS_PER_TWEET = 5
-/** The share of a stand-in's terms that are new, as in the recording. The others come from a small vocabulary. */
+/** Share of new terms in the substitute, as in the recording. The other terms come from a small vocabulary. */
 const STAND_IN_NEW = 0.54
 const STAND_IN_VOCABULARY = 20_000
 
 /**
- * Creates `count` tweets by repeating the recorded ones, spread over the last `minutes`. Uses a generated stand-in with
- * about as many new terms if the data set is absent.
+ * Creates `count` tweets by repeating the recorded ones, spread over the last `minutes`. If the data set is missing, a
+ * generated substitute with about as many new terms is used.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
   const path = join(expectedDataFolder(), DATA_SETS.tweets.path)
@@ -76,7 +82,10 @@ function standIn(): Tweet[] {
   }))
 }
 
-/** The square makes the first words of the vocabulary the most frequent ones. */
+/**
+ * Returns a term of the substitute. Squaring the random number makes the first words of the vocabulary the most
+ * frequent.
+ */
 function standInTerm(random: Random, unique: string): string {
   return random() < STAND_IN_NEW ? `only here ${unique}` : `word ${Math.floor(random() ** 2 * STAND_IN_VOCABULARY)}`
 }
@@ -87,7 +96,10 @@ function termsOf(names: readonly string[]): Set<string> {
 
 const MAX_PER_USER = 3
 
-/** Counts by the documented rules. All tweets share a window, so the cap is a plain count. */
+/**
+ * Returns the number of contributions of a tweet by the documented rules. All tweets are in one window, so the limit
+ * per user is a plain count.
+ */
 function countOf({ user_id, hashtags, phrases, woeid }: Tweet, byUser: Map<string, number>): number {
   let counted = 0
   for (const term of termsOf([...hashtags, ...phrases])) {

@@ -2,7 +2,8 @@ import { command } from '../../scripts/command-line/command.ts'
 import { choice, integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
 /**
- * Up to this value, even with the delays in the stream, all tweets share a window, so that the cap is a plain count.
+ * Maximum number of minutes. Even with the delays in the stream, all tweets are then in one window, so that the limit
+ * per user is a plain count.
  */
 const MAX_BACKLOG_MINUTES = 45
 
@@ -13,11 +14,14 @@ export default command({
   options: {
     events: integer('Number of tweets of the demo stream in the backlog.', { default: 300_000, min: 1 }),
     stream: choice(
-      'The tweets: those of the demo, or the recorded ones repeated (a generated stand-in if MILLRACE_DATA lacks them).',
+      'The tweets: those of the demo, or the recorded tweets repeated (generated tweets if MILLRACE_DATA lacks the recording).',
       ['demo', 'recorded'],
       { default: 'demo' },
     ),
-    warmup: integer('Number of tweets that are processed before, so that lists are full and code is compiled.', { default: 0, min: 0 }),
+    warmup: integer('Number of tweets that are processed before the measurement, so that lists are full and code is compiled.', {
+      default: 0,
+      min: 0,
+    }),
     hot: number('Share of the tweets that also have one term in common.', { default: 0, max: 1 }),
     terms: integer('Number of partitions of the terms.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),

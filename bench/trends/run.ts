@@ -37,7 +37,7 @@ const nodeArguments = profileTo(values.prof)
 const lines: string[] = []
 const cellsOf = (of: (column: Column) => number) => COLUMNS.map((column) => of(column).toFixed(column.digits))
 
-/** @param kept whether the line is also appended to bench/results.md */
+/** Prints a line. @param kept true if the line is also appended to bench/results.md */
 function say(line: string, kept = false): void {
   process.stdout.write(`${line}\n`)
   if (kept) lines.push(line)
@@ -67,7 +67,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
   }
 }
 
-/** The topics whose partitions are those of the terms. */
+/** The topics that have as many partitions as the terms. */
 const TERM_TOPICS = ['trends-drawn-cells-repartition', 'trends-listed-repartition']
 
 function partitionsOf({ name, partitions }: AnyTopic): number {

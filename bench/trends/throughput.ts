@@ -14,12 +14,13 @@ import { startWorker, type WorkerProcess } from '../harness/worker.ts'
 import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
-/** Tasks of the stages of users and of regions, with four partitions each. That of the terms has others. */
+/**
+ * Number of tasks in the stages of users and of regions, four partitions each. The number of tasks of the terms is an
+ * option.
+ */
 const OTHER_TASKS = 8
 const START_TIMEOUT_MS = 60_000
-/**
- * Time limit of the verification. Volumes are published at whole minutes; after that, the sink has little left to do.
- */
+/** Time limit of the verification. Volumes are published at whole minutes. After that, little remains for the sink. */
 const VERIFY_TIMEOUT_MS = 600_000
 const VERIFY_EVERY_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -38,10 +39,10 @@ SELECT sum(v) FROM (
   GROUP BY woeid, term, minute, adds_as
 )`
 
-/** CPU is user + system seconds per million events. */
+/** The results of one run. CPU times are user and system seconds per million events. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
-  /** Rate of the first stage alone, which runs ahead of the others. */
+  /** Rate of the first stage alone, which is ahead of the other stages. */
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
@@ -51,21 +52,21 @@ export interface ThroughputFigures {
   readonly peakRssMib: number
   /** Disk usage of all workers, MiB. */
   readonly stateMib: number
-  /** Records that the pipeline wrote, per tweet, by topic; transaction markers count as records. */
+  /** Number of records that the pipeline wrote per tweet, by topic. Transaction markers count as records. */
   readonly records: ReadonlyMap<string, number>
   /**
-   * Renewals of all lists in that time, the last maybe in part. They happen by the clock and cost as much as thousands
-   * of tweets, so runs with different numbers of them cannot be compared.
+   * Number of renewals of all lists in the measured time. The last renewal may be incomplete. Renewals happen at fixed
+   * times and cost as much as thousands of tweets, so runs with different numbers of renewals cannot be compared.
    */
   readonly renewals: number
-  /** Records of volumes of frequent terms per tweet, which are published once a minute. */
+  /** Number of volume records of frequent terms per tweet. These records are published once a minute. */
   readonly volumes: number
   /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number
 }
 
 /**
- * Starts workers and waits until each has its share of the tasks.
+ * Starts workers and waits until each worker has its share of the tasks.
  * @param termPartitions number of partitions of the terms
  */
 export async function startWorkers(
@@ -83,7 +84,9 @@ export async function startWorkers(
   return workers
 }
 
-/** Writes the backlog to the topic while the workers are stopped, and measures how long they take to process it. */
+/**
+ * Writes the backlog to the topic while the workers are stopped. Measures how long the workers then take to process it.
+ */
 export async function measureBacklog(
   servers: BenchServers,
   workers: readonly WorkerProcess[],
@@ -131,7 +134,7 @@ export async function measureBacklog(
   }
 }
 
-/** Returns the number of records in each topic of the pipeline but the input. */
+/** Returns the number of records in each topic of the pipeline except the input. */
 async function recordCounts(transport: Transport): Promise<Map<string, number>> {
   const names = topicSpecs('local').flatMap(({ name }) => (OWN_TOPICS.test(name) ? name : []))
   const counts = await transport.partitionCounts(names)
@@ -142,7 +145,10 @@ async function recordCounts(transport: Transport): Promise<Map<string, number>> 
   return records
 }
 
-/** Returns the new records per tweet. Topics with less than one per thousand tweets are omitted. */
+/**
+ * Returns the number of new records per tweet, by topic. Topics with less than one record per thousand tweets are
+ * omitted.
+ */
 function increase(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>, tweets: number): Map<string, number> {
   const more = [...after].map(([topic, count]) => [topic, (count - (before.get(topic) ?? 0)) / tweets] as const)
   return new Map(more.filter(([, each]) => each >= LEAST_SHOWN))
@@ -159,9 +165,9 @@ async function produce(transport: Transport, servers: BenchServers, backlog: Bac
 }
 
 /**
- * Waits until ClickHouse has every contribution, which shows that the whole pipeline and its sink have counted
+ * Waits until ClickHouse contains every contribution, which shows that the whole pipeline and its sink have counted
  * correctly.
- * @throws Error when ClickHouse has another number
+ * @throws Error when ClickHouse contains a different number
  */
 export async function verifyContributions(servers: BenchServers, workers: readonly WorkerProcess[], expected: number): Promise<void> {
   const deadline = Date.now() + VERIFY_TIMEOUT_MS

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inheritedEnv } from './config.ts'
 import { waitUntil } from './wait.ts'
 
-/** Identifies a running process, and distinguishes it from another process that reuses its pid. */
+/** Identifies a running process. Distinguishes it from a later process with the same pid. */
 export interface ProcessMark {
   readonly pid: number
   /**
@@ -16,7 +16,10 @@ export interface ProcessMark {
 }
 
 interface ChildMark extends ProcessMark {
-  /** Identifies the settings that the process was started with. A running process with other settings is not reused. */
+  /**
+   * Identifies the settings with which the process was started. A running process with different settings is not
+   * reused.
+   */
   readonly fingerprint: string
 }
 
@@ -25,9 +28,7 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /**
-   * Working folder. It is always inside the data folder, so that processes left over from a killed run are found by it.
-   */
+  /** Working folder. It is always inside the data folder, so that processes of a killed run can be found by it. */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string
@@ -41,8 +42,8 @@ export interface Child {
   readonly fingerprint: string
   isRunning(): boolean
   /**
-   * Resolves when the process ends, even if an earlier run started it and it is not a child of this process. Does not
-   * keep this process alive.
+   * Resolves when the process ends, even if an earlier run started it and it is not a child of this process. Waiting
+   * does not keep this process alive.
    */
   whenExited(): Promise<ExitReason>
   /** Sends SIGTERM, then SIGKILL after `graceMs`; resolves when the process has ended. */
@@ -58,9 +59,12 @@ export interface ExitReason {
   readonly signal: NodeJS.Signals | null
 }
 
-/** A killed process ends within milliseconds, but a loaded machine or a core dump may take longer. */
+/**
+ * Time limit for a killed process to end. It usually ends within milliseconds, but a loaded machine or a core dump may
+ * take longer.
+ */
 const KILL_TIMEOUT_MS = 15_000
-/** Poll interval for a process that is not a child of this one. */
+/** Poll interval for a process that is not a child of this process. */
 const FOREIGN_POLL_MS = 500
 const MARK_EXTENSION = '.pid'
 /**
@@ -90,7 +94,7 @@ function markFile(runDir: string, name: string): string {
 }
 
 /**
- * Starts a process with its output in the log file. The process gets a separate process group, so that Ctrl-C in a
+ * Starts a process with its output in the log file. The process is in a separate process group, so that Ctrl-C in a
  * terminal does not reach it before `stop` is called.
  */
 export async function startChild(spec: ChildSpec): Promise<Child> {
@@ -143,7 +147,7 @@ export function findChild(runDir: string, name: string): Child | undefined {
   return childOf(name, runDir, mark, whenExited, isRunning)
 }
 
-/** Finds all processes that earlier runs started here and that are still running. */
+/** Finds all running processes that earlier runs started from this data folder. */
 export function findChildren(runDir: string): Child[] {
   if (!existsSync(runDir)) return []
   return readdirSync(runDir)
@@ -184,8 +188,8 @@ const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300
 
 /**
- * Returns the log line that best explains why a process did not start: the last one that mentions an error, or else the
- * last one.
+ * Returns the log line that best explains why a process did not start: the last line that mentions an error or, if
+ * there is none, the last line.
  */
 export function faultInLog(logFile: string): string {
   try {

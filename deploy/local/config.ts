@@ -12,21 +12,21 @@ export function inheritedEnv(): NodeJS.ProcessEnv {
   return process.env
 }
 
-/** A server that is either provided externally (`given`) or started by this stack. */
+/** A server that is either external (`given`) or started by this stack. */
 export type ServerChoice<Local> = { readonly given: string } | ({ readonly given: undefined } & Local)
 
 /** Configuration of `npm start`. `home` is the absolute path of the folder for data, logs and downloaded tools. */
 export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
 /**
- * Distance between the ports of two API processes. It is large enough to skip the other default ports (8081, 8090,
- * 8123).
+ * Distance between the ports of two API processes. The ports derived from the default do not collide with the other
+ * default ports (8081, 8090, 8123).
  */
 export const API_PORT_STEP = 100
 
 /** The highest TCP port. */
 const MAX_PORT = 65_535
-/** On one machine, more processes would only wait for each other. */
+/** Maximum number of processes of a kind. On one machine, more would only compete for the cores. */
 const MAX_PROCESSES = 64
 const SMALLEST_HEAP_MB = 256
 const MAX_HEAP_MB = 65_536
@@ -40,7 +40,7 @@ const { REDIS_URL, CLICKHOUSE_URL, OPENSEARCH_URL } = stateSettings.variables
 
 const localServices = apiServices.flatMap(({ settings, local }) => (local === undefined ? [] : [{ settings, local }]))
 const servicePortNames = localServices.flatMap(({ local }) => local.ports)
-/** Ports of services, and the settings derived from them that the user has not set. */
+/** Settings of services: their ports, and the defaults that are derived from ports. */
 const serviceVariables: Variables = Object.fromEntries(
   localServices.flatMap(({ settings, local }) => [
     ...local.ports.map((name) => [name, settings.variables[name]]),
@@ -81,7 +81,7 @@ const localSettings = settingsFragment({
     API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
     API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
     API_TLS_PORT: port(1).optional(),
-    // If one of these is unset, a local server is started, or the processes use their default.
+    // If one of these settings is missing, a local server is started, or the processes use their own default.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
@@ -116,7 +116,7 @@ const localSettings = settingsFragment({
 
 type Settings = Values<typeof localSettings.variables>
 
-/** The variables that only the local stack has, for the table in README.md. */
+/** The settings that only the local stack has, for the table in README.md. */
 export const LOCAL_VARIABLES: Variables = Object.fromEntries(
   Object.entries<z.ZodType>(localSettings.variables).filter(
     ([name, schema]) => schema.meta()?.description !== undefined && !(name in serviceVariables),
@@ -127,7 +127,7 @@ function portOf(env: Values<Variables>, name: string): number {
   return Number(env[name])
 }
 
-/** Returns every port that the stack listens on, with its setting. */
+/** Returns every port on which the stack listens, with the name of its setting. */
 function portsOf(env: Settings): [setting: string, port: number][] {
   const ports: [string, number][] = []
   if (!env.KAFKA_BROKERS) ports.push(['KAFKA_PORT', env.KAFKA_PORT], ['KAFKA_CONTROLLER_PORT', env.KAFKA_CONTROLLER_PORT])
@@ -169,7 +169,7 @@ function configOf(settings: Settings) {
     /** Number of worker processes. */
     workers: settings.WORKERS,
     pipelines: settings.PIPELINES,
-    /** The user's value for workers that do not decide. */
+    /** The user's nice value for workers that do not decide commands. */
     workerNice: settings.WORKER_NICE,
     /** Health port of the first worker; each further worker uses the next port. */
     workerHealthPort: settings.WORKER_HEALTH_PORT,
@@ -177,21 +177,24 @@ function configOf(settings: Settings) {
     deciders: settings.DECIDERS,
     deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,
-    /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
+    /** Port of the first API process. The ports of further processes follow in steps of `API_PORT_STEP`. */
     apiPort: settings.API_PORT,
-    /** TLS port of the first API process; further processes use the same steps. Undefined if there is none. */
+    /**
+     * TLS port of the first API process; undefined if there is none. The ports of further processes follow in steps of
+     * `API_PORT_STEP`.
+     */
     apiTlsPort: settings.API_TLS_PORT,
     /** Operations port of the first API process; each further process uses the next port. */
     apiOperationsPort: settings.API_OPERATIONS_PORT,
     /**
-     * Further ports that each API process listens on, by setting. The values apply to the first process; further
-     * processes use the same steps.
+     * Further ports on which each API process listens, by setting. The values apply to the first process. The ports of
+     * further processes follow in steps of `API_PORT_STEP`.
      */
     servicePorts,
-    /** Default settings of services, for those that the user has not set. */
+    /** Default values for settings of services that the user has not set. */
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES,
-    /** The user's value; if undefined, it is derived from the API's port. */
+    /** The public URL that the user has set; if undefined, it is derived from the API's port. */
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO,
     /** Partition counts of new topics. */

@@ -3,10 +3,13 @@ import { Redis } from 'ioredis'
 import { readKafkaSecurity } from '../../kafka/config.ts'
 import type { PartKind } from './run-file.ts'
 
-/** A healthy local server responds within milliseconds, but a loaded machine may take longer. */
+/**
+ * Time limit of a health check. A healthy local server responds within milliseconds, but a loaded machine may take
+ * longer.
+ */
 const TIMEOUT_MS = 2_000
 
-/** Throws or returns false when the broker cannot be used. */
+/** Returns true when the broker can be used; otherwise throws or returns false. */
 export async function isKafkaHealthy(brokers: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'health',
@@ -25,7 +28,7 @@ export async function isKafkaHealthy(brokers: string): Promise<boolean> {
 
 export async function isRedisHealthy(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS, retryStrategy: () => null })
-  // `connect` reports the failure. Without a listener, the client would print it.
+  // `connect` reports the failure. Without this listener, the client would also print it.
   redis.on('error', () => undefined)
   try {
     await redis.connect()
@@ -35,7 +38,10 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
   }
 }
 
-/** @param url may contain a user and a password, which `fetch` does not accept in an address */
+/**
+ * @param url may contain a user and a password, which are sent in a header because `fetch` does not accept them in a
+ * URL
+ */
 async function isSearchHealthy(url: string): Promise<boolean> {
   const { origin, username, password } = new URL(url)
   const authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`

@@ -12,7 +12,7 @@ export interface Home {
   /** One folder per worker slot. */
   readonly state: string
   readonly logs: string
-  /** Files about running processes: pid files, and the list that `npm run status` reads. */
+  /** Folder of files about running processes: pid files, and the list that `npm run status` reads. */
   readonly run: string
 }
 
@@ -21,12 +21,12 @@ export class HomeError extends Error {
   override readonly name = 'HomeError'
 }
 
-/** A folder without this file was not created by Millrace, so Millrace does not delete it. */
+/** Name of a file that marks a folder as created by Millrace. Millrace never deletes a folder without this file. */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
 /** Names of entries that Millrace creates in the folder. */
 const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache', 'chaos'])
-/** Kafka accepts writes until the disk is completely full, and then stops permanently. */
+/** Minimum free disk space. Kafka accepts writes until the disk is completely full, and then stops permanently. */
 const LEAST_FREE_BYTES = 500e6
 
 function layout(path: string): Home {
@@ -40,12 +40,10 @@ function layout(path: string): Home {
   }
 }
 
-/** The folder contains keys, passwords and everybody's data, so only its owner may open it. */
+/** Mode of the folder. It contains keys, passwords and the data of all users, so only its owner may open it. */
 const PRIVATE_MODE = 0o700
 
-/**
- * Creates the folder if it does not exist, closes it to other users, and checks the free disk space.
- */
+/** Creates the folder if it does not exist, makes it inaccessible to other users, and checks the free disk space. */
 export function openHome(path: string): Home {
   const home = layout(path)
   try {
@@ -64,7 +62,10 @@ export function openHome(path: string): Home {
   return home
 }
 
-/** Leaves another user's folder as it is: its owner decided who may open it, and only the owner can change that. */
+/**
+ * Makes a folder inaccessible to other users. Does not change a folder that belongs to another user, because only its
+ * owner can.
+ */
 function closeToOthers(path: string): void {
   try {
     chmodSync(path, PRIVATE_MODE)

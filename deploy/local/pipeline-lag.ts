@@ -1,15 +1,15 @@
 /** The lag of one topology or sink, summed over all workers. */
 export interface PipelineLag {
   readonly name: string
-  /** Number of records between its positions and the end offsets of its topics. */
+  /** Number of records between the pipeline's positions and the end offsets of its topics. */
   readonly records: number
-  /** Number of tasks or partitions that it processes. */
+  /** Number of tasks or partitions that the pipeline processes. */
   readonly places: number
-  /** Number of tasks whose state is being restored. */
+  /** Number of tasks that are still restoring their state. */
   readonly restoring: number
 }
 
-/** The part of a worker's /tasks response that is used here. */
+/** The fields of a worker's /tasks response that are used here. */
 interface RunnerReport {
   readonly tasks?: readonly { readonly lag?: number }[]
   readonly lanes?: readonly { readonly lag?: number }[]
@@ -19,7 +19,7 @@ interface RunnerReport {
 const TIMEOUT_MS = 2_000
 
 /**
- * Queries every worker. Leaves out workers that do not respond; their health checks report them.
+ * Queries every worker. Leaves out workers that do not respond, because their health checks report them.
  * @param workers base URLs
  */
 export async function pipelineLags(workers: readonly string[]): Promise<PipelineLag[]> {

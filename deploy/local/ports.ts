@@ -3,13 +3,13 @@ import { connect, createServer } from 'node:net'
 export const LOOPBACK = '127.0.0.1'
 
 /**
- * Below the kernel's ephemeral range (from 32768), so that no outgoing connection takes the port between the check and
- * its use.
+ * First port to try. The range is below the kernel's ephemeral ports (from 32768), so that no outgoing connection takes
+ * a port between the check and its use.
  */
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
 const FREE_PORT_TRIES = 200
-/** Ports already handed out, which may not be in use yet. */
+/** Ports that were already returned. They may not be in use yet. */
 const given = new Set<number>()
 
 /** Returns true if nothing listens at `port` on the loopback address. */
@@ -22,7 +22,7 @@ export function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * Returns a port that is free and that this function has not returned in this process before.
+ * Returns a free port. The function never returns the same port twice in this process.
  * @param random returns a number from 0 (inclusive) to 1 (exclusive)
  */
 export async function freePort(random: () => number = Math.random): Promise<number> {

@@ -18,18 +18,22 @@ export interface Addresses {
   readonly redis: string
   readonly clickhouse: string
   readonly registry: string
-  /** Undefined if no service that runs needs it. */
+  /** Address of the search server; undefined if no running service needs it. */
   readonly search?: string
-  /** Password of a local ClickHouse. An external one has its own settings. */
+  /** Password of a local ClickHouse. For an external ClickHouse, the user sets it. */
   readonly clickhousePassword: string | undefined
 }
 
 const START_TIMEOUT_MS = 60_000
-/** Time for a worker to finish its batch and leave its groups, or for an API to drain its requests. */
+/**
+ * Time limit of a graceful stop. In this time, a worker finishes its batch and leaves its groups, and an API drains its
+ * requests.
+ */
 const STOP_GRACE_MS = 15_000
 
 /**
- * An fsync of an upload blocks one libuv thread for up to tens of milliseconds, and other reads must not wait for it.
+ * Number of libuv threads of an API process. An fsync of an upload blocks one thread for up to tens of milliseconds,
+ * and other reads must not wait for it.
  */
 const API_THREADS = 16
 
@@ -38,8 +42,8 @@ const DEMO_MAIN = fileURLToPath(new URL('../../tools/demo/main.ts', import.meta.
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
 /**
- * Describes one worker slot, which runs everything except command decisions. Its state folder gives it the same
- * identity at every start.
+ * Describes one worker slot, which runs everything except command decisions. The slot's state folder gives the worker
+ * the same identity at every start.
  */
 export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const place = { name: `worker-${slot}`, port: config.workerHealthPort + slot, portOption: 'WORKER_HEALTH_PORT', stateDir: home.state }
@@ -91,7 +95,7 @@ function operationsPort(index: number, config: LocalConfig): number {
   return config.apiOperationsPort + index
 }
 
-/** Returns the base URL of an API process's metrics and of the reasons why it is not ready. */
+/** Returns the base URL at which an API process serves its metrics, and the reasons why it is not ready. */
 export function apiOperationsUrl(index: number, config: LocalConfig): string {
   return `http://${LOOPBACK}:${operationsPort(index, config)}`
 }
@@ -125,8 +129,8 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
 }
 
 /**
- * Describes the process that plays the demo's small streams. Its tweet rate is 1/300 of what workers can process on one
- * core.
+ * Describes the process that sends the demo's streams. Its rate of tweets is 1/300 of the rate that workers can process
+ * on one core.
  */
 export function demoProcess(config: LocalConfig, home: Home, servers: Addresses): Component {
   const env = { ...serverEnv(servers), API_URL: `http://${LOOPBACK}:${config.apiPort}`, MILLRACE_HOME: home.path }
@@ -141,7 +145,7 @@ export function demoProcess(config: LocalConfig, home: Home, servers: Addresses)
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
     prepare: async () => ({ command: process.execPath, args: [DEMO_MAIN], env }),
-    // It has no listener, so a running process counts as healthy.
+    // The process has no listener, so it counts as healthy while it runs.
     isHealthy: async () => true,
   })
 }
@@ -175,13 +179,13 @@ interface NodeProcessOptions {
 }
 
 /**
- * Describes a Node process of Millrace. It is never reused from an earlier run, because the code or settings may have
- * changed.
+ * Describes a Node process of Millrace. Such a process is never reused from an earlier run, because the code or
+ * settings may have changed.
  */
 function nodeProcess(options: NodeProcessOptions): Component {
   const { name, port, portOption, otherPorts = {}, nodeFlags = [], main, dataDir, home, env } = options
   const address = `http://${LOOPBACK}:${port}`
-  // Compilation takes a third of the CPU time of a start or restart, so its results are cached.
+  // Compilation takes a third of the CPU time of a start or restart, so compiled code is cached.
   const compileCache = { NODE_COMPILE_CACHE: inheritedEnv().NODE_COMPILE_CACHE ?? join(home.path, 'compile-cache') }
   return serverComponent({
     name,
@@ -194,7 +198,7 @@ function nodeProcess(options: NodeProcessOptions): Component {
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
     prepare: async () => ({ command: process.execPath, args: [...nodeFlags, main], env: { ...compileCache, ...env } }),
-    // Liveness is sufficient, because a process may be restoring for a long time, which `npm run status` shows.
+    // The check is for liveness, because a process may be restoring for a long time. `npm run status` shows that.
     isHealthy: () => answersOk(address, '/livez'),
   })
 }

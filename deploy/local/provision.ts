@@ -10,9 +10,9 @@ import type { ServiceSchemas } from '../../schemas/service.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { serviceSchemas } from '../../schemas/topics.ts'
 
-/** Which partition counts new topics get: those for one machine, or those planned in docs/operations.md. */
+/** The partition counts of new topics: `local` for one machine, or `production` as planned in docs/operations.md. */
 export type PartitionPlan = 'local' | 'production'
-/** A plan, or a function that returns the count of each topic. */
+/** A partition plan, or a function that returns the partition count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /** What the topics are created for. */
@@ -26,9 +26,9 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
 /**
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
  * ones, so that any producer finds topics and schemas. Workers also create missing topics, but with the partition
- * counts of a small machine. Existing topics keep their partitions, because otherwise keys would move between them.
- * Existing topics that promise to erase records get the declared configuration.
- * @param services default: all
+ * counts of a small machine. The partition count of an existing topic is never changed, because keys would move between
+ * partitions. Existing topics that promise to erase records get the declared configuration.
+ * @param services the services whose topics are created; all by default
  * @returns the number of public topics
  * @throws Error with the registry's reason when it rejects a schema
  */
@@ -60,7 +60,7 @@ export async function provisionTopics(
 }
 
 /**
- * Returns all public, repartition and changelog topics, and those of sinks.
+ * Returns the specifications of all public, repartition and changelog topics, and of the topics of sinks.
  * @param existing partition counts of existing topics, which determine those of their changelogs
  */
 export function topicSpecs(
@@ -80,7 +80,7 @@ export function topicSpecs(
     ...declared.map(({ name, partitions, config, erases }) => ({ name, partitions: counts.get(name) ?? partitions, config, erases })),
     ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
-  // A public topic may be a changelog, whose partitions follow those of its store.
+  // A public topic may also be a changelog. The changelog's partition count, which is that of its store, applies.
   const byName = new Map(specs.map((spec) => [spec.name, spec]))
   return Array.from(byName.values(), (spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
 }

@@ -5,7 +5,7 @@ import { isRedisHealthy } from './health.ts'
 import { LOOPBACK } from './ports.ts'
 import { type ServerPlace, serverComponent } from './server.ts'
 
-/** Loading a large append-only file takes seconds; an empty one takes 50 ms. */
+/** Time limit of a start. Loading a large append-only file takes seconds; an empty file takes 50 ms. */
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 10_000
 
@@ -30,7 +30,7 @@ export function redisServer(options: RedisOptions): Component {
       appendonly: 'yes',
       appendfsync: 'everysec',
       save: '""',
-      // A truncated tail after kill -9 is dropped, because a refusal to start would not restore it.
+      // After kill -9, a truncated end of the file is dropped, because refusing to start would not restore it.
       'aof-load-truncated': 'yes',
       // The default of ten timer ticks per second costs 1 % of a core on an idle machine.
       hz: 2,

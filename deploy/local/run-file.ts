@@ -9,11 +9,11 @@ export type PartKind = ServerName | 'worker' | 'api' | 'demo'
 export interface RunPart {
   readonly name: string
   readonly kind: PartKind
-  /** The address for clients: host:port or a URL; empty for a process without a listener. */
+  /** The address to which clients connect: host:port or a URL; empty for a process without a listener. */
   readonly address: string
-  /** Base URL that gives the reasons why an API is not ready; other parts give them at their address. */
+  /** Base URL at which an API reports why it is not ready. Other parts report this at their address. */
   readonly operations?: string
-  /** Undefined for a server that was not started by this stack. */
+  /** Path of the log file; undefined for a server that this stack did not start. */
   readonly logFile: string | undefined
 }
 
@@ -28,7 +28,7 @@ function file(home: Pick<Home, 'run'>): string {
   return join(home.run, 'stack.json')
 }
 
-/** Replaces the file atomically, so that readers never see a partial one. */
+/** Replaces the file atomically, so that readers never see a partial file. */
 export function writeRunFile(home: Home, run: RunFile): void {
   const next = `${file(home)}.next`
   writeFileSync(next, JSON.stringify(run, null, 2))

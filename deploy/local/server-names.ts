@@ -1,5 +1,5 @@
 /**
- * Names of the servers of the local stack. A new one also needs an entry in `servers.ts` and a check in `health.ts`.
+ * Names of the servers of the local stack. A new name also needs an entry in `servers.ts` and a check in `health.ts`.
  */
 export const SERVER_NAMES = ['kafka', 'redis', 'clickhouse', 'registry', 'search'] as const
 

@@ -16,18 +16,18 @@ export interface ServerPlace {
 export interface ServerSpec extends ServerPlace {
   readonly name: string
   readonly address: string
-  /** Identifies the settings that a process must have to be reused. Default: its address. */
+  /** Identifies the settings that a running process must have to be reused. The default is its address. */
   readonly fingerprint?: string
   /**
-   * Ports that the server will use, by the setting that changes each of them. They are checked before the start, so
-   * that an error names the port and its setting instead of showing a stack trace.
+   * Ports that the server will use, by the name of the port's setting. They are checked before the start, so that an
+   * error names the port and its setting instead of showing a stack trace.
    */
   readonly ports: Readonly<Record<string, number>>
   readonly startTimeoutMs: number
   readonly stopGraceMs: number
-  /** Whether to reuse a process that an earlier run left running; otherwise it is stopped. Default true. */
+  /** True to reuse a process that an earlier run left running; false to stop it. Default true. */
   readonly reuse?: boolean
-  /** Prepares everything that the process needs and returns how to launch it. */
+  /** Prepares everything that the process needs, and returns the command that starts it. */
   prepare(): Promise<Pick<ChildSpec, 'command' | 'args' | 'env'>>
   isHealthy(): Promise<boolean>
 }
@@ -36,7 +36,7 @@ export interface ServerSpec extends ServerPlace {
 export function serverComponent(spec: ServerSpec): Component {
   let child: Child | undefined
   let starting: Promise<'started' | 'reused'> | undefined
-  /** True when `stop` was called while the start was in progress. */
+  /** True if `stop` was called while the start was in progress. */
   let stopped = false
   const fingerprint = spec.fingerprint ?? spec.address
 
@@ -51,7 +51,7 @@ export function serverComponent(spec: ServerSpec): Component {
   async function stop(): Promise<void> {
     stopped = true
     await child?.stop(spec.stopGraceMs)
-    // An interrupted start fails, and `start` reports that to its caller.
+    // An interrupted start fails. `start` reports the failure to its caller, so it is ignored here.
     await starting?.catch(() => undefined)
     await child?.stop(spec.stopGraceMs)
     child = undefined
@@ -89,7 +89,7 @@ export function serverComponent(spec: ServerSpec): Component {
         child = found
         return true
       } catch {
-        // The process is running but does not respond, so it is restarted.
+        // The process is running but does not respond. It is stopped below and started again.
       }
     }
     await found.stop(spec.stopGraceMs)

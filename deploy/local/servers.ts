@@ -11,7 +11,7 @@ import { schemaRegistry } from './registry/component.ts'
 import { searchServer } from './search/server.ts'
 import type { ServerName } from './server-names.ts'
 
-/** A server of the stack. Without a local component, it is provided externally. */
+/** A server of the stack. If it has no local component, it is external. */
 export interface StackServer {
   readonly name: ServerName
   readonly address: string
@@ -20,7 +20,7 @@ export interface StackServer {
   readonly setting: string
 }
 
-/** Returns all servers. Which of them start depends on the services that run. */
+/** Returns all servers. The running services determine which of them are started. */
 export function stackServers(config: LocalConfig, home: Home): Record<ServerName, StackServer> {
   const place = (name: ServerName) => ({ dataDir: join(home.data, name), runDir: home.run, logFile: join(home.logs, `${name}.log`) })
   const kafka = stackServer('kafka', 'KAFKA_BROKERS', config.kafka, ({ port, controllerPort, heapMb }) =>

@@ -16,7 +16,7 @@ import { supervisor } from './supervisor.ts'
 export function localStack(config: LocalConfig, home: Home, progress: Progress) {
   const servers = stackServers(config, home)
   const processes = supervisor((text) => progress.say(`  ${text}`))
-  /** Components in start order. Those that are started together are stopped together. */
+  /** Components in start order. Components that were started together are stopped together. */
   const started: Component[][] = []
   const parts: RunPart[] = []
   let stopping = false
@@ -55,7 +55,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
     parts.push(...chosen.map(serverPart))
   }
 
-  /** Stops everything in reverse start order, even during a start. External servers are not stopped. */
+  /** Stops all components in reverse start order, even during a start. External servers are not stopped. */
   async function stop(): Promise<void> {
     stopping = true
     await processes.release()

@@ -8,11 +8,10 @@ import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
 /**
- * A signal within this time after the first one is the same Ctrl-C, delivered a second time. A later one requests an
- * immediate exit.
+ * Time within which a second signal is treated as the same Ctrl-C. A signal after this time requests an immediate exit.
  */
 const SAME_SIGNAL_MS = 1_000
-/** The interval's length does not matter; the timer only keeps the process alive. */
+/** Interval of a timer that only keeps the process alive. Its length does not matter. */
 const KEEP_ALIVE_MS = 2 ** 30
 const LEFTOVER_GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
@@ -38,7 +37,7 @@ async function main(): Promise<void> {
     }
     report.say('Stopping ...')
     await stack.stop()
-    // An interrupted start fails; only its end matters here.
+    // An interrupted start fails. The failure is ignored, because only the end of the start matters here.
     await starting.catch(() => undefined)
     report.say('Stopped. To start again with the same data, run npm start.')
   } finally {
@@ -57,8 +56,8 @@ async function reset(path: string): Promise<void> {
 }
 
 /**
- * Stops workers and APIs that a killed start left running, because their code or settings may have changed. Servers are
- * reused instead.
+ * Stops workers and APIs that a killed start left running, because their code or settings may have changed. Servers
+ * that are still running are reused.
  */
 async function stopLeftovers(home: Home): Promise<void> {
   const processes = findChildren(home.run).filter(({ name }) => /^(worker|decider|api)-\d+$|^demo$/.test(name))
@@ -72,7 +71,7 @@ async function stopLeftovers(home: Home): Promise<void> {
 function untilSignal(): Promise<undefined> {
   let first = 0
   return new Promise((resolve) => {
-    // The child processes do not keep this process alive.
+    // The child processes do not keep this process alive, so a timer does.
     const alive = setInterval(() => undefined, KEEP_ALIVE_MS)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
@@ -86,5 +85,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// Otherwise the signal handlers would keep the process alive after a failed start.
+// After a failed start, the signal handlers would keep the process alive.
 if (process.exitCode === 1) process.exit()

@@ -5,7 +5,7 @@ import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
 
-/** Returns the text that newcomers see once everything runs: the running parts, and commands to try next. */
+/** Returns the text that newcomers see once everything is running: the running parts, and commands to try next. */
 export function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
   const running = parts.map(({ name, address, logFile }) => [name, address, logFile ?? '(external)'])
   return `
@@ -30,7 +30,7 @@ function suggestions(config: LocalConfig, home: Home): string[][] {
   ]
 }
 
-/** Returns an example query, with the password of the local ClickHouse. */
+/** Returns an example query, including the password of the local ClickHouse. */
 function tables({ clickhouse }: LocalConfig, home: Home): string[][] {
   if (clickhouse.given !== undefined) return []
   const user = `${CLICKHOUSE_USER}:${clickhousePassword(home)}`

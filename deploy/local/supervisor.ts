@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Component } from './component.ts'
 
-/** The pause before a restart doubles with every crash. */
+/** Pause before the first restart. The pause doubles with every crash. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
-/** A process that has run for this long has recovered, so its next crash begins with the short pause again. */
+/** Running time after which a process has recovered, so that its next crash is followed by the first pause again. */
 const RECOVERED_AFTER_MS = 60_000
 const MS_PER_SECOND = 1_000
 
@@ -12,7 +12,8 @@ export interface Supervisor {
   /** Restarts the started component whenever it ends. */
   keepRunning(component: Component): void
   /**
-   * Stops restarting components. Await this before stopping the first component, so that none is restarted afterwards.
+   * Stops restarting components. Await this call before you stop the first component, so that no component is restarted
+   * afterwards.
    */
   release(): Promise<void>
 }

@@ -5,8 +5,8 @@ import { provisionTopics } from './provision.ts'
 import declaration from './topics.command.ts'
 
 /**
- * Creates the topics and registers the schemas on the given servers, and nothing else. Run it once before the first
- * worker of a new environment starts. Existing topics are not changed.
+ * Creates the topics and registers the schemas on the given servers. Run it once before the first worker of a new
+ * environment starts. Existing topics are not changed.
  */
 async function main(): Promise<void> {
   commandLine(declaration)

@@ -1,17 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Start-up checks are cheap local calls, so a short interval keeps the start fast. */
+/** Interval between checks. Start-up checks are cheap local calls, so a short interval keeps the start fast. */
 const POLL_INTERVAL_MS = 50
 
 export interface WaitOptions {
   readonly what: string
   readonly timeoutMs: number
   readonly intervalMs?: number
-  /** Called before each attempt. Returns a reason to give up immediately, such as the end of the process. */
+  /**
+   * Called before each attempt. Returns a reason to give up immediately, such as the end of the process; otherwise
+   * undefined.
+   */
   readonly givenUp?: () => string | undefined
 }
 
-/** Waits until `ready` returns true. An error of `ready` counts as not ready, and a time-out reports the last one. */
+/** Waits until `ready` returns true. An error of `ready` counts as not ready. A time-out reports the last error. */
 export async function waitUntil(ready: () => Promise<boolean> | boolean, options: WaitOptions): Promise<void> {
   const deadline = Date.now() + options.timeoutMs
   let lastError: unknown

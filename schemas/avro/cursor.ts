@@ -1,15 +1,15 @@
 /**
- * State that generated code and its helpers share, so that nothing is allocated per value: the second result of read
- * helpers, and the memory through which 64-bit integers and floats are split into halves.
+ * State that generated code shares with its helpers, so that nothing is allocated per value. It contains the second
+ * result of read helpers, and the memory through which 64-bit integers and floats are split into halves.
  */
 export interface Cursor {
-  /** Position after the last value read; -1 when that value was malformed. */
+  /** Position after the last value that was read; -1 when that value was malformed. */
   at: number
-  /** The reason why the last value read or written is invalid. */
+  /** The reason why the last value that was read or written is invalid. */
   why: string
   /**
-   * Number of array items in this value so far that took no bytes. It needs a limit, because the remaining bytes do not
-   * limit it.
+   * Number of array items in this value so far that took no bytes. It has a separate limit, because the remaining bytes
+   * do not bound it.
    */
   emptyItems: number
 }
@@ -28,10 +28,10 @@ export const float32Bits = new Uint32Array(float32.buffer)
 export const float64 = new Float64Array(1)
 export const float64Bits = new Uint32Array(float64.buffer)
 
-/** The eighth bit of a varint's byte, which says that more bytes follow. The other bits store the value. */
+/** The eighth bit of a varint's byte, which means that more bytes follow. The other seven bits store the value. */
 export const CONTINUES = 0x80
 export const LOW_7_BITS = 0x7f
-/** Number of bits in four groups of seven, the most that fit into a small integer. */
+/** Number of bits in four groups of seven bits, the most groups that fit into a small integer of V8. */
 export const LOW_GROUPS_BITS = 28
 export const TWO_TO_27 = 2 ** 27
 export const ASCII_END = 0x80

@@ -10,18 +10,21 @@ import { compileSource, extended, literal, MAX_DEPTH, Misfit, type SourceBuilder
 import { isRecursive, unqualified } from './types.ts'
 
 /**
- * Maximum length of a preallocated array. Longer arrays grow while they are read, so that malicious nested counts
- * cannot allocate memory for items that do not exist.
+ * Maximum length of a preallocated array. Longer arrays grow while they are read, so that malicious counts in nested
+ * arrays cannot allocate memory for items that do not exist.
  */
 const MAX_PREALLOCATED = 1024
 
 /**
- * Decodes exactly [start, end).
+ * Decodes exactly the bytes [start, end).
  * @throws CodecError with the path of the invalid value
  */
 export type Decode<T> = (buffer: Buffer, start: number, end: number) => T
 
-/** Arguments: `b` buffer, `p` position, `e` end, `d` depth of nested records. Leaves the new position in the cursor. */
+/**
+ * Function of generated code. Arguments: `b` buffer, `p` position, `e` end, `d` depth of nested records. Stores the new
+ * position in the cursor.
+ */
 type RawDecode = (b: Buffer, p: number, e: number, d: number) => unknown
 
 /**
@@ -55,8 +58,8 @@ function generateDecoder(plan: Plan): RawDecode {
 }
 
 /**
- * Emits statements that read from `b` at `p` and never past `e`. Paths are source code of string expressions, which are
- * only evaluated on failure.
+ * Emits statements that read from `b` at `p` and never past `e`. Paths are JavaScript string expressions as source
+ * text, which are evaluated only on failure.
  */
 function decoderGenerator(out: SourceBuilder) {
   const { line, fresh } = out

@@ -3,16 +3,16 @@ import { type AvroType, branchName, type Field, SchemaError } from './types.ts'
 
 const INT_BITS = 32
 const LONG_BITS = 64
-/** Three numbers that JSON can express only as strings. */
+/** The numbers that JSON can express only as strings. */
 const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'])
-/** Greatest code point in a default for bytes, because each character stands for one byte. */
+/** Greatest code point in a default for bytes, because each character represents one byte. */
 const MAX_BYTE = 0xff
 
-/** Maximum number of levels of one default. A record whose default contains the record itself would have no end. */
+/** Maximum depth of a default. A record whose default contains the record itself would have no end. */
 const MAX_DEPTH = 200
 /**
  * Maximum number of values in all defaults of a schema. Each record doubles the number if two of its fields default to
- * the next record, so a short schema can describe a default that no memory holds.
+ * the next record, so a short schema can describe a default that does not fit into memory.
  */
 const MAX_VALUES = 100_000
 
@@ -22,6 +22,7 @@ export interface DefaultBudget {
 }
 
 /**
+ * Checks the default of a field.
  * @param budget shared by all defaults of a schema
  * @returns the reason why `json` is not a valid default of the type; undefined when it is valid
  * @throws SchemaError for a default that is too deep or too large
@@ -31,8 +32,8 @@ export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudge
 }
 
 /**
- * Checks one level. Throws at the limits instead of returning a reason. Otherwise every enclosing union would try its
- * other branches, which takes exponential time.
+ * Checks one level of a default. Throws at the limits instead of returning a reason, because with a reason every
+ * enclosing union would try its other branches, which takes exponential time.
  */
 function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
   if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} values`)
@@ -77,7 +78,8 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
 }
 
 /**
- * Returns the JavaScript source of an expression that creates a new value of the default, which must have been checked.
+ * Returns the JavaScript source of an expression that creates a new value of the default. The default must have been
+ * checked.
  */
 export function defaultSource(type: AvroType, json: unknown): string {
   switch (type.kind) {
@@ -85,7 +87,7 @@ export function defaultSource(type: AvroType, json: unknown): string {
       return `${exactInteger(json)}n`
     case 'long': {
       const value = exactInteger(json)
-      // A number would be rounded, unlike a value that is read from bytes.
+      // The number would be rounded. Values that are read from bytes are never rounded.
       if (!Number.isSafeInteger(Number(value)))
         throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long as int64`)
       return String(value)
@@ -123,7 +125,7 @@ export function defaultSource(type: AvroType, json: unknown): string {
 
 /**
  * Finds the branch of a default. Since Avro 1.12 a default may match any branch; in older schemas it matches the first
- * one.
+ * branch.
  */
 function defaultBranch(branches: readonly AvroType[], json: unknown): AvroType | undefined {
   return branches.find((branch) => checkDefault(branch, json) === undefined)

@@ -21,7 +21,7 @@ import {
 export type Encode<T> = (value: T, out: ByteWriter) => void
 
 /**
- * Arguments: `p` the position to write at, `d` depth of nested records.
+ * Function of generated code. Arguments: `p` the position to write at, `d` depth of nested records.
  * @returns the position after the value
  */
 type RawEncode = (value: unknown, out: ByteWriter, p: number, d: number) => number
@@ -53,13 +53,15 @@ function generateEncoder(type: AvroType): RawEncode {
 }
 
 /**
- * Emits statements that write to `b` at `p`. Paths are source code of string expressions, which are only evaluated on
- * failure.
+ * Emits statements that write to `b` at `p`. Paths are JavaScript string expressions as source text, which are
+ * evaluated only on failure.
  */
 function encoderGenerator(out: SourceBuilder) {
   const { line, fresh } = out
 
-  /** Reserves room for a value of bounded size. All other values reserve their own room. */
+  /**
+   * Emits code that reserves room for a value of bounded size. Other values reserve their room while they are written.
+   */
   function room(type: AvroType): void {
     roomFor(boundedBytes(type) ?? 0)
   }
@@ -167,7 +169,7 @@ function encoderGenerator(out: SourceBuilder) {
     line(`if (${value} >= -64 && ${value} < 64) b[p++] = (${value} << 1) ^ (${value} >> 31); else p = writeLong(b, p, ${value})`)
   }
 
-  /** Writes one block followed by the empty block that ends the list. */
+  /** Emits code that writes one block and then the empty block that ends the list. */
   function writeItems(list: string, writeItem: (index: string) => void): void {
     const index = fresh('i')
     roomFor(MAX_VARINT + 1)
@@ -252,7 +254,10 @@ function varint(index: number): string {
   return index < 64 ? `b[p++] = ${index << 1}` : `p = writeLong(b, p, ${index})`
 }
 
-/** Returns the maximum number of bytes of a type with a bounded size; such types do not reserve room themselves. */
+/**
+ * Returns the maximum number of bytes of a type; undefined for a type without a bound. Writers of types with a bound do
+ * not reserve room themselves.
+ */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {
     case 'null':
@@ -276,7 +281,10 @@ function boundedBytes(type: AvroType): number | undefined {
   }
 }
 
-/** Returns the number of bytes of the run of bounded fields that starts here. One check covers all of them. */
+/**
+ * Returns the maximum number of bytes of the consecutive bounded fields that begin at `start`. One reservation covers
+ * all of them.
+ */
 function runBytes(fields: readonly Field[], start: number): number {
   const bounded = (index: number) => boundedBytes(fields[index].type)
   if (start > 0 && bounded(start - 1) !== undefined) return 0

@@ -17,14 +17,13 @@ import {
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /**
- * Maximum depth of types. Deeper schemas are mistakes or attacks. The limit ends the recursion below before the stack
+ * Maximum depth of types. Deeper schemas are mistakes or attacks. The limit stops the recursive parser before the stack
  * overflows.
  */
 const MAX_DEPTH = 200
 /**
- * Maximum depth of JSON. A level of types takes up to three levels of JSON: a record, its list of fields and a field.
- * The limit is checked first, because defaults and unknown attributes are also walked, compared and printed
- * recursively.
+ * Maximum depth of JSON. A level of types takes up to three levels of JSON: a record, its list of fields, and a field.
+ * The limit is checked before anything else, because defaults and unknown attributes are also processed recursively.
  */
 const MAX_JSON_DEPTH = 1_000
 /** The logical type that turns a long into a BigInt. Unknown logical types are ignored, as Avro requires. */
@@ -50,7 +49,7 @@ export function parseSchema(schema: AvroSchema): AvroType {
 }
 
 /**
- * Parses a schema's text as `parseSchema` does. Keeps long defaults exact.
+ * Parses the text of a schema and validates it as `parseSchema` does. Keeps defaults of longs exact.
  * @throws SchemaError
  */
 export function parseSchemaText(text: string): AvroType {
@@ -71,7 +70,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
   let depth = 0
   checkJsonDepth(schema)
   const type = parse(schema, '', 'the schema')
-  // Defaults are checked last, because a default of a recursive type needs the completed types.
+  // Defaults are checked last, because checking a default of a recursive type requires complete types.
   const budget: DefaultBudget = { values: 0 }
   for (const { what, field } of defaults) {
     const reason = checkDefault(field.type, field.default, budget)
@@ -200,7 +199,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
   }
 }
 
-/** Walks level by level, so that no depth overflows the stack. */
+/** Checks the depth of JSON level by level instead of recursively, so that no depth overflows the stack. */
 function checkJsonDepth(schema: unknown): void {
   let level = [schema]
   for (let depth = 0; level.length > 0; depth++) {
@@ -210,8 +209,8 @@ function checkJsonDepth(schema: unknown): void {
 }
 
 /**
- * Returns the names of a type. A dotted name contains its namespace. Otherwise the namespace attribute applies, or else
- * the enclosing type's namespace.
+ * Returns the names of a type. A dotted name contains its namespace. For any other name, the namespace attribute
+ * applies or, without it, the namespace of the enclosing type.
  */
 function namesOf(from: Properties, outer: string) {
   const what = `a ${String(from.type)}`
@@ -259,7 +258,7 @@ function repeated(names: readonly string[]): string | undefined {
   return names.find((name) => seen.size === seen.add(name).size)
 }
 
-/** Returns one of the kinds of values that `typeof` and similar tests can distinguish. */
+/** Returns the kind of a type's values, as far as `typeof` and similar tests can distinguish them. */
 function javascriptShape(type: AvroType): string {
   switch (type.kind) {
     case 'int':

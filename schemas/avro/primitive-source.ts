@@ -1,7 +1,9 @@
 import type { SourceBuilder } from './source.ts'
 import type { PrimitiveKind } from './types.ts'
 
-/** Emits statements that read one primitive value into `target`. Paths are source of string expressions. */
+/**
+ * Emits statements that read one primitive value into `target`. Paths are source text of JavaScript string expressions.
+ */
 export type PrimitiveReader = (from: PrimitiveKind, to: PrimitiveKind, target: string, path: string) => void
 
 export function primitiveReader({ line }: SourceBuilder): PrimitiveReader {
@@ -39,7 +41,10 @@ export function primitiveReader({ line }: SourceBuilder): PrimitiveReader {
     }
   }
 
-  /** Inlines the one-byte case, which covers most counts, indexes and small numbers, and emits a call for the rest. */
+  /**
+   * Emits code that reads a varint. The one-byte case, which covers most counts, indexes and small numbers, is inlined;
+   * longer varints take a function call.
+   */
   function readVarint(reader: string, big: boolean, target: string, path: string): void {
     const small = '(b[p] >>> 1) ^ -(b[p] & 1)'
     line(`if (p < e && b[p] < 128) { ${target} = ${big ? `BigInt(${small})` : small}; p++ } else {`)

@@ -16,12 +16,12 @@ interface FieldSchema {
   readonly type: AvroSchema
 }
 
-/** No registry gives this id, so every value is resolved from its writer's schema to the projection. */
+/** A schema id that no registry assigns, so that every value is resolved from its writer's schema to the projection. */
 const NO_ID = -1
 
 /**
- * Returns the format of a record of which a reader needs only some fields. The decoder skips all others, which costs
- * much less than creating them. The encoder takes whole records.
+ * Returns the format of a record of which a reader needs only some fields. The decoder skips all other fields, which
+ * costs much less than creating them. The encoder takes whole records.
  * @param paths names of fields; `payer.user_id` is a field of a nested record
  */
 export function projection<T>(whole: ValueFormat<unknown>, paths: readonly string[]): ValueFormat<T> {

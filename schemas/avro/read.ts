@@ -18,7 +18,7 @@ import {
 
 /**
  * Readers of Avro's primitives, which generated decoders call when their inlined fast path does not apply. Each returns
- * the value and leaves the position after it in the cursor, or -1 and the reason.
+ * the value and stores the position after it in the cursor. If the value is malformed, it stores -1 and the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'
@@ -27,8 +27,8 @@ const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int6
 
 const TWO_TO_32 = 2 ** 32
 /**
- * Maximum number of empty items, which is more than any legitimate schema needs. Each costs the reader a slot and the
- * sender nothing.
+ * Maximum number of items that take no bytes. It is more than any legitimate schema needs. Each such item costs the
+ * reader memory and the sender nothing.
  */
 const MAX_EMPTY_ITEMS = 65_536
 /** Maximum number of bytes for which a loop is faster than the native string functions (about 50 ns per call). */
@@ -56,7 +56,7 @@ export function readInt(buffer: Buffer, at: number, end: number): number {
   return refuse(TOO_LONG)
 }
 
-/** Zigzag bits of the last `readBits` call: groups 1-4, 5-8 and 9-10. */
+/** Zigzag bits from the last call of `readBits`, in three parts: the seven-bit groups 1-4, 5-8 and 9-10. */
 let lowBits = 0
 let middleBits = 0
 let highBits = 0
@@ -100,7 +100,7 @@ function fails(why: string): false {
 
 /** Reads a 64-bit zigzag varint whose value must be a safe integer. */
 export function readLong(buffer: Buffer, at: number, end: number): number {
-  // Reads up to four bytes in registers only, which covers most counts, sizes and small numbers.
+  // Reads up to four bytes without using memory, which covers most counts, sizes and small numbers.
   if (end - at >= 4) {
     let bits = buffer[at]
     if (bits < CONTINUES) {
@@ -198,8 +198,8 @@ export function readString(buffer: Buffer, at: number, end: number): string {
 
 function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character either was sent as such or results from malformed input, so only then is another check
-  // needed.
+  // A replacement character was either sent or results from malformed input, so the bytes are checked only if there is
+  // one.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) {
     refuse('the string is not valid UTF-8')
     return ''
@@ -207,10 +207,10 @@ function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   return text
 }
 
-/** Shared by all empty values, because a buffer costs more than the rest of a small record. */
+/** Shared by all empty values, because allocating a buffer costs more than the rest of a small record. */
 const NO_BYTES = Buffer.alloc(0)
 
-/** Reads a length and bytes. Copies them, because a view would keep the whole fetch response alive. */
+/** Reads a length and bytes. Returns a copy, because a view would keep the whole fetch response in memory. */
 export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   const length = readLength(buffer, at, end)
   const start = cursor.at
@@ -219,7 +219,7 @@ export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   return start === cursor.at ? NO_BYTES : Buffer.from(buffer.subarray(start, cursor.at))
 }
 
-/** Reads the length of a string or bytes, which must end before `end`. */
+/** Reads the length of a string or of bytes. Their content must end before `end`. */
 export function readLength(buffer: Buffer, at: number, end: number): number {
   const length = readLong(buffer, at, end)
   if (cursor.at < 0) return 0
@@ -229,8 +229,8 @@ export function readLength(buffer: Buffer, at: number, end: number): number {
 }
 
 /**
- * Reads the item count of the next block of an array or map; 0 ends it. A count that the remaining bytes cannot hold is
- * rejected before anything is allocated.
+ * Reads the item count of the next block of an array or map; 0 ends the array or map. A count that is too large for the
+ * remaining bytes is rejected before anything is allocated.
  * @param itemBytes minimum number of bytes of an item
  */
 export function readBlockCount(buffer: Buffer, at: number, end: number, itemBytes: number): number {
@@ -254,7 +254,8 @@ export function readBlockCount(buffer: Buffer, at: number, end: number, itemByte
 let blockEnd = -1
 
 /**
- * Returns the required end of the block of the last `readBlockCount` call; -1 when the block does not declare its size.
+ * Returns the position at which the block of the last `readBlockCount` call must end; -1 when the block does not
+ * declare its size.
  */
 export function lastBlockEnd(): number {
   return blockEnd

@@ -13,13 +13,16 @@ import {
 } from './types.ts'
 
 /**
- * Thrown when data written with one schema cannot be read with the other. The message names the place and the reason.
+ * Thrown when data of the writer's schema cannot be read with the reader's schema. The message names the place and the
+ * reason.
  */
 export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
 }
 
-/** The plan for reading data of a writer's schema with a reader's schema: the result of Avro's schema resolution. */
+/**
+ * The plan for reading data of a writer's schema with a reader's schema. It is the result of Avro's schema resolution.
+ */
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
   | RecordPlan
@@ -33,7 +36,7 @@ export type Plan =
   | { readonly op: 'wrap'; readonly name: string; readonly plan: Plan }
   | IncompatiblePlan
 
-/** Fails only when the data takes this branch of a union. */
+/** A plan that fails only when the data uses this branch of a union. */
 export interface IncompatiblePlan {
   readonly op: 'incompatible'
   readonly reason: string
@@ -46,11 +49,14 @@ export interface RecordPlan {
   readonly steps: ({ readonly read: Plan; readonly field: Field } | { readonly skip: AvroType; readonly name: string })[]
   /** Fields of the reader that the writer does not have. */
   readonly defaults: Field[]
-  /** Set when the record proves unreadable after a nested record has already referred to this plan. */
+  /**
+   * Reason for the failure of the record, set if the record proves unreadable after a nested record has already
+   * referred to this plan.
+   */
   failure: string | undefined
 }
 
-/** The numeric promotions of the Avro specification, and long ↔ int64, which have the same encoding. */
+/** The numeric promotions of the Avro specification, and those between long and int64, which have the same encoding. */
 const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] } = {
   int: ['long', 'int64', 'float', 'double'],
   long: ['int64', 'float', 'double'],
@@ -60,14 +66,15 @@ const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] 
   bytes: ['string'],
 }
 
-/** Returns whether data of one primitive type can be read as the other. */
+/** Returns whether data of the first primitive type can be read as the second. */
 export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
   return from === to || PROMOTIONS[from]?.includes(to) === true
 }
 
 /**
  * Resolves by Avro's rules: fields by name and alias, defaults, promotions, unions, enum defaults. In a reader's union,
- * a branch of the same type and name takes precedence over one that needs a promotion, as in the Java implementation.
+ * a branch of the same type and name takes precedence over a branch that needs a promotion, as in the Java
+ * implementation.
  * @throws IncompatibleSchemaError
  */
 export function resolve(writer: AvroType, reader: AvroType): Plan {
@@ -162,7 +169,7 @@ function enumeration(from: EnumType, to: EnumType): Plan {
   return { op: 'enum', written: from.symbols.length, symbols }
 }
 
-/** Returns whether the unqualified names match, or one of the reader's aliases matches the writer's name. */
+/** Returns whether the types' unqualified names are equal, or one of the reader's aliases equals the writer's name. */
 function sameName(from: { name: string }, to: { name: string; aliases: readonly string[] }): boolean {
   const name = unqualified(from.name)
   return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)

@@ -3,8 +3,8 @@ import { extended, MAX_DEPTH, type SourceBuilder } from './source.ts'
 import { type AvroType, minimumBytes } from './types.ts'
 
 /**
- * Emits statements that skip a value that the reader does not need. They check its content only as far as is necessary
- * to find its end.
+ * Emits statements that skip a value that the reader does not need. The value's content is checked only as far as
+ * needed to find its end.
  */
 export function skipGenerator(
   { line, fresh, functionFor }: SourceBuilder,
@@ -68,7 +68,7 @@ export function skipGenerator(
     }
   }
 
-  /** Skips a block at once when it declares its size. */
+  /** Emits code that skips the blocks of an array or map. A block that declares its size is skipped in one step. */
   function skipBlocks(itemBytes: number, path: string, skipItem: () => void): void {
     const count = fresh('count')
     line(`for (;;) { let ${count} = readBlockCount(b, p, e, ${itemBytes})`)

@@ -3,8 +3,8 @@ import * as read from './read.ts'
 import * as write from './write.ts'
 
 /**
- * Thrown inside generated code and converted to a CodecError at its boundary. It has no stack trace, so that malicious
- * input is cheap to reject.
+ * Thrown inside generated code and converted to a CodecError at the code's boundary. It has no stack trace, so that
+ * rejecting malicious input is cheap.
  */
 export class Misfit {
   readonly path: string
@@ -15,13 +15,13 @@ export class Misfit {
   }
 }
 
-/** The functions and objects that generated code may use, by these names. */
+/** The functions and objects that generated code may use, under these names. */
 const RUNTIME = {
   ...read,
   ...write,
   cursor,
   Buffer,
-  /** Creates an error for an invalid value at `path`. The reason is the argument or the one left in the cursor. */
+  /** Creates an error for an invalid value at `path`. The default reason is the one in the cursor. */
   misfit(path: string, reason: string = cursor.why): Misfit {
     return new Misfit(path, reason)
   },
@@ -31,17 +31,17 @@ const RUNTIME = {
   },
 }
 
-/** Collects generated source and hands out variable names. */
+/** Collects generated source and assigns names to its variables. */
 export interface SourceBuilder {
   line(text: string): void
   /** Returns a unique variable name. */
   fresh(prefix: string): string
   /**
    * Returns the name of the function for a record.
-   * @param write writes the function; called at most once per record, after the calling function is complete
+   * @param write emits the function; called at most once per record, after the calling function is complete
    */
   functionFor(record: object, write: (name: string) => void): string
-  /** Writes the functions for records, and returns the whole source. */
+  /** Emits the functions for records, and returns the whole source. */
   finish(): string
 }
 
@@ -70,8 +70,8 @@ export function sourceBuilder(): SourceBuilder {
 }
 
 /**
- * Runs generated source once and returns its function `root`. The source consists of fixed templates. Everything that
- * comes from a schema is inserted as a JSON literal or a number.
+ * Evaluates generated source once and returns its function `root`. The source consists of fixed templates. Everything
+ * that comes from a schema is inserted as a JSON literal or a number.
  */
 export function compileSource<T>(source: SourceBuilder): T {
   const names = Object.keys(RUNTIME)
@@ -89,5 +89,8 @@ export function extended(path: string, part: string): string {
   return path === "''" ? literal(part) : `${path} + ${literal(part)}`
 }
 
-/** Maximum nesting of recursive records. It is far above legitimate data, and far below a stack overflow. */
+/**
+ * Maximum depth of recursive records. It is far above the depth of legitimate data, and far below that of a stack
+ * overflow.
+ */
 export const MAX_DEPTH = 500

@@ -5,16 +5,19 @@ import { compileEncoder, type Encode } from './encoder.ts'
 import { IncompatibleSchemaError } from './resolve.ts'
 import { SchemaError } from './types.ts'
 
-/** First byte of Confluent's wire format. The schema id in four bytes (big-endian) and the Avro binary follow. */
+/**
+ * First byte of Confluent's wire format. It is followed by the schema id in four bytes (big-endian) and the Avro
+ * binary.
+ */
 const MAGIC = 0
 const HEADER_BYTES = 5
 
 /**
- * Creates the Avro format of values, framed with the id of the writer's schema. Values of other writers are resolved to
- * this schema.
+ * Creates the Avro format of values, which begin with the id of the writer's schema. Values that were written with
+ * another schema are resolved to this one.
  */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
-  // Compiled once per format on first use, regardless of the number of tasks that open it.
+  // Compiled on first use and once per format, regardless of the number of tasks that open the format.
   let own: { encode: Encode<T>; decode: Decode<T> } | undefined
   const resolved = new WeakMap<object, Decode<T>>()
 

@@ -17,8 +17,8 @@ import {
 } from './cursor.ts'
 
 /**
- * Writers of Avro's primitives, which generated encoders call. Each returns the position after the value; or -1, with
- * the reason in the cursor, when the value is invalid.
+ * Writers of Avro's primitives, which generated encoders call. Each returns the position after the value. If the value
+ * is invalid, it returns -1 and stores the reason in the cursor.
  */
 
 const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot represent'
@@ -27,14 +27,14 @@ const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 /** Maximum number of characters for which a loop is faster than the native string functions. */
 const SHORT_STRING = 20
-/** Length above which counting a string's bytes is cheaper than reserving room for the maximum. */
+/** Length in characters above which counting a string's bytes is cheaper than reserving room for the maximum. */
 const COUNTED_LENGTH = 1024
 const MAX_BYTES_PER_UNIT = 3
 const MAX_VARINT = 10
 
 /**
- * Writes a safe integer as a varint; there must be room for 10 bytes.
- * @returns the position after it
+ * Writes a safe integer as a varint. There must be room for 10 bytes.
+ * @returns the position after the varint
  */
 export function writeLong(buffer: Buffer, at: number, value: number): number {
   if (value >= -0x40000000 && value < 0x40000000) {
@@ -53,8 +53,9 @@ export function writeLong(buffer: Buffer, at: number, value: number): number {
 }
 
 /**
+ * Writes the seven-bit groups of a varint.
  * @param low the lowest 28 bits
- * @param high the bits above them; not both are zero
+ * @param high the bits above the lowest 28; at least one of `low` and `high` is not zero
  */
 function writeGroups(buffer: Buffer, at: number, low: number, high: number): number {
   if (high === 0) {
@@ -79,8 +80,8 @@ function writeGroups(buffer: Buffer, at: number, low: number, high: number): num
 }
 
 /**
- * Writes a 64-bit integer as a varint; there must be room for 10 bytes.
- * @returns the position after it; -1 when the value is outside 64 bits
+ * Writes a 64-bit integer as a varint. There must be room for 10 bytes.
+ * @returns the position after the varint; -1 when the value is outside 64 bits
  */
 export function writeInt64(buffer: Buffer, at: number, value: bigint): number {
   if (value < MIN_INT64 || value > MAX_INT64) {
@@ -124,8 +125,8 @@ export function writeDouble(buffer: Buffer, at: number, value: number): number {
 }
 
 /**
- * Writes a length and UTF-8, and reserves the room for them.
- * @returns the position after it; -1 when the text is malformed
+ * Reserves room for the length and the UTF-8 bytes of a text, and writes both.
+ * @returns the position after the text; -1 when the text is malformed
  */
 export function writeString(out: ByteWriter, at: number, text: string): number {
   const units = text.length
@@ -154,8 +155,8 @@ export function writeString(out: ByteWriter, at: number, text: string): number {
 }
 
 /**
- * Writes a length and bytes, and reserves the room for them.
- * @returns the position after it
+ * Reserves room for a length and bytes, and writes both.
+ * @returns the position after the bytes
  */
 export function writeBytes(out: ByteWriter, at: number, bytes: Uint8Array): number {
   if (at + bytes.length + MAX_VARINT > out.buffer.length) makeRoom(out, at, bytes.length + MAX_VARINT)
@@ -164,7 +165,7 @@ export function writeBytes(out: ByteWriter, at: number, bytes: Uint8Array): numb
   return start + bytes.length
 }
 
-/** Reserves room for `bytes` after `at` and keeps everything before it. */
+/** Reserves room for `bytes` bytes after `at`, and keeps everything before `at`. */
 export function makeRoom(out: ByteWriter, at: number, bytes: number): void {
   out.length = at
   out.reserve(bytes)

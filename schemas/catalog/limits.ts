@@ -1,6 +1,6 @@
 import { type LimitRule, ruleOf } from '../limit-rule.ts'
 
-/** New products per minute and seller. A bulk request counts once per product. */
+/** Maximum number of new products per minute and seller. A bulk request counts once per product. */
 const CREATIONS_PER_MINUTE = 100
 
 export const CATALOG_LIMITS: readonly LimitRule[] = [

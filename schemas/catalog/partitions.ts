@@ -1,6 +1,6 @@
 /**
  * Partition counts of the catalogue's topics, by the kind of their keys. Topics with the same kind of key have equal
- * counts, so that one task has everything about a key. The numbers for production assume 500M products.
+ * counts, so that one task processes everything about a key. The counts for production assume 500 million products.
  */
 export const BY_PRODUCT = { partitions: 1, productionPartitions: 64 }
 export const BY_SKU = { partitions: 1, productionPartitions: 64 }

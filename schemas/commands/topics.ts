@@ -9,16 +9,16 @@ export interface Command<C> {
   readonly command_id: string
   /** The API instance that waits for the result. */
   readonly reply_to: string
-  /** Hash of the request. The same command id with another hash is a conflict. */
+  /** Hash of the request. A request with the same command id and a different hash is a conflict. */
   readonly request_hash: string
-  /** Epoch ms. After this time, no client waits for the result. */
+  /** Time after which no client waits for the result, epoch ms. */
   readonly deadline: number
   readonly body: C
 }
 
 /**
- * Either a new view of a thing (under the thing's key) or the result of a command (under a key of `resultKey`). Both
- * share one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the view.
+ * Either a new view of an object, under the object's key, or the result of a command, under a key of `resultKey`. Both
+ * are in one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the view.
  */
 export interface Decision<V> {
   readonly view: V | null
@@ -26,7 +26,7 @@ export interface Decision<V> {
 }
 
 /**
- * The two topics of a service that makes decisions. Keys are the names of the things that the decisions concern.
+ * The two topics of a service that makes decisions. Keys are the names of the objects that the decisions concern.
  * @template A the type of the answer, which must be representable as JSON
  */
 export interface CommandFlow<C, V, A> {
@@ -35,7 +35,7 @@ export interface CommandFlow<C, V, A> {
   readonly commands: Topic<string, Command<C>>
   /** Must have as many partitions as `commands`. */
   readonly decisions: Topic<string, Decision<V>>
-  /** Never set; it only carries the type of the answer. */
+  /** Never set. It exists only for the type of the answer. */
   readonly answer?: A
 }
 
@@ -67,8 +67,8 @@ export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOp
 }
 
 /**
- * Declares the compacted topic `name` of decisions. `value` is the format of the views of the things that the decisions
- * concern.
+ * Declares the compacted topic `name` of decisions. `value` is the format of the views of the objects that the
+ * decisions concern.
  */
 export function decisionTopic<V>(name: string, { value, ...options }: FlowTopicOptions<V>): Topic<string, Decision<V>> {
   const view = recordOf(value.schema)
@@ -91,8 +91,8 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
 /** Prefix of the keys of results. Names never contain a NUL, so these keys cannot collide with names. */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
- * Results only need to reach the waiting client and are not kept as history, so compaction keeps this many per
- * partition. If a result is lost, repeating the command returns it again.
+ * Number of keys for results in each partition, which limits how many results compaction keeps. Results only need to
+ * reach the waiting client. If a result is lost, repeating the command returns it again.
  */
 const RESULT_KEYS = 1_024
 

@@ -10,7 +10,7 @@ export function canonicalId(value: string): string {
   return value.trim()
 }
 
-/** Returns the form in which e-mail addresses are compared: without case, as nearly all mail servers treat them. */
+/** Returns the form in which e-mail addresses are compared. It ignores case, as nearly all mail servers do. */
 export function canonicalEmail(value: string): string {
   return value.trim().normalize('NFC').toLowerCase().normalize('NFC')
 }
@@ -21,8 +21,8 @@ export function canonicalPhone(value: string): string {
 }
 
 /**
- * Returns the form in which IP addresses are compared: IPv6 as in RFC 5952 and without its zone, which has a meaning
- * only on the machine that wrote it; an IPv4 address mapped into IPv6 as IPv4.
+ * Returns the form in which IP addresses are compared: IPv6 addresses as in RFC 5952, without the zone, which has a
+ * meaning only on the machine that wrote it, and IPv4 addresses mapped into IPv6 as plain IPv4.
  * @returns undefined if the value is not an IP address
  */
 export function canonicalIp(value: string): string | undefined {

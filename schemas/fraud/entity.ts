@@ -2,7 +2,7 @@
 export const ENTITY_KINDS = ['user', 'device', 'ip', 'card', 'merchant'] as const
 export type EntityKind = (typeof ENTITY_KINDS)[number]
 
-/** Returns the key of an entity's profile. A kind has no colon, an id may have several. */
+/** Returns the key of an entity's profile. A kind contains no colon; an id may contain several. */
 export function entityKey(kind: EntityKind, id: string): string {
   return `${kind}:${id}`
 }

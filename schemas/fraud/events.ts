@@ -4,10 +4,10 @@ import { unitsOf } from './money.ts'
 import { PROFILE_SHAPES } from './profile/shape.ts'
 import type { FraudEvent, FraudFeedback, FraudRequest } from './types.ts'
 
-/** The ids of the entities of a transaction; null: the request does not name one. */
+/** The ids of the entities of a transaction; null for an entity that the request does not name. */
 export type EntityIds = Readonly<Record<EntityKind, string | null>>
 
-/** A transaction as the profile of one of its entities sees it. */
+/** The part of a transaction that the profile of one of its entities records. */
 export interface EntityEvent {
   readonly kind: EntityKind
   readonly entityId: string
@@ -37,8 +37,8 @@ export function judgedEntities({ user_id, device, ip, card, merchant }: FraudFee
 }
 
 /**
- * Returns what each entity's profile learns from a transaction. The API adds the same events to the transactions in
- * flight that the pipeline adds to the profiles.
+ * Returns the events of a transaction, one for each entity's profile. The API adds the events to the transactions in
+ * flight, and the pipeline adds the same events to the profiles.
  */
 export function eventsOf(request: CountedRequest): EntityEvent[] {
   const ids = entitiesOf(request)
@@ -73,7 +73,10 @@ export function eventsOf(request: CountedRequest): EntityEvent[] {
   return events
 }
 
-/** The API rejects other coordinates. This check protects the profiles if an event contains such coordinates anyway. */
+/**
+ * Returns whether coordinates are valid. The API rejects invalid ones, but an event might contain them anyway, and
+ * profiles must not.
+ */
 function isOnEarth(degrees: number | null, most: number): degrees is number {
   return degrees !== null && Math.abs(degrees) <= most
 }

@@ -2,9 +2,9 @@ const HIGH_BITS = 0xffff
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Returns a 48-bit hash of a text, which is exact in a double. Two of the at most 768 transactions of an entity share
- * it with a probability of 1e-9. It is fast and not cryptographic: a caller who can choose colliding ids gains nothing,
- * because equal ids are possible as well.
+ * Returns a 48-bit hash of a text, which is exact in a double. An entity has at most 768 transactions; the probability
+ * that two of them share a hash is 1e-9. The hash is fast but not cryptographic. A caller who chooses colliding ids
+ * gains nothing, because the caller could as well send equal ids.
  */
 export function hash48(text: string): number {
   let low = 0x9e3779b1
@@ -21,7 +21,7 @@ export function hash48(text: string): number {
   return (mix(high) & HIGH_BITS) * TWO_TO_32 + (mix(low) >>> 0)
 }
 
-/** Returns a 32-bit hash of the id of another entity, by which profiles distinguish entities. */
+/** Returns a 32-bit hash of an entity's id, by which the profiles of other entities recognize the entity. */
 export function hash32(text: string): number {
   return hash48(text) >>> 0
 }

@@ -1,12 +1,15 @@
 import currencies from './currencies.json' with { type: 'json' }
 
-/** Profiles count amounts in these units, as integers, so that sums do not depend on the order of their parts. */
+/**
+ * Number of units per USD. Profiles store amounts as integers in these units, so that sums do not depend on the order
+ * of their parts.
+ */
 const UNITS_PER_USD = 10_000
 export const USD_PER_UNIT = 1 / UNITS_PER_USD
 
 /**
- * Maximum amount in statistics, USD. Larger ones count as this amount, so that an amount fits into six bytes and the
- * sum of up to 90 of them is exact.
+ * Maximum amount in statistics, in USD. Greater amounts count as this amount, so that an amount fits into six bytes and
+ * a sum of up to 90 amounts is exact.
  */
 const MOST_USD = 1e10
 

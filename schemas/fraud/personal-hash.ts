@@ -1,7 +1,9 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import { canonicalEmail, canonicalPhone } from './canonical.ts'
 
-/** Hashes of personal data, with which equal values can be recognised, but not read without the key. */
+/**
+ * Hashes of personal data. With them, equal values can be recognized, but the values cannot be read without the key.
+ */
 export interface PersonalHashes {
   /** @returns 32 hexadecimal digits, equal for equal canonical addresses */
   email(address: string): string
@@ -9,15 +11,24 @@ export interface PersonalHashes {
   phone(number: string): string
 }
 
-/** 128 bits in hexadecimal digits. Two of a billion values share a hash with a probability of 1e-21. */
+/**
+ * Length of a hash in hexadecimal digits, which is 128 bits. The probability that any two of a billion values share a
+ * hash is 1e-21.
+ */
 const HASH_CHARACTERS = 32
 
-/** Hashes with HMAC-SHA-256. @param key FRAUD_HASH_KEY; hashes of other keys cannot be compared */
+/**
+ * Creates hashes with HMAC-SHA-256.
+ * @param key the value of FRAUD_HASH_KEY; hashes with different keys cannot be compared
+ */
 export function personalHashes(key: string): PersonalHashes {
-  // Creating the key for each hash would cost as much as the hash.
+  // The key object is created once, because creating it for each hash would cost as much as the hash.
   const secret = createSecretKey(key, 'utf8')
 
-  /** The kind is part of the input, so that nobody can compare an address with a number. */
+  /**
+   * Hashes a value together with its kind, so that the hash of an address cannot be compared with that of a phone
+   * number.
+   */
   function hash(kind: string, value: string): string {
     return createHmac('sha256', secret).update(`${kind}:${value}`).digest('hex').slice(0, HASH_CHARACTERS)
   }

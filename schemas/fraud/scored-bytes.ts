@@ -5,7 +5,10 @@ import type { TxnScored } from './types.ts'
 
 const schema = avro('fraud/TxnScored')
 
-/** A checksum of the record's schema, so that every record is read with the schema that it was written with. */
+/**
+ * Version of the format: a checksum of the record's schema, so that a record is never read with a schema other than its
+ * own.
+ */
 const VERSION = crc32(JSON.stringify(schema.schema)) & 0xffff
 const VERSION_BYTES = 2
 /** The header of Avro values in Kafka: a zero byte and the id of the schema. It has no meaning outside of Kafka. */
@@ -15,7 +18,7 @@ const NO_SCHEMA_ID = 0
 const codec = schema.open(NO_SCHEMA_ID, { get: () => undefined })
 const writer = byteWriter()
 
-/** Encodes a scored transaction for stores outside of Kafka: two bytes of version, and Avro. */
+/** Encodes a scored transaction for stores outside of Kafka: the version in two bytes, followed by Avro. */
 export function scoredBytes(scored: TxnScored): Buffer {
   writer.length = 0
   codec.encode(scored, writer)

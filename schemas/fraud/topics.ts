@@ -13,7 +13,7 @@ import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, Fr
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
-/** Every scored transaction, possibly more than once; key: payer.user_id. */
+/** Scored transactions; key: payer.user_id. A transaction may occur more than once. */
 export const txnScored: Topic<string, TxnScored> = {
   name: 'txn.scored',
   key: utf8,
@@ -34,8 +34,8 @@ export const fraudFeedback: Topic<string, FraudFeedback> = {
 }
 
 /**
- * Profiles; key: <kind>:<id>. It is the changelog of the store that holds them: the view follows it, so that no second
- * topic needs the same bytes.
+ * Profiles; key: <kind>:<id>. This is the changelog of the store that contains the profiles. The view also reads it, so
+ * that no second topic with the same bytes is needed.
  */
 export const fraudProfiles: Topic<string, FraudProfile> = {
   name: 'fraud-profiles-profiles-changelog',
@@ -47,8 +47,8 @@ export const fraudProfiles: Topic<string, FraudProfile> = {
 }
 
 /**
- * Requests to change settings; key: the setting. One partition, so that a change of the rules and everything that it
- * depends on is decided in one order.
+ * Requests to change settings; key: the setting. The single partition ensures that changes to rules, and to the
+ * settings on which rules depend, are decided in one order.
  */
 export const fraudSettingsCommands: Topic<string, Command<FraudSettingsCommand>> = commandTopic('fraud-settings-commands', {
   value: avro('fraud/FraudSettingsCommand'),
@@ -65,7 +65,10 @@ export const fraudSettingsDecisions: Topic<string, Decision<FraudSetting>> = dec
   config: { ...compacted, ...LARGE_RECORDS },
 })
 
-/** Settings in force; key: the setting. Every API instance holds all of them, so one partition is enough. */
+/**
+ * Settings in force; key: the setting. One partition is enough, because every API instance keeps all settings in
+ * memory.
+ */
 export const fraudRulesets: Topic<string, FraudSetting> = {
   name: 'fraud-rulesets',
   key: utf8,
@@ -74,7 +77,7 @@ export const fraudRulesets: Topic<string, FraudSetting> = {
   config: { ...compacted, ...LARGE_RECORDS },
 }
 
-/** Changes of settings; key: what was changed. Kept for a month; the table keeps them longer. */
+/** Changes to settings; key: the changed setting. Kept for a month; the table keeps them longer. */
 export const fraudAudit: Topic<string, FraudSettingsChange> = {
   name: 'fraud-audit',
   key: utf8,

@@ -23,7 +23,7 @@ export const limitDecisions: Topic<string, Decision<LimitSetting>> = decisionTop
   config: compacted,
 })
 
-/** Rate limit rules; key: rule_id. Every API instance holds all of them, so one partition is enough. */
+/** Rate limit rules; key: rule_id. One partition is enough, because every API instance keeps all rules in memory. */
 export const limitRules: Topic<string, LimitRule> = {
   name: 'limit-rules',
   key: utf8,
@@ -42,7 +42,7 @@ export const limitClients: Topic<string, LimitClient> = {
 }
 
 /**
- * Changes of rules and API keys; key: rule:<rule_id> or key:<key_id>. Kept for a month; the table keeps them longer.
+ * Changes to rules and API keys; key: rule:<rule_id> or key:<key_id>. Kept for a month; the table keeps them longer.
  */
 export const limitAudit: Topic<string, LimitChange> = {
   name: 'limit-audit',
@@ -52,7 +52,7 @@ export const limitAudit: Topic<string, LimitChange> = {
   config: keptFor(30 * DAY_MS, DAY_MS),
 }
 
-/** Requests over a limit; key: client_id. Kept for a day, which is enough to refill a repaired table. */
+/** Requests over a limit; key: client_id. Kept for a day, which is long enough to refill a repaired table. */
 export const limitViolations: Topic<string, LimitViolation> = {
   name: 'limit-violations',
   key: utf8,
@@ -62,7 +62,7 @@ export const limitViolations: Topic<string, LimitViolation> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Decisions of each second; key: the API instance. Replays look back an hour. */
+/** Counts of decisions in each second; key: the API instance. Replays look back one hour. */
 export const limitTraffic: Topic<string, LimitTraffic> = {
   name: 'limit-traffic',
   key: utf8,

@@ -2,7 +2,7 @@ import type { CommandFlow } from '../commands/topics.ts'
 import { linkCommands, linkDecisions } from './topics.ts'
 import type { Link, LinkCommand } from './types.ts'
 
-/** The answer to a command about a link; times in epoch ms. */
+/** The answer to a command about a link. Times are in epoch ms. */
 export type LinkAnswer =
   | { readonly outcome: 'created' | 'updated'; readonly link: LinkFields }
   /** `blocked` means that only an administrator can switch the link on again. */

@@ -12,7 +12,7 @@ const LINK_DELETIONS_DAYS = 7
 
 /**
  * One event per counted redirect; key: short_code, so that all clicks of a link are counted in one partition. Kept for
- * a day. This is long enough to replay what a repaired pipeline missed, and no longer, because the events contain
+ * a day, so that a repaired pipeline can replay what it missed. They are not kept longer, because they contain
  * visitors' addresses.
  */
 export const clicks: Topic<string, Click> = {
@@ -25,8 +25,8 @@ export const clicks: Topic<string, Click> = {
 }
 
 /**
- * Every click without the visitor's address; key: short_code. Kept for three days, which covers a weekend, to refill a
- * repaired table.
+ * Every click without the visitor's address; key: short_code. Kept for three days, so that a table that is repaired
+ * after a weekend can be refilled.
  */
 export const clickDetails: Topic<string, ClickDetails> = {
   name: 'click-details',
@@ -39,7 +39,7 @@ export const clickDetails: Topic<string, ClickDetails> = {
 
 /**
  * Statistics per link; key: short_code. Partitioned like the clicks, so that each partition can report the time up to
- * which it is counted.
+ * which it has been counted.
  */
 export const linkStats: Topic<string, LinkStats> = {
   name: 'link-stats',
@@ -51,8 +51,8 @@ export const linkStats: Topic<string, LinkStats> = {
 }
 
 /**
- * Permanently deleted links; key: short_code, partitioned like their clicks. Kept for a week. A pipeline that was down
- * for longer keeps a few counts that nobody reads.
+ * Permanently deleted links; key: short_code, partitioned like their clicks. Kept for a week. A pipeline that is down
+ * for longer keeps a few counts that are never read.
  */
 export const linkDeletions: Topic<string, LinkDeletion> = {
   name: 'link-deletions',
@@ -64,8 +64,8 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 }
 
 /**
- * A transaction writes a commit marker into every partition that it touches, so decisions are spread over as few
- * partitions as there are deciding workers. One worker makes thousands of decisions per second.
+ * Partition count for decisions about links. A transaction writes a commit marker into every partition that it touches,
+ * so there are only as many partitions as deciding workers. One worker makes thousands of decisions per second.
  */
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64
@@ -86,7 +86,7 @@ export const linkDecisions: Topic<string, Decision<Link>> = decisionTopic('link-
   config: compacted,
 })
 
-/** The links of each user; key: <user_id>:<short_code>, partitioned by user_id only. */
+/** The links of each user; key: <user_id>:<short_code>, partitioned by user_id alone. */
 export const userLinks: Topic<string, Link> = {
   name: 'user-links',
   key: utf8,

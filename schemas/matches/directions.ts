@@ -1,4 +1,4 @@
-/** What a user may do with a profile. A rewind takes the last of these back. */
+/** Direction of a user's swipe on a profile. A rewind takes back the last swipe. */
 export type SwipeDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
 
 export function isPositive(direction: string): boolean {

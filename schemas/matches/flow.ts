@@ -15,12 +15,12 @@ export const profileFlow: CommandFlow<MatchProfileCommand, MatchProfile, Profile
   decisions: matchProfiles,
 }
 
-/** The answer to a command about a pair. `not_found`: the two users have no such match. */
+/** The answer to a command about a pair. `not_found`: the two users do not have this match. */
 export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**
-   * Time of the last block or its lifting, or of the end of the match, epoch ms. It increases with each block and
-   * lifting, so that notes about them can be put in the order of the decisions. Answers of earlier versions lack it.
+   * Time of the last block or its lifting, or of the end of the match, epoch ms. It increases with each of them, so
+   * that notes can be sorted in the order of the decisions. Answers of earlier versions lack it.
    */
   readonly changed_at?: number
 }

@@ -1,4 +1,6 @@
-/** Keys of the records of one user in `match-seen` and `match-relations`. A user id is a UUID, so it has no colon. */
+/**
+ * Keys of the records of one user in `match-seen` and `match-relations`. User ids are UUIDs, so they contain no colon.
+ */
 
 const SELF = 'self'
 const PAGE = 'page-'
@@ -20,7 +22,7 @@ export function relationKey(userId: string, otherId: string): string {
   return `${userId}:${otherId}`
 }
 
-/** Returns undefined for a key that is only a user id. */
+/** Parses a key. Returns undefined for a key that is only a user id. */
 export function parseUserKey(key: string): UserKey | undefined {
   const colon = key.indexOf(':')
   if (colon < 0) return undefined

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 
-/** Two users in the order of their ids as text. */
+/** Two users, sorted by their ids as text. */
 export interface Pair {
   readonly a: string
   readonly b: string
 }
 
 const SEPARATOR = ':'
-/** Namespace of the UUIDs below, drawn once at random. */
+/** Namespace of the UUIDs below. It was generated once at random. */
 const NAMESPACE = Buffer.from('6f9c3a1e5b1d4c0f9a86d1f0c4e7b25a', 'hex')
 const UUID_BYTES = 16
 const VERSION_5 = 0x50
@@ -17,19 +17,19 @@ export function pairOf(one: string, other: string): Pair {
   return one < other ? { a: one, b: other } : { a: other, b: one }
 }
 
-/** Returns the key of a pair's records, which is the same for both users. */
+/** Returns the key of a pair's records. It is the same for both users. */
 export function pairKey(one: string, other: string): string {
   const { a, b } = pairOf(one, other)
   return a + SEPARATOR + b
 }
 
-/** Returns the pair of a key that `pairKey` has made. */
+/** Parses a key from `pairKey` into a pair. */
 export function parsePairKey(key: string): Pair {
   const [a, b] = key.split(SEPARATOR)
   return { a, b }
 }
 
-/** Returns the id of the only match that two users can have. Both sides can compute it. */
+/** Returns the id of the only match that two users can have. It can be computed from either side. */
 export function matchIdOf(one: string, other: string): string {
   return uuidV5(`match:${pairKey(one, other)}`)
 }
@@ -38,12 +38,15 @@ export function conversationIdOf(one: string, other: string): string {
   return uuidV5(`conversation:${pairKey(one, other)}`)
 }
 
-/** Returns the id of a swipe, which is the same for a repeated request. */
+/** Returns the id of a swipe. It is the same for a repeated request. */
 export function swipeIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`swipe:${userId}:${idempotencyKey}`)
 }
 
-/** Like `swipeIdOf`, but for rewinds. A swipe with the same key has a different id. */
+/**
+ * Returns the id of a rewind, which differs from the id of a swipe with the same key. It is the same for a repeated
+ * request.
+ */
 export function rewindIdOf(userId: string, idempotencyKey: string): string {
   return uuidV5(`rewind:${userId}:${idempotencyKey}`)
 }

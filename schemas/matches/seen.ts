@@ -2,7 +2,7 @@ const DAY_MS = 24 * 3_600_000
 const LIFETIME_DAYS = 30
 
 /**
- * What a user's seen-set remembers, for its writer and for the readers of its pages: docs/services/matches.md#seen. An
- * entry may be kept a tenth longer.
+ * Properties of users' seen-sets, for their writer and for readers of their pages; see docs/services/matches.md#seen.
+ * An entry may be kept a tenth longer.
  */
 export const SEEN_SHAPE = { capacity: 50_000, errorRate: 0.01, lifetimeMs: LIFETIME_DAYS * DAY_MS }

@@ -23,16 +23,22 @@ import type {
   SwipeEvent,
 } from './types.ts'
 
-/** Events are kept long enough to replay a bad week. Deleted users' bare ids stay in event topics for this long. */
+/**
+ * Retention of event topics in days, long enough to process a week again after an error. The bare ids of deleted users
+ * remain in event topics for this long.
+ */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
-/** All topics keyed by a user have one partition count, so that one task owns everything about the user. */
+/**
+ * Partition count of all topics that are keyed by a user. It is the same for all of them, so that one task owns
+ * everything about a user.
+ */
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
 const BY_CELL = { partitions: 1, productionPartitions: 64 }
 
-/** Swipes and rewinds; key: swiper_id, so that the swipes of one user keep their order. */
+/** Swipes and rewinds; key: swiper_id, so that the swipes of a user stay in order. */
 export const swipeEvents: Topic<string, SwipeEvent> = {
   name: 'swipe-events',
   key: utf8,
@@ -60,7 +66,7 @@ export const matchEvents: Topic<string, MatchEvent> = {
   config: eventsKept,
 }
 
-/** Requests to build a user's stack again; key: user_id. They are worthless after a few minutes. */
+/** Requests to rebuild a user's stack; key: user_id. A request is worthless after a few minutes. */
 export const stackRefillRequests: Topic<string, StackRefillRequest> = {
   name: 'stack-refill-requests',
   key: utf8,
@@ -84,7 +90,7 @@ export const matchProfiles: Topic<string, Decision<MatchProfile>> = decisionTopi
 })
 
 /**
- * Changed pages of users' seen-sets, and what else is known of users; keys: `<user_id>:page-<n>`, `<user_id>:self`,
+ * Changed pages of users' seen-sets, and other state of users; keys: `<user_id>:page-<n>`, `<user_id>:self`,
  * partitioned by user_id.
  */
 export const matchSeen: Topic<string, MatchSeen> = {
@@ -104,7 +110,7 @@ export const matchRelations: Topic<string, MatchRelation> = {
   config: compacted,
 }
 
-/** Users who can be found; key: their member of the index, partitioned by geohash-4 cell. */
+/** Users who can be found; key: their member in the index, partitioned by geohash-4 cell. */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
   name: 'match-index',
   key: utf8,
@@ -113,7 +119,10 @@ export const matchIndex: Topic<string, MatchIndexEntry> = {
   config: compacted,
 }
 
-/** Deleted profiles, in every partition, because the pairs of a user are everywhere; key: user_id. */
+/**
+ * Deleted profiles; key: user_id. Each record is written to every partition, because the pairs of a user may be in any
+ * of them.
+ */
 export const matchDeletions: Topic<string, MatchDeletion> = {
   name: 'match-deletions',
   key: utf8,
@@ -122,7 +131,7 @@ export const matchDeletions: Topic<string, MatchDeletion> = {
   config: eventsKept,
 }
 
-/** Likes, and what takes them back; key: the ordered pair. */
+/** Likes, and events that take likes back; key: the ordered pair. */
 export const pairSwipes: Topic<string, PairSwipe> = {
   name: 'pair-swipes',
   key: utf8,
@@ -145,7 +154,7 @@ export const matchPairDecisions: Topic<string, Decision<PairRow>> = decisionTopi
   config: compacted,
 })
 
-/** Pushes, one per user and match; key: user_id. */
+/** Push notifications, one per user and match; key: user_id. */
 export const matchNotifications: Topic<string, MatchNotification> = {
   name: 'match-notifications',
   key: utf8,
@@ -154,7 +163,7 @@ export const matchNotifications: Topic<string, MatchNotification> = {
   config: eventsKept,
 }
 
-/** Swipes that count, for the table; key: swiper_id. */
+/** Accepted swipes, for the table; key: swiper_id. */
 export const matchSwipes: Topic<string, AcceptedSwipe> = {
   name: 'match-swipes',
   key: utf8,

@@ -20,7 +20,10 @@ import type {
   UserPreferences,
 } from './types.ts'
 
-/** Events are kept long enough to replay a bad week. ClickHouse keeps interactions for 90 days. */
+/**
+ * Retention of event topics in days, long enough to process a week again after an error. ClickHouse keeps interactions
+ * for 90 days.
+ */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
@@ -42,7 +45,7 @@ export const recommendationUsers: Topic<bigint, RecommendationUser> = {
   config: compacted,
 }
 
-/** What users say that they like; key: user_id. */
+/** Preferences that users have stated; key: user_id. */
 export const userPreferences: Topic<bigint, UserPreferences> = {
   name: 'user-preferences',
   key: decimalId,
@@ -60,7 +63,9 @@ export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
   config: eventsKept,
 }
 
-/** Features of users and pages of their watched items, for Redis; keys: events/user-keys.ts, partitioned by user. */
+/**
+ * Features of users and pages of their watched items, for Redis; keys as in events/user-keys.ts, partitioned by user.
+ */
 export const userFeatures: Topic<string, UserFeatures> = {
   name: 'user-features',
   key: utf8,
@@ -87,7 +92,7 @@ export const items: Topic<bigint, RecommendationItem> = {
   config: compacted,
 }
 
-/** Statistics of items, which every API process has in memory; key: item_id. */
+/** Statistics of items; key: item_id. Every API process keeps all of them in memory. */
 export const itemStats: Topic<bigint, ItemStats> = {
   name: 'item-stats',
   key: decimalId,
@@ -96,7 +101,7 @@ export const itemStats: Topic<bigint, ItemStats> = {
   config: compacted,
 }
 
-/** The nearest items of each item, for Redis; key: item_id. */
+/** The nearest neighbours of each item, for Redis; key: item_id. */
 export const itemNeighbours: Topic<bigint, ItemNeighbours> = {
   name: 'item-neighbours',
   key: decimalId,
@@ -105,7 +110,7 @@ export const itemNeighbours: Topic<bigint, ItemNeighbours> = {
   config: compacted,
 }
 
-/** The trending items of groups of users; key: the group. Every API process has all of them in memory. */
+/** The trending items of groups of users; key: the group. Every API process keeps all of them in memory. */
 export const trendingItems: Topic<string, TrendingItems> = {
   name: 'trending-items',
   key: utf8,
@@ -114,7 +119,7 @@ export const trendingItems: Topic<string, TrendingItems> = {
   config: compacted,
 }
 
-/** Editors' lists, and rules that raise scores; key: the name. Every API process has all of them in memory. */
+/** Editors' lists, and rules that raise scores; key: the name. Every API process keeps all of them in memory. */
 export const editorialLists: Topic<string, EditorialList> = {
   name: 'editorial-lists',
   key: utf8,

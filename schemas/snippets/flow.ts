@@ -3,14 +3,14 @@ import { snippetCommands, snippetDecisions } from './topics.ts'
 import type { Snippet, SnippetCommand } from './types.ts'
 
 /**
- * The answer to a command about a snippet; times in epoch ms. A repeated command gets the first answer again, so the
- * answer contains everything that the caller needs.
+ * The answer to a command about a snippet. Times are in epoch ms. A repeated command gets the first answer again, so
+ * the answer contains everything that the caller needs.
  */
 export type SnippetAnswer =
   | { readonly outcome: 'created'; readonly snippet: CreatedSnippet }
   /**
-   * One read was granted; contains the counts after it. Everything else is in the view, since answers are kept longer
-   * than a deleted snippet may be.
+   * One read was granted. The answer contains the counts after the read. The other data is only in the view, because
+   * answers are kept longer than a deleted snippet may be.
    */
   | { readonly outcome: 'read'; readonly snippet: ReadSnippet }
   /** `burnt` means that no reads are left. */

@@ -7,7 +7,10 @@ import type { Topic } from '../topic.ts'
 import { SNIPPETS_LIMITS } from './limits.ts'
 import type { BlobReferences, Snippet, SnippetCommand, SnippetRead, SnippetText, SnippetViews } from './types.ts'
 
-/** Partition count of all snippet topics, so that the state, reads and counts of a snippet share a partition number. */
+/**
+ * Partition count of all snippet topics. It is the same for all of them, so that the state, reads and counts of a
+ * snippet share a partition number.
+ */
 const SNIPPET_PARTITIONS = 4
 const SNIPPET_PRODUCTION_PARTITIONS = 32
 
@@ -40,7 +43,7 @@ export const snippetBlobs: Topic<string, BlobReferences> = {
   erases: true,
 }
 
-/** Reads of snippets: one record for each time that content was sent to a reader; key: paste_id. */
+/** Reads of snippets; key: paste_id. There is one record for each time that content was sent to a reader. */
 export const snippetReads: Topic<string, SnippetRead> = {
   name: 'snippet-reads',
   key: utf8,
@@ -61,8 +64,8 @@ export const snippetViewCounts: Topic<string, SnippetViews> = {
 }
 
 /**
- * The snippet data for search and analysts; key: paste_id. Compacted, so that the newest record of each snippet can
- * refill a repaired table.
+ * Snippet data for search and analysts; key: paste_id. Compacted, so that the newest record of each snippet can refill
+ * a repaired table.
  */
 export const snippetTexts: Topic<string, SnippetText> = {
   name: 'snippet-texts',

@@ -2,8 +2,8 @@
 export const MAX_TERM_CODE_POINTS = 140
 /**
  * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent, because every spelling is stored with its
- * term. This leaves room for a term of maximum length whose letters consist of four parts (base and accents) or are
- * outside the basic plane, and for its #.
+ * term. The limit allows for a term of maximum length whose letters each take four code units, such as a base with
+ * accents, and for its #.
  */
 const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
@@ -19,12 +19,12 @@ const LEADING_HASHES = /^[#\s]+/
 const DOTLESS_I = 'ı'
 
 /**
- * Returns the term that a hashtag or phrase belongs to. Spellings that differ only in case, width, compatibility form,
+ * Returns the term to which a hashtag or phrase belongs. Spellings that differ only in case, width, compatibility form,
  * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
  * Folding is idempotent.
- * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS or was sent with four
- * times as many characters (a flood of # or of accents), or when it contains a NUL, which neither stores nor clients
- * accept
+ * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS, when the original has
+ * four times as many characters (such as very many # or accents), or when it contains a NUL, which neither stores nor
+ * clients accept
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined
@@ -34,7 +34,7 @@ export function foldTerm(original: string): string | undefined {
 }
 
 /**
- * Folds printable ASCII without patterns, because nearly all terms are that, and half of them are folded already.
+ * Folds printable ASCII without regular expressions. Nearly all terms are ASCII, and half of these are already folded.
  * @returns undefined for other text
  */
 function foldAscii(text: string): string | undefined {
@@ -61,7 +61,7 @@ function foldUnicode(text: string): string {
 }
 
 /**
- * Performs full case folding (Unicode, CaseFolding.txt, C + F) with the language's functions: the result is the lower
+ * Performs full case folding (Unicode, CaseFolding.txt, C + F) with JavaScript's own functions. The result is the lower
  * case of the upper case of each code point. Code points are folded one at a time, so that the final-sigma rule does
  * not apply. Cherokee letters become lower case instead of upper case, which results in the same groups.
  */

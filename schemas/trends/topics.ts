@@ -7,8 +7,8 @@ import { TRENDS_LIMITS } from './limits.ts'
 import type { BlockedTerm, TrendOutput, TrendRareVolumes, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
- * Tweet events; key: user_id, so that the events of a user stay in order. Kept for a day, long enough to replay what a
- * repaired pipeline missed. Records have the broker's timestamp, because the sender must not decide whether a tweet is
+ * Tweet events; key: user_id, so that the events of a user stay in order. Kept for a day, so that a repaired pipeline
+ * can replay what it missed. Records have the broker's timestamp, because the sender must not decide whether a tweet is
  * late (docs/adr/0019).
  */
 export const tweets: Topic<bigint, Tweet> = {
@@ -46,7 +46,7 @@ export const trendOutput: Topic<number, TrendOutput> = {
   config: listsKept,
 }
 
-/** The lists at the half minutes. They refresh the view but are not part of the history. */
+/** Lists at the half minutes, which refresh the view but are not part of the history. */
 export const trendRenewals: Topic<number, TrendOutput> = {
   name: 'trend-renewals',
   key: decimalInt,
@@ -57,8 +57,8 @@ export const trendRenewals: Topic<number, TrendOutput> = {
 }
 
 /**
- * Counts per term, region and minute; key: <woeid>:<term>. They are the history of every term, and are kept for a day
- * to refill a repaired table.
+ * Counts per term, region and minute; key: <woeid>:<term>. They contain the history of every term. Kept for a day to
+ * refill a repaired table.
  */
 export const trendVolumes: Topic<string, TrendVolume> = {
   name: 'trend-volumes',
@@ -70,8 +70,8 @@ export const trendVolumes: Topic<string, TrendVolume> = {
 }
 
 /**
- * Counts of rare terms per minute, in all regions at once and of many terms in a record; key: the partition of the
- * terms. They complete `trend-volumes` and are kept as long.
+ * Counts of rare terms per minute. A record contains many terms, each with its counts in all regions; key: the
+ * partition of the terms. They complete `trend-volumes` and are kept for the same time.
  */
 export const trendRareVolumes: Topic<number, TrendRareVolumes> = {
   name: 'trend-rare-volumes',
@@ -82,7 +82,7 @@ export const trendRareVolumes: Topic<number, TrendRareVolumes> = {
   config: trendVolumes.config,
 }
 
-/** Terms that administrators block; key: the folded term. Every API process holds all of them. */
+/** Terms that administrators block; key: the folded term. Every API process keeps all of them in memory. */
 export const blockedTerms: Topic<string, BlockedTerm> = {
   name: 'trends-blocked-terms',
   key: utf8,

@@ -7,9 +7,9 @@ import type { BlobHash, BlobShelf } from './shelf.ts'
 /** An open blob. It can be read to its end even if a sweep removes it in the meantime. */
 export interface OpenBlob {
   /**
-   * Returns the content in pieces. It can be read only once. If the content does not match its hash, BlobCorruptError
-   * is thrown in place of the last piece. A blob that fits into one piece is therefore checked before any of it is
-   * returned.
+   * Returns the content in pieces. The content can be read only once. If the content does not match its hash,
+   * BlobCorruptError is thrown in place of the last piece. A blob that fits into one piece is therefore checked before
+   * any of it is returned.
    */
   content(): AsyncIterable<Buffer>
   /** Releases the underlying file or connection. Reading the content to its end does so as well. */
@@ -17,14 +17,15 @@ export interface OpenBlob {
 }
 
 /**
- * Stores content under its hash, compressed or as it is. Memory per blob that is being written or read is bounded,
- * regardless of its size.
+ * Stores content under its hash, compressed or uncompressed. A blob that is being written or read takes a bounded
+ * amount of memory, regardless of its size.
  */
 export interface BlobStore {
   /** Starts a new blob, which is written in pieces. None of it can be read until `keep` resolves. */
   draft(): BlobDraft
   /**
-   * Stores the draft, or touches the blob if this content is already stored. The blob is durable once this resolves.
+   * Stores the draft, or touches the blob if this content is already stored. The blob is durable once the promise
+   * resolves.
    */
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
@@ -58,12 +59,13 @@ export interface BlobStoreOptions extends Partial<DraftOptions> {
 }
 
 /**
- * Sweeps remove unreferenced blobs that nobody has touched for this long, which is far longer than any command takes.
+ * Time for which a blob must be untouched and unreferenced before a sweep removes it. It is far longer than any command
+ * takes.
  */
 export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
 /**
- * Pause before a second attempt to open a blob. A sweep may have moved the blob aside briefly to check whether it was
- * touched.
+ * Pause before a second attempt to open a blob. The first attempt may fail because a sweep has moved the blob aside
+ * briefly to check whether it was touched.
  */
 const REOPEN_AFTER_MS = 50
 
@@ -82,7 +84,7 @@ export function blobStore({ shelf, draftFolder, compresses = true }: BlobStoreOp
     return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
   }
 
-  /** Stores the blob again, because not every shelf can touch an old object. */
+  /** Stores the blob again to renew its time, because not every shelf can touch an old object. */
   async function renew(hash: BlobHash): Promise<boolean> {
     const blob = await open(hash)
     if (blob === undefined) return false

@@ -8,7 +8,7 @@ import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 export interface BucketOptions {
   readonly client: S3Client
   readonly bucket: string
-  /** Prefix of every key; either empty or ends with a slash. */
+  /** Prefix of every key. It is empty or ends with a slash. */
   readonly prefix: string
   /**
    * Age above which touching a blob stores it again, because S3 has no touch operation. It must be well below the age
@@ -26,7 +26,7 @@ const NOT_FOUND = 404
 const PRECONDITION_FAILED = 412
 
 /**
- * Stores blobs in an S3 bucket or in a server that speaks the S3 protocol. An object's LastModified is the time of its
+ * Stores blobs in an S3 bucket or on a server that implements the S3 API. An object's LastModified is the time of its
  * last touch. Each draft ends with a random stamp, so two puts of the same content have different ETags, and a sweep
  * deletes only the object that it has inspected.
  */

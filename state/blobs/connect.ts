@@ -11,7 +11,7 @@ export interface BlobSettings {
   /** `file:///var/lib/millrace/blobs` or `s3://bucket/prefix`. */
   readonly url: string
   /**
-   * URL of a server that speaks the S3 protocol; undefined selects AWS. The AWS SDK finds keys and the region in its
+   * URL of a server that implements the S3 API; undefined selects AWS. The AWS SDK finds keys and the region in its
    * usual places.
    */
   readonly s3Endpoint: string | undefined
@@ -20,8 +20,8 @@ export interface BlobSettings {
 }
 
 /**
- * A blob that was touched within this time is not touched again. The time must be short, because the touch by the last
- * read must protect the blob for as long as this read can be repeated.
+ * Time after a touch within which further touches are skipped. It must be short, because the touch by the last read
+ * must protect the blob for as long as that read can be repeated.
  */
 const RENEW_AFTER_MS = 60_000
 /**
@@ -64,7 +64,8 @@ export async function s3Client(endpoint: string | undefined): Promise<S3Client> 
   return new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: ANY_REGION }),
     requestHandler: { requestTimeout: S3_TIMEOUT_MS, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
-    // Other S3 servers do not support the newer checksums, and blobs are verified by their hash anyway.
+    // S3 servers other than AWS do not support the newer checksums. Blobs are verified by their hash, so the checksums
+    // are not needed.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })

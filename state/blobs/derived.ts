@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { BlobHash, BlobShelf } from './shelf.ts'
 
-/** Bytes derived from a blob, such as a smaller version of an image. They can be made again at any time. */
+/** Bytes that are derived from a blob, such as a smaller version of an image. They can be derived again at any time. */
 export interface DerivedStore {
-  /** @returns undefined if they are not stored, or damaged */
+  /** @returns undefined if the bytes are not stored or are damaged */
   get(hash: BlobHash, form: string): Promise<Buffer | undefined>
   put(hash: BlobHash, form: string, bytes: Buffer): Promise<void>
   /** Removes the forms of a blob. */
@@ -13,7 +13,7 @@ export interface DerivedStore {
 
 const CHECKSUM_BYTES = 32
 
-/** Stores each form under a name derived from the blob and the form. A checksum precedes the bytes. */
+/** Stores each derived form under a name that combines the blob's hash and the form. A checksum precedes the bytes. */
 export function derivedStore(shelf: BlobShelf): DerivedStore {
   return {
     async get(hash, form) {

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { createZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
 /**
- * A blob in its stored form, in memory or in a file that its owner deletes: zstd followed by a stamp, or a stamp
- * followed by the content as it is.
+ * A blob in its stored form, in memory or in a file that its owner deletes. It is either zstd followed by a stamp, or a
+ * stamp followed by uncompressed content.
  */
 export type PackedBlob =
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }
@@ -15,7 +15,7 @@ export type PackedBlob =
 
 /** Content that is being written to the store. */
 export interface BlobDraft {
-  /** Resolves when the next piece may be written. The writer waits for the disk. */
+  /** Resolves when the next piece may be written. A slow disk therefore slows down the writer. */
   write(piece: Uint8Array): Promise<void>
   /** Number of bytes written so far. */
   readonly bytes: number
@@ -30,13 +30,13 @@ export interface BlobDraft {
 /** Maximum size of a draft in memory. Most content is smaller and never needs a draft file. */
 const MEMORY_BYTES = 65_536
 /**
- * Maximum size of content that is compressed synchronously. This takes a tenth of a millisecond, and handing it to the
- * thread pool would cost more.
+ * Maximum size of content that is compressed synchronously. Compressing this much takes a tenth of a millisecond;
+ * handing it to the thread pool would cost more.
  */
 const AT_ONCE_BYTES = 16_384
 /**
- * A window of 256 KiB and small tables take about 1 MiB per stream instead of 10, at the cost of a few percent of size
- * for long content. The checksum in the frame detects damage while the blob is read.
+ * A window of 256 KiB and small tables reduce the memory of a stream from 10 MiB to about 1 MiB, and make long content
+ * a few percent larger. The checksum in the frame detects damage while the blob is read.
  */
 const ZSTD_PARAMS = {
   [zlib.ZSTD_c_compressionLevel]: 3,
@@ -50,14 +50,14 @@ const ZSTD_PARAMS = {
  * for equal content.
  */
 const STAMP_MAGIC = 0x184d2a50
-/** The magic number of a stamp whose content is not compressed. Readers recognize such content by it. */
+/** Magic number of a stamp that is followed by uncompressed content. Readers recognize uncompressed content by it. */
 export const PLAIN_MAGIC = 0x184d2a51
 const STAMP_HEADER_BYTES = 8
 const STAMP_RANDOM_BYTES = 8
 export const STAMP_BYTES = STAMP_HEADER_BYTES + STAMP_RANDOM_BYTES
 const compress = promisify(zstdCompress)
 
-/** How a store packs its blobs. Readers accept both forms. */
+/** Options for packing blobs. Readers accept compressed and uncompressed blobs. */
 export interface DraftOptions {
   /** False for content that is compressed already, such as images. */
   readonly compresses: boolean
@@ -75,7 +75,7 @@ export function openDraft(folder: string, { compresses }: DraftOptions): BlobDra
     hash.update(piece)
     bytes += piece.byteLength
     if (spill !== undefined) return await spill.write(piece)
-    // The piece may be a view of a buffer that its owner reuses.
+    // The piece is copied, because it may be a view of a buffer that its owner reuses.
     pieces.push(Buffer.from(piece))
     if (bytes <= MEMORY_BYTES) return
     spill = await openSpill(folder, compresses)
@@ -179,7 +179,7 @@ async function openSpill(folder: string, compresses: boolean): Promise<SpillFile
       await copied.catch(() => undefined)
       await close()
       await unlink(path).catch((error: NodeJS.ErrnoException) => {
-        // A folder shelf has already renamed the file.
+        // The file may be gone, because a folder shelf has already renamed it.
         if (error.code !== 'ENOENT') throw error
       })
     },

@@ -7,17 +7,21 @@ import type { PackedBlob } from './draft.ts'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 /**
- * Blobs are grouped into folders by the first byte of their hash. With a million blobs, each folder holds a few
- * thousand files.
+ * Number of leading hash characters by which blobs are grouped into folders. With a million blobs, each folder contains
+ * a few thousand files.
  */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
 /** Maximum size of files that are read in one call. A stream would cost several times as much as the read. */
 const AT_ONCE_BYTES = 65_536
-/** Read buffers kept for reuse: one per thread of libuv's pool as `npm start` sets it (`UV_THREADPOOL_SIZE`). */
+/**
+ * Number of read buffers that are kept for reuse: one per thread of libuv's pool, whose size `npm start` sets
+ * (`UV_THREADPOOL_SIZE`).
+ */
 const MAX_SPACES = 16
 /**
- * Suffix of a blob that a sweep is checking once more. A file with this suffix at start-up was left by a killed sweep.
+ * Suffix of a blob that a sweep has moved aside to check its time again. A file with this suffix at start-up was left
+ * by a killed sweep.
  */
 const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/
@@ -37,7 +41,7 @@ export function draftFolderOf(root: string): string {
  */
 export function folderShelf(root: string): BlobShelf {
   const drafts = draftFolderOf(root)
-  /** Reusable read buffers; most blobs are far smaller than one of them. */
+  /** Read buffers that are kept for reuse. Most blobs are far smaller than a buffer. */
   const spaces: Buffer[] = []
 
   const pathOf = (hash: BlobHash, suffix: string = BLOB) => join(root, hash.slice(0, PREFIX_LENGTH), hash + suffix)
@@ -64,8 +68,8 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Steps 1 and 2 of a put: writes to a temporary name and syncs it. The caller renames it (3) and syncs the folder
-   * (4).
+   * Performs steps 1 and 2 of a put: writes the bytes to a draft and syncs it. The caller renames the draft (3) and
+   * syncs the folder (4).
    * @returns the path of the draft
    */
   async function writeDraft(bytes: Uint8Array): Promise<string> {
@@ -94,7 +98,7 @@ export function folderShelf(root: string): BlobShelf {
       const { bytesRead } = await file.read(space, 0, space.byteLength, 0)
       // The stream closes the file.
       if (bytesRead > AT_ONCE_BYTES) return createReadStream('', { fd: file, start: 0, autoClose: true })
-      // The content is already read, so nothing needs to wait for this.
+      // The content is already read, so nothing needs to wait until the file is closed.
       void file.close().catch(() => undefined)
       return Buffer.from(space.subarray(0, bytesRead))
     } catch (error) {
@@ -119,8 +123,8 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Moves the blob aside before it checks the time once more. A concurrent `touch` therefore either changes the time
-   * that is checked, or does not find the blob and stores it again.
+   * Removes the blob unless it was touched. Moves it aside first and then checks its time again. A concurrent `touch`
+   * therefore either changes the time that is checked, or does not find the blob and stores it again.
    */
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, ASIDE)
@@ -157,7 +161,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder))) ?? []
 }
 
-/** A rename is durable only after its folder has been synced. */
+/** Syncs a folder. Without this, a rename in the folder is not durable. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

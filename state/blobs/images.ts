@@ -2,7 +2,7 @@ import type { BlobStore } from './blob-store.ts'
 import { type BlobSettings, connectBlobs } from './connect.ts'
 import { type DerivedStore, derivedStore } from './derived.ts'
 
-/** The stores of images: one for the originals, and a separate one for smaller versions of them. */
+/** The stores of images: one store for originals and one for smaller versions. */
 export interface ImageStore {
   readonly originals: BlobStore
   readonly smaller: DerivedStore

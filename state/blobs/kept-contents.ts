@@ -14,7 +14,7 @@ const ENTRY_BYTES = 256
 
 /**
  * Caches short contents after they have been read and verified. A blob never changes, so the next reader needs neither
- * the disk nor a check. The cache may still hold a blob that a sweep has removed, which is harmless because nothing
+ * the disk nor a check. The cache may still contain a blob that a sweep has removed, which is harmless because nothing
  * refers to it.
  */
 export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): BlobStore {
@@ -31,8 +31,8 @@ export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): Blob
       if (count++ === 0 && piece.byteLength <= LONGEST_KEPT_BYTES) only = piece
       yield piece
     }
-    // The content was read to its end, so its hash has been verified. It is copied because the piece may be a slice of
-    // a far larger buffer.
+    // The content was read to its end, so its hash has been verified. The content is copied because the piece may be a
+    // slice of a far larger buffer.
     if (count === 1 && only !== undefined) kept.set(hash, copyOf(only))
   }
 

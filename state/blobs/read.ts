@@ -14,13 +14,13 @@ export class BlobCorruptError extends Error {
 }
 
 /**
- * Maximum size of content that is unpacked in one call, which takes a fraction of a millisecond. Longer content is
+ * Maximum size of content that is unpacked in one call. This takes a fraction of a millisecond. Longer content is
  * streamed.
  */
 const AT_ONCE_BYTES = 262_144
 /**
- * Size of a piece. Each one costs a round trip to the thread pool and a write. At 64 KiB this overhead is half of that
- * at zlib's default of 16 KiB, and a piece still takes only a fraction of a millisecond.
+ * Size of a piece. Each piece costs a round trip to the thread pool and a write. Pieces of 64 KiB halve this cost
+ * compared with zlib's default of 16 KiB, and still take only a fraction of a millisecond each.
  */
 const PIECE_BYTES = 65_536
 

@@ -14,7 +14,8 @@ export interface SmallerForm {
 
 /**
  * Creates and stores a WebP version of a stored image. The new image is never wider than the stored one.
- * @returns undefined if the image is not stored. Throws BlobsUnavailableError, BlobCorruptError.
+ * @returns undefined if the image is not stored
+ * @throws BlobsUnavailableError, BlobCorruptError
  */
 export async function makeSmaller(
   { originals, smaller }: ImageStore,

@@ -1,9 +1,12 @@
 import sharp from 'sharp'
 
-/** Some loaders of other formats have a history of vulnerabilities, so none of them may read untrusted bytes. */
+/**
+ * Blocks the loaders of all other image formats, because some have a history of vulnerabilities and must not read
+ * untrusted bytes.
+ */
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsForeignLoadWebp', 'VipsForeignLoadHeif'] })
-// Callers process few images at a time, each on one thread, so that the rest of the process keeps a core.
+// Callers process few images at a time. One thread per image leaves a core to the rest of the process.
 sharp.concurrency(1)
 sharp.cache(false)
 

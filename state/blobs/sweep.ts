@@ -4,11 +4,14 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 export interface SweepOptions {
   readonly blobs: BlobStore
   /**
-   * Returns the subset of these blobs that something refers to. Throws when this is unknown, in which case nothing is
-   * removed.
+   * Returns the subset of these blobs that something refers to. Throws when the references cannot be read, in which
+   * case no blob is removed.
    */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
-  /** Epoch ms. Blobs that were touched later are kept, because a reference to them may not have been written yet. */
+  /**
+   * Time (epoch ms) before which a blob must have been touched last to be removed. Later touches protect a blob,
+   * because a reference to it may not have been written yet.
+   */
   readonly before: number
   readonly signal: AbortSignal
 }
@@ -24,7 +27,8 @@ export interface Sweep {
 const BATCH = 500
 
 /**
- * Removes unreferenced blobs that nobody has touched since `before`, and drafts that nobody has written to since then.
+ * Removes blobs that are unreferenced and were not touched since `before`, and drafts that were not written to since
+ * then.
  */
 export async function sweepBlobs({ blobs, referenced, before, signal }: SweepOptions): Promise<Sweep> {
   let seen = 0

@@ -7,7 +7,7 @@ export interface SearchCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path and query, beginning with a slash. Names and ids in it must be encoded (`pathPart`). */
   readonly path: string
-  /** Sent as JSON. Text is sent unchanged and must consist of lines of JSON. */
+  /** The body of the request. An object is sent as JSON. Text is sent unchanged and must consist of lines of JSON. */
   readonly body?: object | string
   /** Default 10 s. */
   readonly timeoutMs?: number
@@ -19,7 +19,7 @@ export interface SearchCall {
 export interface SearchAnswer {
   /** 2xx, or 400 to 499 except 429. */
   readonly status: number
-  /** The parsed body. Its form depends on the endpoint. */
+  /** The parsed body. Its structure depends on the endpoint. */
   // biome-ignore lint/suspicious/noExplicitAny: the callers know the form of their endpoint's answer
   readonly body: any
 }
@@ -32,7 +32,7 @@ export interface SearchClient {
 
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
-/** How much of an error's text reaches the log. */
+/** Maximum number of characters of a server's error that are logged. */
 const REASON_CHARACTERS = 300
 
 /**

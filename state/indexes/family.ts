@@ -7,7 +7,7 @@ import { definitionOf, type Index, type IndexForm, POSITION_FIELD } from './sear
 export interface IndexOrigin {
   /** `definitionOf` the index. */
   readonly definition: string
-  /** Id of the topic that the index is filled from. A topic that was deleted and created again has another id. */
+  /** Id of the topic that the index is filled from. A topic that was deleted and created again has a different id. */
   readonly topicId: string
   /** The request that the index was built for; undefined if it was built without a request. */
   readonly requestId?: string
@@ -22,49 +22,54 @@ export interface ConcreteIndex extends IndexOrigin {
 }
 
 /**
- * The concrete indexes of one `Index`. While one of them is being filled, it has an alias with a random token. Only the
- * holder of the token can write to this index and make it the searched one. A process that was replaced without
- * noticing fails at the server, because its alias no longer exists.
+ * The concrete indexes of one `Index`. An index that is being filled has an alias with a random token. Only the holder
+ * of the token can write to the index and make searches use it. If a process was replaced without noticing, its writes
+ * fail at the server, because its alias no longer exists.
  */
 export interface IndexFamily {
-  /** @throws TargetUnavailableError, as all methods, when a retry may help */
+  /** Returns all concrete indexes. @throws TargetUnavailableError, like all methods, when a retry may help */
   list(): Promise<ConcreteIndex[]>
-  /** Returns the index that is searched; undefined when there is none. */
+  /** Returns the index that searches use; undefined when there is none. */
   current(): Promise<ConcreteIndex | undefined>
   /** Creates an empty index that only the holder of the token can write. @param now epoch ms, for its number */
   create(origin: IndexOrigin, token: string, now: number): Promise<string>
-  /** Takes an unfinished index over from the holders of its tokens. @returns false if it has changed in the meantime */
+  /**
+   * Takes over an unfinished index and invalidates its existing tokens. @returns false if the index has changed in the
+   * meantime
+   */
   takeOver(index: ConcreteIndex, token: string): Promise<boolean>
   /**
-   * Gives a complete index the name of the former one, in one step. The former one remains for searches that have
-   * begun, but sinks can no longer write to it.
+   * Makes searches use a complete index in place of the former one, in one atomic step. The former index remains for
+   * searches that are in progress, but sinks can no longer write to it.
    * @returns false if another process holds the token, or if either index has changed meanwhile
    */
   publish(index: string, token: string, former: string | undefined): Promise<boolean>
   remove(index: string): Promise<void>
   /**
-   * Lets the server retry shards that it has given up, for example because the disk was full. It would not do so by
-   * itself.
+   * Makes the server retry shards that it has given up on, for example because the disk was full. The server would not
+   * retry them by itself.
    */
   retryFailedShards(): Promise<void>
 }
 
-/** Returns the address of a searched index for sinks. It is an alias that moves together with the index's name. */
+/** Returns the alias under which sinks write to a searched index. The alias moves together with the index's name. */
 export function sinkAlias(index: string): string {
   return `${index}.sink`
 }
 
-/** Returns the address of an index for the holder of a token. */
+/** Returns the alias under which the holder of a token writes to an index. */
 export function builderAlias(index: string, token: string): string {
   return `${index}${BUILDER}${token}`
 }
 
 const BUILDER = '.builder.'
-/** The parts of an index's description that are read. */
+/** Query parameter that limits an index's description to the parts that are used. */
 const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 
-/** Settings that spread an index over the machines of a cluster. They are not part of the index's form. */
+/**
+ * Settings that spread an index over the machines of a cluster. They do not determine whether an index must be rebuilt.
+ */
 export interface IndexLayout {
   readonly shards: number
   readonly replicas: number
@@ -103,15 +108,15 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
 
   async function create(origin: IndexOrigin, token: string, now: number): Promise<string> {
     const greatest = Math.max(0, ...(await list()).map((each) => numberOf(each.name)))
-    // A number that was never used before. If the server lost everything, a counter would start from the beginning, and
-    // a sink that has not noticed the loss would write to an index of the same name.
+    // The number must never have been used before. A counter would start from the beginning if the server lost all
+    // data, and a sink that has not noticed the loss would then write to a new index of the same name.
     const created = `${name}-${Math.max(now, greatest + 1)}`
     const answer = await client.call({
       method: 'PUT',
       path: `/${pathPart(created)}`,
       timeoutMs: CREATE_TIMEOUT_MS,
       body: {
-        // Documents are searched only when the index is complete, so nothing has to be made searchable before.
+        // Documents are searched only when the index is complete, so there is no need to refresh it earlier.
         settings: {
           index: { ...index.settings, number_of_shards: layout.shards, number_of_replicas: layout.replicas, refresh_interval: '-1' },
         },
@@ -155,7 +160,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
     const refresh = { method: 'POST', path: `/${pathPart(complete)}/_refresh`, timeoutMs: CREATE_TIMEOUT_MS } as const
     for (const step of [settings, refresh]) {
       const answer = await client.call(step)
-      // If the index no longer exists, the change of the aliases detects it.
+      // If the index no longer exists, the later change of the aliases fails.
       if (answer.status === NOT_FOUND) continue
       requireSuccess(answer, `making ${complete} searchable`)
       requireAllShards(answer.body._shards, complete)
@@ -182,7 +187,10 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
   }
 }
 
-/** A shard that could not be refreshed, for example on a full disk, would hide its documents from searches. */
+/**
+ * Throws if a shard could not be refreshed, for example because its disk is full. Its documents would be missing from
+ * searches.
+ */
 function requireAllShards(shards: { readonly successful: number; readonly failed: number } | undefined, index: string): void {
   if (shards === undefined || (shards.failed === 0 && shards.successful > 0)) return
   throw new TargetUnavailableError(`not every shard of ${index} could be made searchable`)

@@ -3,7 +3,7 @@ import { NOT_FOUND, reasonOf, requireSuccess } from './answers.ts'
 import { pathPart, type SearchAnswer, type SearchClient } from './client.ts'
 import { isUnavailable } from './unavailable.ts'
 
-/** The index has not been filled yet, or was wiped. */
+/** Result of a search when the index has not been filled yet or was deleted. */
 export const NOT_COMPLETE = Symbol('index not complete')
 
 export interface SearchOptions {
@@ -18,14 +18,14 @@ export interface IndexReader {
    * @param index the index's name, without a number
    * @param body the search in the server's language. It must not contain user input as syntax.
    * @returns the server's answer, which covers every document of the index
-   * @throws TargetUnavailableError when the server cannot give a whole answer now; Error when it refuses the search
+   * @throws TargetUnavailableError when the server cannot search every shard now; Error when it refuses the search
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answer depends on the search
   search(index: string, body: object, options?: SearchOptions): Promise<any | typeof NOT_COMPLETE>
   /**
-   * Searches several times in one request, which costs the server and the caller less than a request for each.
+   * Sends several searches in one request, which costs the server and the caller less than separate requests.
    * @returns the answers in the order of the bodies
-   * @throws as `search`, if any of the searches fails
+   * @throws the errors of `search`, if any of the searches fails
    */
   // biome-ignore lint/suspicious/noExplicitAny: the form of the answers depends on the searches
   searchAll(index: string, bodies: readonly object[], options?: SearchOptions): Promise<any[] | typeof NOT_COMPLETE>
@@ -34,7 +34,7 @@ export interface IndexReader {
 const TIMEOUT_MS = 2_000
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
-/** An answer that lacks some shards must never count as complete. */
+/** Makes a search fail if some shards are missing, because a partial answer must never count as complete. */
 const WHOLE_ONLY = { allow_partial_search_results: false }
 
 export function indexReader(client: SearchClient): IndexReader {
@@ -74,7 +74,10 @@ interface SingleAnswer {
   readonly error?: unknown
 }
 
-/** @throws TargetUnavailableError for every status for which the client would throw it after a single search */
+/**
+ * Checks one of several answers. @throws TargetUnavailableError for every status that makes the client throw it after a
+ * single search
+ */
 function requireAvailable(index: string, body: SingleAnswer): SearchAnswer {
   if (isUnavailable(body.status)) throw new TargetUnavailableError(`searching ${index}: ${body.status}: ${reasonOf(body.error)}`)
   return { status: body.status, body }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * An index of a search server, filled from one topic. Its name is an alias, which refers to one concrete index
- * (`<name>-<number>`) at a time, and only to a complete one.
+ * An index of a search server, filled from one topic. Its name is an alias, which always refers to one concrete index
+ * (`<name>-<number>`) that is complete.
  *
  * Each concrete index also holds one small document per partition of the topic, with its position. Queries must
  * therefore filter by a field that every document has.
@@ -14,11 +14,11 @@ export interface Index<K, V> {
   /** `mappings` of the concrete index. Fields that are not among `properties` are refused. */
   readonly mappings: IndexMappings
   /**
-   * Increase it when `documentOf` returns something else for the same record. As after a change of settings or
-   * mappings, a new index is then filled while searches use the old one.
+   * Increase the version when `documentOf` returns a different document for the same record. As after a change to
+   * settings or mappings, a new index is then filled while searches use the old one.
    */
   readonly version: number
-  /** Returns the document of a record, as JSON; null if the index should hold none. */
+  /** Returns the document of a record, as JSON; null if the record has no document. */
   documentOf(key: K, value: V): object | null
 }
 
@@ -30,7 +30,7 @@ export interface IndexMappings {
 /** The form of an index's documents. */
 export type IndexForm = Pick<Index<never, never>, 'settings' | 'mappings' | 'version'>
 
-/** The field with a position. Its content is stored but not indexed. */
+/** Name of the field that contains a position. Its content is stored but not indexed. */
 export const POSITION_FIELD = 'sink_position'
 
 const HASH_CHARACTERS = 16

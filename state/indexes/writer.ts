@@ -32,7 +32,7 @@ export interface PositionStamp {
   readonly primaryTerm: number
 }
 
-/** The index, or the alias of the process that fills it, is gone. */
+/** Result of a write when the index, or the alias of the process that fills it, no longer exists. */
 export const INDEX_GONE = Symbol('index gone')
 /** Another process has written the position since. */
 export const POSITION_MOVED = Symbol('position moved')
@@ -46,7 +46,7 @@ export interface IndexWriter {
    * @throws TargetUnavailableError when a retry may help
    */
   write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE>
-  /** @returns undefined when the index holds nothing of the partition */
+  /** @returns undefined when the index has no position of the partition */
   position(topic: string, partition: number): Promise<Position | undefined | typeof INDEX_GONE>
   /**
    * Stores the position unless it has changed since `stamp` was read (undefined: there was no position).
@@ -68,7 +68,7 @@ export interface PartitionPosition {
 const MAX_BULK_DOCUMENTS = 1_000
 const MAX_BULK_BYTES = 5 * 1024 * 1024
 const BULK_TIMEOUT_MS = 60_000
-/** While the server works on one bulk, it receives the next. */
+/** Number of bulks that are sent concurrently, so that the server receives the next bulk while it processes one. */
 const BULKS_IN_FLIGHT = 2
 /** How long the server itself waits for a shard that is unavailable. */
 const SHARD_WAIT = '2s'
@@ -84,8 +84,7 @@ const FIRST_SERVER_ERROR = 500
  */
 export function indexWriter(address: string, client: SearchClient, bulksInFlight = BULKS_IN_FLIGHT): IndexWriter {
   const path = `/${pathPart(address)}`
-  // Without it, a write to an alias that no longer exists would create an index of that name, if the server allows
-  // that.
+  // Without `require_alias`, a write to an alias that no longer exists could create an index of that name.
   const options = `timeout=${SHARD_WAIT}&require_alias=true`
 
   async function write(changes: readonly DocumentChange[]): Promise<RefusedDocument[] | typeof INDEX_GONE> {

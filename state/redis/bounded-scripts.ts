@@ -4,12 +4,12 @@ import { isPassingError } from './passing-errors.ts'
 import { type RedisScript, runScript, type ScriptArgument, type ScriptClient } from './run-script.ts'
 import { serversOfKeys } from './servers.ts'
 
-/** Runs scripts of services, for data that they keep in Redis themselves. No call takes longer than its time limit. */
+/** Runs Lua scripts of services on data that they keep in Redis. No call takes longer than its time limit. */
 export interface BoundedScripts {
   /**
    * @param keys at least one, all with the same hash tag
-   * @throws ScriptUnavailableError when Redis did not answer. The script may have been applied, or may still be.
-   * @throws Error with the error reply of a script that is wrong
+   * @throws ScriptUnavailableError when Redis did not answer. The script may have been applied or may still be applied.
+   * @throws Error with the error reply of a faulty script
    */
   run(script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[], options?: RunOptions): Promise<unknown>
 }
@@ -18,14 +18,17 @@ export interface RunOptions {
   /** @default that of the runner */
   readonly timeoutMs?: number
   /**
-   * Time limit of a call during which this process was too busy to read the answer.
+   * Time limit of a call during which this process was too busy to read the answer in time.
    * @default `timeoutMs`
    */
   readonly busyTimeoutMs?: number
 }
 
 export interface BoundedScriptsOptions {
-  /** Must fail commands immediately while it is unreachable, as the client of `connectScriptRedis` does. */
+  /**
+   * The client for scripts. It must fail commands immediately while Redis is unreachable, as the client of
+   * `connectScriptRedis` does.
+   */
   readonly redis: ScriptClient
   /** Time limit of a call, ms. */
   readonly timeoutMs: number
@@ -46,12 +49,12 @@ export class ScriptUnavailableError extends Error {
   }
 }
 
-/** Changes nothing, so that it may run although no caller waits for it. */
+/** Changes nothing, so it can be applied even if no caller waits for its answer. */
 const PROBE: RedisScript = { name: 'probe', source: 'return 1' }
 
 /**
- * A circuit breaker for each server keeps calls from waiting for one that does not respond: they fail immediately, and
- * a script without effects probes whether it is back.
+ * Keeps calls from waiting for a server that does not respond, with a circuit breaker for each server. While the
+ * circuit is open, calls fail immediately, and a script without effects probes whether the server responds again.
  */
 export function boundedScripts(options: BoundedScriptsOptions): BoundedScripts {
   const { redis, timeoutMs: usualMs, monotonic, timers = systemTimers } = options
@@ -93,7 +96,7 @@ export function boundedScripts(options: BoundedScriptsOptions): BoundedScripts {
       }
 
       function answered(): void {
-        // The answer to a script that was sent before the circuit opened does not close it.
+        // An answer to a script that was sent before the circuit opened must not close it.
         if (script === PROBE || !state.isOpen) state.answered()
       }
 

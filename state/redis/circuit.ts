@@ -9,28 +9,31 @@
  * when no answer has arrived in time for `LATE_FOR_MS`.
  */
 export interface Circuit {
-  /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
+  /** Decides what to do with the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Must be called for answers to probes, and for other answers only while the circuit is closed. A batch that was sent
-   * before it opened does not reflect the store's current state.
+   * Must be called for answers to probes and, while the circuit is closed, for other answers. An answer to a batch that
+   * was sent before the circuit opened does not show the store's current state.
    */
   answered(): void
-  /** The store refused a batch, or it cannot be reached. */
+  /** Must be called when the store refuses a batch or cannot be reached. */
   failed(): void
-  /** The answer to a batch did not come in time. */
+  /** Must be called when the answer to a batch has not arrived in time. */
   late(): void
   readonly isOpen: boolean
 }
 
-/** First pause. A brief stall (a fork in Redis, garbage collection in this process) is usually over after this time. */
+/**
+ * Length of the first pause. A brief stall (a fork in Redis, garbage collection in this process) is usually over after
+ * this time.
+ */
 const FIRST_PAUSE_MS = 10
-/** Longest pause between probes. After an outage, limits apply again within this time. */
+/** Longest pause between probes. After an outage, rate limits apply again within this time. */
 const LONGEST_PAUSE_MS = 200
 
 /**
- * Late answers count as a failure if none has arrived in time for this long. Pauses of garbage collection or of a cold
- * process are shorter. Until the circuit opens, each request waits for its own time-out.
+ * Time after which late answers count as a failure, if no answer has arrived in time. Pauses of garbage collection or
+ * of a cold process are shorter. Until the circuit opens, each request waits for its own time-out.
  */
 const LATE_FOR_MS = 20
 
@@ -40,11 +43,11 @@ export function circuit(monotonic: () => number): Circuit {
   let isProbing = false
   let pauseMs = FIRST_PAUSE_MS
   let probeAt = 0
-  /** Time of the first late answer since the last one that arrived in time. */
+  /** Time of the first late answer since the last answer that arrived in time. */
   let lateSince: number | undefined
 
   function failed(): void {
-    // Several batches may be in flight when the store stops. Together they are one failure.
+    // If several batches are in flight when the store stops responding, they count as one failure.
     if (isOpen && !isProbing) return
     if (isOpen) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
     isOpen = true

@@ -3,7 +3,7 @@ import { joinWrites } from './joined-writes.ts'
 
 export interface ScriptRedisPlace {
   readonly url: string
-  /** True if `url` is a node of a cluster. */
+  /** True if `url` is the address of a node of a cluster. */
   readonly cluster: boolean
 }
 
@@ -25,7 +25,7 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    // After a failover the address may belong to a replica.
+    // After a failover, the address may belong to a replica, which refuses writes.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
@@ -40,12 +40,15 @@ export function connectScriptRedis({ url, cluster }: ScriptRedisPlace): Redis | 
         clusterRetryStrategy: retryStrategy,
       })
     : withJoinedWrites(new Redis(url, { ...common, retryStrategy }))
-  // Commands reject with their errors, so the event adds nothing.
+  // Commands reject with the same errors, so the event needs no handling.
   redis.on('error', () => undefined)
   return redis
 }
 
-/** Auto-pipelining would run one pipeline at a time, so that a command waits for the answers to earlier ones. */
+/**
+ * Joins the writes of a connection. Auto-pipelining would send one pipeline at a time, so that a command waits for the
+ * answers to earlier ones.
+ */
 function withJoinedWrites(redis: Redis): Redis {
   return redis.on('connect', () => joinWrites(redis.stream))
 }

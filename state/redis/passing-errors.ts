@@ -6,7 +6,7 @@ const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MIS
 
 /**
  * Returns true if the same command may succeed later. Recognizes error replies by name instead of class, because the
- * caller's ioredis may be another copy.
+ * caller may use a different copy of ioredis.
  */
 export function isPassingError({ name, message }: Error): boolean {
   return name !== 'ReplyError' || PASSING.test(message)

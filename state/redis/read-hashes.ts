@@ -1,7 +1,7 @@
 import { Command } from 'ioredis'
 import { type RedisScript, shaOf } from './run-script.ts'
 
-/** Sends commands. Both `Redis` and `Cluster` have it. */
+/** The method of `Redis` and `Cluster` that sends commands. */
 interface CommandClient {
   sendCommand(command: Command): unknown
 }
@@ -15,8 +15,8 @@ return found`,
 }
 
 /**
- * Reads all fields of several small hashes of one hash tag with one script, because Redis has no command for it. The
- * call bypasses auto-pipelining, which would defer the command to the next event loop turn.
+ * Reads all fields of several small hashes with one script, because Redis has no command for this. All keys must have
+ * the same hash tag. The call bypasses auto-pipelining, which would defer it to the next turn of the event loop.
  */
 export async function readHashes(redis: CommandClient, keys: readonly string[]): Promise<Record<string, string>[]> {
   const send = (name: string, script: string) =>
@@ -33,7 +33,7 @@ export async function readHashes(redis: CommandClient, keys: readonly string[]):
 
 /** @param reply fields and values in turn */
 function fieldsOf(reply: readonly string[]): Record<string, string> {
-  // A field may have any name, including that of a property that all objects inherit.
+  // A field may have any name, even one that all objects inherit, such as `constructor`.
   const fields: Record<string, string> = Object.create(null)
   for (let index = 0; index < reply.length; index += 2) fields[reply[index]] = reply[index + 1]
   return fields

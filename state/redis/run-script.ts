@@ -5,15 +5,15 @@ export interface RedisScript {
   /** Names the script in messages. */
   readonly name: string
   readonly source: string
-  /** Whether texts in its answer arrive as bytes. */
+  /** True if the script returns text as bytes. */
   readonly returnsBytes?: boolean
 }
 
 export type ScriptArgument = string | number | Buffer
 
 /**
- * The parts of an ioredis client, `Redis` or `Cluster`, that run scripts. A structural type instead of ioredis' classes
- * accepts clients of any copy or version of ioredis.
+ * The methods of an ioredis client (`Redis` or `Cluster`) that run scripts. This structural type accepts clients from
+ * any copy or version of ioredis, unlike the classes of ioredis.
  */
 export interface ScriptClient {
   evalsha(sha1: string, numkeys: number, ...args: ScriptArgument[]): Promise<unknown>
@@ -27,7 +27,7 @@ export interface ScriptClient {
 
 const shas = new WeakMap<RedisScript, string>()
 
-/** Runs the script by its hash, and sends its source to a server that does not know it yet. */
+/** Runs the script by its hash, and sends the source only to a server that has not received it yet. */
 export async function runScript(
   redis: ScriptClient,
   script: RedisScript,
@@ -55,7 +55,7 @@ function bySource(redis: ScriptClient, script: RedisScript, keys: readonly strin
   return redis.evalBuffer(script.source, keys.length, ...keys, ...args)
 }
 
-/** Returns the hash by which a server knows a script. */
+/** Returns the hash by which a server identifies a script. */
 export function shaOf(script: RedisScript): string {
   let sha = shas.get(script)
   if (sha === undefined) {

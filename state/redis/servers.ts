@@ -1,7 +1,7 @@
 import keySlot from 'cluster-key-slot'
 import type { ScriptClient } from './run-script.ts'
 
-/** A `Cluster`, which knows the servers of each hash slot, the master first. */
+/** The part of `Cluster` that lists the servers of each hash slot, the master first. */
 interface ClusterClient extends ScriptClient {
   readonly slots: readonly (readonly string[] | undefined)[]
 }
@@ -10,11 +10,11 @@ interface ClusterClient extends ScriptClient {
 export interface ServersOfKeys {
   /** Returns the group of a key or of its hash tag. One script can use all keys of the same group. */
   groupOf(key: string): string
-  /** Returns the server of a group. Groups of one server fail together. */
+  /** Returns the server of a group. Groups on the same server fail together. */
   nodeOf(group: string): string
 }
 
-/** All keys of a single server belong to one group. */
+/** With a single server, all keys belong to one group. */
 const ONE_SERVER: ServersOfKeys = { groupOf: () => '', nodeOf: () => '' }
 
 export function serversOfKeys(redis: ScriptClient): ServersOfKeys {

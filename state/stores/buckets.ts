@@ -5,7 +5,7 @@
 export interface Buckets {
   /** Number of the oldest bucket. */
   first: number
-  /** The non-empty buckets, as distances from the first. */
+  /** The non-empty buckets, each as its distance from the first one. */
   at: number[]
   /** The counts of the buckets in `at`, in the same order. */
   counts: number[]
@@ -15,14 +15,17 @@ export function emptyBuckets(): Buckets {
   return { first: 0, at: [], counts: [] }
 }
 
-/** Buckets with one count. Their arrays are small, whereas the first `push` to an empty array reserves 17 elements. */
+/**
+ * Creates buckets with a single count. Their arrays are small, whereas the first `push` to an empty array reserves 17
+ * elements.
+ */
 export function oneBucket(bucket: number, count: number): Buckets {
   return { first: bucket, at: [0], counts: [count] }
 }
 
 /**
  * Adds to a bucket and drops the buckets that are at least `keep` older than the newest one.
- * @param onDrop called for each bucket before it is dropped
+ * @param onDrop called for each bucket before the bucket is dropped
  * @returns the bucket's new count; 0 when the bucket itself is too old to keep
  */
 export function addTo(

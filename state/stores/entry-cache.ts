@@ -7,7 +7,7 @@ import { storeGuard } from './store-guard.ts'
 /** The cached state of one key. */
 export interface Entry<K, V> {
   readonly key: K
-  /** The key as the cache stores it. For keys that are objects, it is a value that is equal when their bytes are. */
+  /** The key as the cache stores it. For an object, it is a value that is equal for objects with equal bytes. */
   readonly id: unknown
   value: V | undefined
   /** False while a prefetched key has not been read yet. */
@@ -16,25 +16,28 @@ export interface Entry<K, V> {
   dirty: boolean
   /**
    * True when the key is known to have no rows in the column, so that deleting it needs no tombstone. Stores that use
-   * this flag maintain it in `read` and `write`.
+   * this flag set it in `read` and `write`.
    */
   absent: boolean
   /** Estimated size in memory; see `ENTRY_BYTES`. */
   bytes: number
 }
 
-/** Memory of a cached entry in addition to its encoded key and value: its objects, and its place in the cache. */
+/**
+ * Memory of a cached entry in addition to its encoded key and value. It covers the entry's objects and its slot in the
+ * cache.
+ */
 export const ENTRY_BYTES = 200
 
 export interface EntryCacheOptions<K, V> {
   readonly name: string
   readonly key: Codec<K>
   /**
-   * Appends the key of the row to read: the bytes of the key's codec, plus a prefix in stores that keep several kinds
-   * of rows.
+   * Appends the key of the row to read: the encoded key, preceded by a prefix in stores that keep several kinds of
+   * rows.
    */
   encodeReadKey(key: K, out: ByteWriter): void
-  /** Maximum size of the cached entries. Default: that of the context. */
+  /** Maximum size of the cached entries. Undefined selects the size in the context. */
   readonly cacheBytes: number | undefined
   /** @param bytes the stored value; undefined when the row does not exist */
   read(entry: Entry<K, V>, bytes: Buffer | undefined): void
@@ -45,25 +48,29 @@ export interface EntryCacheOptions<K, V> {
   write(entry: Entry<K, V>, column: StateColumn, changelog: ChangelogWriter | undefined): number
 }
 
-/** The common part of all stores: a cache of entries that were read or changed, and the list of unwritten changes. */
+/**
+ * The part that all stores share: a cache of entries that were read or changed, and the list of changes that are not
+ * written yet.
+ */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
   /**
-   * Checks access for uses that do not request an entry; see `StoreGuard`. All other methods that take a key, except
-   * `peek`, perform this check.
+   * Checks that the running node may use the store (see `StoreGuard`), for methods that request no entry. All methods
+   * here that take a key, except `peek`, perform this check themselves.
    */
   checkAccess(): void
   prefetchFor(batch: number): void
   prefetch(key: K): void
-  /** Returns the entry of a key, and reads it when it is not cached. */
+  /** Returns the entry of a key. Reads the entry if it is not cached. */
   entry(key: K): Entry<K, V>
   /** Returns the entry of a key. If it is not cached, creates it with the value that the caller has already read. */
   known(key: K, value: V): Entry<K, V>
-  /** Returns the cached entry of a key, if there is one. Does not count as a use. */
+  /** Returns the entry of a key if it is cached. The call does not count as a use of the entry. */
   peek(key: K): Entry<K, V> | undefined
   /** Returns the entry of a key that is about to be overwritten. Marks it as changed without reading it. */
   changed(key: K): Entry<K, V>
   /**
-   * Returns the entries whose values are not in the column yet: changed ones, and flushed ones that are not committed.
+   * Returns the entries whose values are not in the column yet: changed entries, and flushed entries that are not
+   * committed.
    */
   pending(): Set<Entry<K, V>>
   /** Increases whenever the members of `pending` may have changed. */
@@ -74,9 +81,9 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
 const FEW_KEYS = 32
 
 /**
- * Sorts entries by key. RocksDB inserts sorted keys with half the work, because each row goes next to the previous one
- * instead of being searched for. Text keys sort like their UTF-8 bytes, except for surrogates, which only costs time.
- * Other keys stay unsorted, because sorting them would require encoding them first.
+ * Sorts entries by key. RocksDB inserts sorted keys in half the time, because each row goes next to the previous one
+ * and no search is needed. Text keys sort like their UTF-8 bytes, except for surrogates, whose wrong place only costs
+ * time. Other keys stay unsorted, because sorting them would require encoding them first.
  */
 function sortForDatabase(entries: Entry<unknown, unknown>[]): void {
   if (entries.length < FEW_KEYS || typeof entries[0].key !== 'string') return
@@ -93,14 +100,14 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let announced: Entry<K, V>[] = []
   /** The prefetched entries of each batch. They stay in the cache until the batch ends. */
   let batches: Entry<K, V>[][] = []
-  /** The entries that a handler prefetched and loaded, which stay until the next load or flush. */
+  /** The entries that a handler prefetched and loaded. They stay until the next load or flush. */
   let loose: Entry<K, V>[] = []
   /** The entries that were prefetched since the last load, or since the batch began. */
   let current: Entry<K, V>[] = []
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
   let revision = 0
-  /** Most keys are read and then changed, so the last entry is remembered. */
+  /** The last entry that was used, because most keys are changed right after they were read. */
   let last: Entry<K, V> | undefined
 
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {
@@ -129,7 +136,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     return entry
   }
 
-  /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps it. */
+  /** Reads entries with one multi-get. An entry keeps a value that was set in the meantime. */
   function load(entries: readonly Entry<K, V>[]): void {
     const ends: number[] = []
     let start = 0
@@ -156,7 +163,8 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       load(announced)
     } catch (error) {
       if (isStateFailure(error)) throw error
-      // The codec refuses a key. The processor that uses the key gets the error; the other keys are read one by one.
+      // The codec refuses a key, so the keys are read one by one. The processor that uses the refused key gets the
+      // error.
     }
     announced = []
   }
@@ -221,7 +229,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       entry.dirty = true
       dirty.push(entry)
       revision++
-      // The cache may have evicted the entry that `last` holds. A changed entry must be in the cache.
+      // The cache may have evicted the entry in `last`. A changed entry must be in the cache.
       cache.set(entry.id, entry)
       return entry
     },

@@ -9,8 +9,8 @@ export class StateLocked extends Error {
 }
 
 /**
- * Thrown when the state on disk is damaged or cannot be decoded. To recover, delete the database, as
- * `withReplaceableState` does; it is then restored from the changelogs.
+ * Thrown when the state on disk is damaged or cannot be decoded. To recover, delete the database, which is then
+ * restored from the changelogs. `withReplaceableState` does this.
  */
 export class StateCorrupted extends Error {
   override readonly name = 'StateCorrupted'
@@ -21,7 +21,7 @@ export class StateCorrupted extends Error {
 
 /**
  * Thrown when the state could not be read or written, for example because the disk is full. Everything written earlier
- * is intact, and a restart continues from it when the cause is fixed.
+ * is intact. After the cause is fixed, a restart continues from there.
  */
 export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable'
@@ -30,7 +30,7 @@ export class StateUnavailable extends Error {
   }
 }
 
-/** Returns true if the state itself could not be used, as opposed to a mistake of its user. */
+/** Returns true if the state itself could not be used. Returns false for mistakes of the code that uses it. */
 export function isStateFailure(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof StateCorrupted || cause instanceof StateUnavailable || cause instanceof UnknownSchemaError) return true

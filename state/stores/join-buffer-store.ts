@@ -11,13 +11,13 @@ export interface JoinBufferOptions<K> {
   /** The schema of one buffered value. */
   readonly value: AvroSchema
   /**
-   * Maximum time difference of two joined records, ms. It determines the row layout, so another span requires a store
-   * with another name.
+   * Maximum difference in ms between the times of two joined records. It determines the layout of rows, so a store with
+   * a different span needs a different name.
    */
   readonly spanMs: number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
@@ -28,22 +28,22 @@ export interface Buffered<V> {
 }
 
 /**
- * One side of a windowed stream-stream join: buffers values by key and time, where records of the other side find them.
- * Records may arrive in any order. Expired values are found by time, without a scan of the others.
+ * One side of a windowed stream-stream join. It buffers values by key and time until records of the other side look
+ * them up. Records may arrive in any order. Expired values are found by time, without a scan of all values.
  */
 export interface JoinBufferStore<K, V> extends EngineStore {
   /** Announces a later call of `joinable(key, time)`. */
   prefetch(key: K, time: number): void
   add(key: K, time: number, value: V): void
   /**
-   * Returns the values of the key that are at most `spanMs` before or after `time`, oldest first, and values of equal
-   * time in insertion order.
+   * Returns the values of the key that are at most `spanMs` before or after `time`, oldest first. Values of equal time
+   * are in insertion order.
    */
   joinable(key: K, time: number): Buffered<V>[]
   /**
-   * Removes values that are more than `spanMs` older than `time`. It removes all values of a key in a segment at once,
-   * so a value stays until its entire segment has expired.
-   * @param limit maximum number of segments of keys, the earliest segments first
+   * Removes values that are more than `spanMs` older than `time`. All values of a key in a segment are removed
+   * together, so a value stays until its entire segment has expired.
+   * @param limit maximum number of segments of keys to remove, starting with the earliest
    * @returns the removed values, for joins that emit records without a partner
    */
   takeExpired(time: number, limit: number): { readonly key: K; readonly values: readonly Buffered<V>[] }[]
@@ -54,26 +54,27 @@ const SEGMENTS = 4
 const SEGMENT_BYTES = 8
 const NUMBER_BYTES = 4
 /**
- * The first byte of each row's key. A value row holds the values of a join key, or a part of them. Values that expire
- * together are found by the index rows of their segment, which list join keys. Each commit writes the keys that got a
- * first value in a segment into one index row, so a record costs little more than reading and writing one row.
+ * The first byte of each row's key. A value row contains the values of a join key, or a part of them. The index rows of
+ * a segment list the join keys whose values expire with it. Each commit writes the keys that got a first value in a
+ * segment into one index row, so adding a record costs little more than reading and writing one row.
  */
 const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
 /**
  * Size at which a row counts as full. Without this limit, the values of a frequent key would grow into a row that no
- * changelog accepts, and every commit would write all of them again. Rows stay far below the 1 MiB of Kafka's default
- * limit, although the compared size counts only the shortest form of each time. Never increase this number: rows that
- * were full would then have room again, and the parts after them would not be found.
+ * changelog accepts, and every commit would write all of them again. The computed size counts only the shortest form of
+ * each time, but rows still stay far below Kafka's default limit of 1 MiB. Never increase this number: rows that were
+ * full would then have room again, and the parts after them would not be found.
  */
 const FULL_ROW_BYTES = 262_144
 /** Length of the list of join keys at which an index row is full. */
 const FULL_INDEX_LENGTH = 16_384
 /**
- * Size of a time, which is a varint, in its shortest form. The computed size of a row must never exceed the stored one.
+ * Size of a time (a varint) in its shortest form. It is used because the computed size of a row must never exceed the
+ * stored size.
  */
 const MIN_TIME_BYTES = 1
 
-/** What a row holds: values or, in index rows, keys. */
+/** The content of a row: values, or keys in an index row. */
 interface StoredRow<V> {
   values: Buffered<V>[]
   /** The list of join keys; see `listed`. Empty in rows of values. */
@@ -90,8 +91,8 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
 }
 
 /**
- * Creates a `joinBufferStore` with rows of another size, for tests.
- * @param fullRowBytes size at which values go to another row; must not be larger than at an earlier start
+ * Creates a `joinBufferStore` with a different row size, for tests.
+ * @param fullRowBytes size at which values go to another row; it must not be larger than at an earlier start
  */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options
@@ -100,7 +101,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined
   const rowKeys = rowKeysOf(options.key)
-  // Keys that are strings are found without encoding them again, and are written in their order.
+  // Rows with text keys are found without encoding the keys again, and are written in key order.
   const rows = keyedStore<string, Row<V>>(name, {
     key: bytesAsText,
     value: rowsOf(avroValue<StoredRow<V>>(storedRow(options.value))),
@@ -111,7 +112,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const openIndexes = new Map<number, Row<V>>()
   /** The number of the next index row of each segment. */
   const nextNumbers = new Map<number, number>()
-  /** No index row is in an earlier segment, so a scan from here skips the tombstones of removed rows. */
+  /** The first segment that may have an index row. A scan from here skips the tombstones of removed rows. */
   let firstSegment = 0
 
   function segmentOf(time: number): number {
@@ -143,8 +144,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that receives the next value once the first part is full. Searches in doubling
-   * steps, because reading a part may mean decoding it.
+   * Returns the number of the part that receives the next value once the first part is full. The search doubles its
+   * steps, because reading a part may require decoding it.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {
@@ -153,7 +154,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     })
   }
 
-  /** Lists a key in a segment, in the index row that the next commit writes. */
+  /** Adds a key to the segment's open index row, which the next commit writes. */
   function list(key: string, segment: number): void {
     let open = openIndexes.get(segment)
     if (open === undefined || open.keys.length >= FULL_INDEX_LENGTH) {
@@ -203,7 +204,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     lookup: undefined,
     flush(changelog: ChangelogWriter | undefined) {
       rows.flush(changelog)
-      // Later keys go to another index row, so that this one is not written again.
+      // Later keys go to a new index row, so that the current row is not written again.
       openIndexes.clear()
     },
     discard() {
@@ -274,7 +275,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   })
 }
 
-/** Returns the first number for which a condition holds, by a search in doubling steps. It does not hold for `from`. */
+/** Returns the first number after `from` for which a condition holds. The search doubles its steps. */
 function firstAfter(from: number, holds: (number: number) => boolean): number {
   let below = from
   let step = 1
@@ -291,11 +292,14 @@ function firstAfter(from: number, holds: (number: number) => boolean): number {
   return found
 }
 
-/** Two characters encode the length of a key. Neither can be a surrogate, which could not be stored. */
+/** Number of characters that encode the length of a key. Neither can be a surrogate, which could not be stored. */
 const LENGTH_CHARACTERS = 2
 const LENGTH_BASE = 0x8000
 
-/** Returns an item of a list of keys. A list is one text, because a thousand texts are much slower to store. */
+/**
+ * Returns a key as an item of a list of keys. The list is a single text, because storing a thousand separate texts is
+ * much slower.
+ */
 function listed(key: string): string {
   return String.fromCharCode(Math.floor(key.length / LENGTH_BASE), key.length % LENGTH_BASE) + key
 }
@@ -319,7 +323,7 @@ function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
 
-/** Turns the stored format into a format of rows that know their stored size. */
+/** Converts the stored format into a format of rows that contain their stored size. */
 function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   return {
     ...format,
@@ -330,7 +334,7 @@ function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   }
 }
 
-/** Text with one character per byte, which sorts like the bytes. */
+/** A codec that turns bytes into text with one character per byte. The text sorts like the bytes. */
 const bytesAsText: Codec<string> = {
   encode(text, out) {
     out.reserve(text.length)
@@ -341,13 +345,14 @@ const bytesAsText: Codec<string> = {
 }
 
 /**
- * Builds and reads the keys of rows as text: the kind, followed by the join key, by the number of the part and the join
- * key, or by the segment as a big-endian double, which sorts like its bytes, and the number of the index row.
+ * Builds and parses the keys of rows as text. Each begins with the row's kind. A first part continues with the join
+ * key, and a further part with its number and the join key. An index row continues with the segment and the row's
+ * number. Segments are big-endian doubles, whose bytes sort like the numbers.
  */
 function rowKeysOf<K>(keys: Codec<K>) {
   const out = byteWriter()
   const first = String.fromCharCode(KINDS.first)
-  /** A record is usually announced, looked up and added under the same key. */
+  /** The last key that was encoded, because a record is usually announced, looked up and added under the same key. */
   let lastKey: K | undefined
   let lastText = ''
   let lastFirst = first

@@ -1,14 +1,15 @@
 /**
  * The layout by which one database holds many stores. Every key begins with the 4-byte number of its key space; there
- * is one key space per topology, store and partition. Space 0 is the directory: the format version, the number of every
- * space, positions, and deleted spaces whose rows still have to be removed. A cleared space gets a new number, so that
- * the range deletion of the old rows cannot affect new rows.
+ * is one key space per topology, store and partition. Space 0 is the directory. It contains the format version, the
+ * number of every space, positions, and deleted spaces whose rows still have to be removed. A cleared space gets a new
+ * number, so that the range deletion of the old rows cannot affect new rows.
  */
 export const PREFIX_BYTES = 4
 const DIRECTORY_SPACE = 0
 
 /**
- * Increment this when the format of keys or of the directory changes. State of an older format is wiped and restored.
+ * Increment this when the format of keys or of the directory changes. State in an older format is deleted and restored
+ * from the changelogs.
  */
 export const FORMAT_VERSION = 1
 
@@ -25,7 +26,7 @@ export interface Directory {
   /** Space numbers by `spaceName`. */
   readonly spaces: Map<string, number>
   readonly positions: Map<string, number>
-  /** Cleared spaces whose rows may still be on disk. */
+  /** Numbers of cleared spaces whose rows may still be on disk. */
   readonly deleted: number[]
   /** The greatest space number in use. */
   lastSpace: number

@@ -8,15 +8,15 @@ import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLook
 export interface KeyedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Default true. False disables the changelog, for state that can be recomputed or lost. */
+  /** Whether the store has a changelog. Default true. Use false for state that can be recomputed or lost. */
   readonly logged?: boolean
   /** Whether values that were replaced or deleted must also vanish from files and changelogs. Default false. */
   readonly erasable?: boolean
-  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
-/** Key of the records that only cause the broker to close a segment. No key begins with a NUL. */
+/** Key of a record whose only purpose is to make the broker close a segment. Keys of a store never begin with a NUL. */
 export const ROLL_KEY = '\0roll'
 const ROLL_KEY_BYTES = Buffer.from(ROLL_KEY)
 
@@ -38,9 +38,9 @@ export interface KeyRange<K> {
 }
 
 /**
- * Stores one object per key. Values are cached in decoded form: `get` returns the object that was `put`, so modify it
- * only if you `put` it again in the same call. Keys that are objects (buffers, composite keys) are compared by their
- * encoded bytes and must not be modified afterwards.
+ * Stores one object per key. Values are cached in decoded form, and `get` returns the same object that was `put`.
+ * Modify it only if you `put` it again in the same call. Keys that are objects (buffers, composite keys) are compared
+ * by their encoded bytes and must not be modified afterwards.
  */
 export interface KeyedStore<K, V> extends EngineStore {
   readonly lookup: StoreLookup<K, V>
@@ -51,12 +51,12 @@ export interface KeyedStore<K, V> extends EngineStore {
   delete(key: K): void
   /**
    * Makes the database rewrite its files soon, because a value that was replaced or deleted must not remain in them.
-   * `delete` does this itself. Only for erasable stores.
+   * `delete` requests the rewrite itself. Only for erasable stores.
    */
   scrub(): void
   /**
-   * Adds a record to the changelog, with the next commit. The broker never compacts the segment that it is writing, and
-   * closes it only when a record is added. Only for erasable stores.
+   * Adds an empty record to the changelog with the next commit, so that the broker closes a segment. The broker
+   * compacts only closed segments, and closes a segment only when a record is added. Only for erasable stores.
    */
   roll(): void
   /**
@@ -127,7 +127,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     }
   }
 
-  /** Returns the changes that are not in the column yet, in scan order. */
+  /** Returns the changes in a range that are not in the column yet, in scan order. */
   function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
     const all = sortedChanges()
     const firstFrom = (key: Buffer) => lowerBound(all, ({ bytes }) => Buffer.compare(bytes, key) < 0)

@@ -1,7 +1,7 @@
 /**
- * Searches a sorted list by bisection.
- * @param isBefore true for the items before the place that is searched for
- * @returns the index of the first other item
+ * Finds a place in a sorted list by binary search.
+ * @param isBefore true for the items before the place
+ * @returns the index of the first item for which `isBefore` is false
  */
 export function lowerBound<Item>(sorted: readonly Item[], isBefore: (item: Item) => boolean): number {
   let low = 0

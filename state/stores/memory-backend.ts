@@ -10,8 +10,8 @@ interface MemoryColumn extends Omit<StateColumn, 'put' | 'scrub'> {
 }
 
 /**
- * The written data. A second backend on the same disk finds what a killed process had written, but not its open
- * batches.
+ * The written data. A second backend on the same disk finds everything that a killed process has written, but not its
+ * open batches.
  */
 export interface MemoryDisk {
   readonly columns: Map<string, MemoryColumn>
@@ -22,7 +22,10 @@ export function memoryDisk(): MemoryDisk {
   return { columns: new Map(), positions: new Map() }
 }
 
-/** Creates state in memory, for the test driver. It behaves like RocksDB but persists nothing beyond its disk. */
+/**
+ * Creates state in memory, for the test driver. It behaves like RocksDB, but its only storage is the given
+ * `MemoryDisk`.
+ */
 export function memoryBackend({ columns, positions }: MemoryDisk = memoryDisk()): StateBackend {
   return {
     ...sessionsOf((topology) => {
@@ -98,7 +101,7 @@ function memoryBatch(positions: Map<string, number>): StateBatch & { add(change:
   }
 }
 
-/** Keys are latin1 strings, because these compare in the same order as their bytes. */
+/** Creates a column in memory. Its keys are latin1 strings, because these compare in the same order as their bytes. */
 function memoryColumn(): MemoryColumn {
   const values = new Map<string, Buffer>()
   /** Sorted keys. Deletions and insertions are applied when the next scan begins. */
@@ -117,7 +120,7 @@ function memoryColumn(): MemoryColumn {
 
   function keysInOrder(): readonly string[] {
     if (deleted > 0) {
-      // Otherwise, a key that was deleted and added again would appear twice.
+      // Without this check, a key that was deleted and added again would appear twice.
       const before = new Set(added)
       sortedKeys = sortedKeys.filter((key) => values.has(key) && !before.has(key))
       added = [...before].filter((key) => values.has(key))

@@ -9,7 +9,7 @@ export interface ObjectCache<K, E> {
   /** Does not count as a use. */
   peek(key: K): E | undefined
   set(key: K, entry: E): void
-  /** Notes that an entry has become heavier or lighter since it was set. */
+  /** Records that the weight of an entry has changed by `weight` since the entry was set. */
   grew(weight: number): void
   clear(): void
 }
@@ -30,9 +30,9 @@ export function objectCache<K, E>(
   /** Weight of the entries that joined the young generation after its start. */
   let joined = 0
   /**
-   * Weight of the entries that were pinned at the start of the young generation. They do not count towards its size,
-   * because many of them would fill every new generation immediately. A generation lasts until entries of this total
-   * weight have joined it, so that pinning again never costs more than joining did.
+   * Weight of the entries that were pinned at the start of the young generation. Pinned entries do not count towards
+   * its size, because many of them would fill every new generation immediately. A generation lasts until entries of
+   * this total weight have joined it, so that pinning again never costs more than joining did.
    */
   let kept = 0
 

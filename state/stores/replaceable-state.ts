@@ -4,11 +4,11 @@ import { deleteDatabase } from './rocksdb-folders.ts'
 import type { StateBackend } from './store.ts'
 
 /**
- * Calls `run` with the worker's open database. If the database is damaged, whether this is detected at the start or
- * later, it is deleted, and the next run restores its content from the changelogs, as after the loss of the folder.
+ * Calls `run` with the worker's open database. If the database is found to be damaged, at the start or later, it is
+ * deleted. The next run then restores its content from the changelogs, as after the loss of the folder.
  * @param onDeleted receives the reason for the deletion
- * @throws StateLocked, StateUnavailable, and the errors of `run`. Damage found during `run` ends it; the next run
- * begins with an empty database.
+ * @throws StateLocked, StateUnavailable, and the errors of `run`. If damage is found during `run`, `run` ends, and the
+ * next run begins with an empty database.
  */
 export async function withReplaceableState<Result>(
   options: RocksdbOptions,
@@ -45,7 +45,9 @@ export async function withReplaceableState<Result>(
   return result
 }
 
-/** Finds the damage among the causes of an error, because the engine wraps it with the place where it was detected. */
+/**
+ * Finds the damage among the causes of an error, because the engine wraps the error with the place where it occurred.
+ */
 function corruptionIn(error: unknown): StateCorrupted | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause
   return undefined

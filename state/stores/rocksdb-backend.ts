@@ -18,8 +18,8 @@ export interface RocksdbOptions {
   /** Threads for flushes and compactions. Default 2, one for each. */
   readonly backgroundThreads?: number
   /**
-   * Whether every write waits for the disk. Default false: state and positions stay consistent without it, because they
-   * are written in one atomic batch, and writes lost in a power failure are restored from the changelog.
+   * Whether every write waits for the disk. Default false. State and positions stay consistent without waiting, because
+   * they are written in one atomic batch. Writes that are lost in a power failure are restored from the changelog.
    */
   readonly sync?: boolean
 }
@@ -27,22 +27,25 @@ export interface RocksdbOptions {
 const DEFAULT_MEMORY_BUDGET_BYTES = 256 * 1024 * 1024
 const DEFAULT_BACKGROUND_THREADS = 2
 /**
- * The binding lets memtables grow to 1.5 times the configured size (six buffers of a quarter each), so this share
- * becomes up to 3/8 of the budget. The block cache, including index and filter blocks, gets another 3/8; the rest is
- * for running compactions (docs/adr/0002).
+ * Share of the memory budget that is configured for memtables. The binding lets them grow to 1.5 times this size (six
+ * buffers of a quarter each), so they take up to 3/8 of the budget. The block cache, including index and filter blocks,
+ * gets another 3/8. The remaining 2/8 are for running compactions (docs/adr/0002).
  */
 const MEMTABLE_SHARE = 1 / 4
 const CACHE_SHARE = 3 / 8
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
-/** Maximum number of directory rows. There are a few per store and partition, so all of them are read in one call. */
+/**
+ * Maximum number of directory rows to read. The directory has only a few rows per store and partition, so one call
+ * reads all of them.
+ */
 const ALL_ROWS = 2 ** 31 - 1
 
 /**
  * Opens the worker's database.
  *
  * Durability: a write reaches the operating system before `write` returns, so a killed process loses nothing. A power
- * failure may lose the latest writes, but only whole batches from the end, so state and positions always match.
+ * failure may lose the latest batches, but never a part of a batch, so state and positions always match.
  * @throws StateLocked, StateCorrupted (wipe the folder and restore) or StateUnavailable
  */
 export async function openRocksdbBackend(options: RocksdbOptions): Promise<StateBackend> {
@@ -80,7 +83,10 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     failed: (doing, error) => stateError(`${doing} in ${folder}`, error),
   }
 
-  /** Copied records may replace values, and it is unknown which of these must be erased. */
+  /**
+   * Restored records may replace values that must be erased, and it is unknown which. So every write of a copy session
+   * requests a scrub.
+   */
   const copying: SharedDatabase = {
     ...shared,
     live: {
@@ -116,8 +122,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     } catch (error) {
       mustScrub = true
       follower.stop()
-      // If the copy is already in use but the pointer to it could not be written, the next start loses the copy and
-      // restores from the changelog.
+      // If the copy is already in use but the pointer file could not be written, the next start does not find the copy
+      // and restores from the changelog.
       if (live.current !== copy) {
         await closeDatabase(binding, copy)
         removeOtherGenerations(folder, before)
@@ -183,7 +189,7 @@ async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions, fo
     return database
   } catch (error) {
     if (errorCode(error) === 'LEVEL_LOCKED') throw new StateLocked(folder, error)
-    // The folder exists, so a file that RocksDB expects in it is missing.
+    // The folder exists, so the missing file is one that RocksDB expects in it.
     if (MISSING_FILE.test(String(error))) throw new StateCorrupted(`a file is missing from the state in ${folder}`, error)
     throw stateError(`opening the state in ${folder}`, error)
   }

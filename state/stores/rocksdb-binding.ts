@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 
 /**
- * The functions of the native binding that the backend uses directly. The package's wrapper class adds a promise or
- * callback per operation, which is too slow for the hot path, and an options object in which the binding looks up names
- * for every key.
+ * The functions of the native binding that the backend calls directly. The package's wrapper class is too slow for the
+ * hot path: it adds a promise or callback per operation, and an options object in which the binding looks up names for
+ * every key.
  */
 export interface RocksdbBinding {
   db_init(folder: string): Database
@@ -34,7 +34,9 @@ export interface DatabaseOptions {
   createIfMissing: boolean
   /** Background threads for flushes and compactions. */
   parallelism: number
-  /** Required to bound the memtables, because the binding derives their size and number from it. */
+  /**
+   * Required to limit the memory of the memtables, because the binding derives their size and number from this option.
+   */
   compaction: 'level'
   memtableMemoryBudget: number
   /** Block cache, bytes. */

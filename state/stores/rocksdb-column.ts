@@ -2,7 +2,7 @@ import { PREFIX_BYTES, spacePrefix, writePrefix } from './key-spaces.ts'
 import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
 import type { ByteRange, PackedKeys, StateColumn } from './store.ts'
 
-/** The key space that holds a column's rows. `clear` replaces it. */
+/** The key space that contains a column's rows. `clear` replaces it. */
 export interface ColumnSpace {
   space: number
 }
@@ -20,8 +20,8 @@ export interface ColumnDatabase {
 }
 
 /**
- * A buffer with one cached view per length. The binding accepts only whole buffers, and a new view per key would create
- * garbage.
+ * A reusable buffer with one cached view per length. The binding accepts only whole buffers, and a new view per key
+ * would create garbage.
  */
 export interface Scratch {
   readonly bytes: Buffer
@@ -31,15 +31,15 @@ export interface Scratch {
 /** Size of the scratch buffers. Longer keys and values get separate buffers. */
 const SCRATCH_BYTES = 4096
 /**
- * Numbers of rows fetched from the iterator by the first call and by later ones. Many scans stop after the first row,
- * so the first call fetches few. Long scans share the cost of each later call among many rows.
+ * Number of rows that the first call fetches from the iterator. It is small, because many scans stop after the first
+ * row. Later calls fetch more rows, so that long scans need few calls.
  */
 const FIRST_FETCH = 8
 const GROWTH = 8
 const MOST_PER_FETCH = 512
 /**
- * Maximum length up to which a loop copies faster than a function call. Above it, Buffer's copy is faster and allocates
- * no view.
+ * Length in bytes up to which a loop copies faster than a function call. Above this length, Buffer's copy is faster and
+ * allocates no view.
  */
 const SHORT_COPY_BYTES = 24
 

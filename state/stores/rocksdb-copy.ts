@@ -1,16 +1,19 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 const ROWS_PER_FETCH = 256
-/** Work continues between the slices of a copy, which takes at most a third of the thread's time. */
+/**
+ * Duration of a slice of a copy. Between slices the thread does other work, so the copy takes at most a third of the
+ * thread's time.
+ */
 const SLICE_MS = 4
 const PAUSE_MS = 8
-/** Greater than every key, since numbers of key spaces have four bytes. */
+/** A key that is greater than every other key, because numbers of key spaces have four bytes. */
 const END = Buffer.alloc(5, 0xff)
 
 /**
- * Starts to copy all rows as they are at the moment of the call.
+ * Starts to copy all rows in their state at the time of the call.
  * @param mayGoOn called between slices; false stops the copy
- * @returns resolves to whether the copy is complete
+ * @returns a promise of whether the copy is complete
  */
 export function copyRows(binding: RocksdbBinding, from: Database, to: Database, mayGoOn: () => boolean): Promise<boolean> {
   const iterator = binding.iterator_init(from, {

@@ -2,15 +2,15 @@ import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, 
 import { join } from 'node:path'
 
 /**
- * At first, the database is directly in the folder of a worker's state. A rewritten database is in a subfolder whose
- * name is in a small file.
+ * Name of the file that names the subfolder of a rewritten database. Before the first rewrite, the database is directly
+ * in the folder of the worker's state.
  */
 const POINTER = 'generation'
 const GENERATION = /^generation-(\d+)$/
 /** The files that RocksDB creates. Other files in the folder do not belong to the database. */
 const DATABASE_FILE = /^(?:\d+\.(?:sst|log|blob|dbtmp)|MANIFEST-\d+|OPTIONS-\d+(?:\.dbtmp)?|CURRENT|IDENTITY|LOCK|LOG(?:\.old\.\d+)?)$/
 
-/** @returns the folder below `folder`; undefined when the database was never rewritten */
+/** Returns the subfolder that contains the current database; undefined when the database was never rewritten. */
 export function currentGeneration(folder: string): string | undefined {
   try {
     return readFileSync(join(folder, POINTER), 'utf8').trim()
@@ -28,7 +28,7 @@ export function nextGeneration(generation: string | undefined): string {
   return `generation-${Number(GENERATION.exec(generation ?? '')?.[1] ?? 0) + 1}`
 }
 
-/** Makes this generation the current one. Atomic, even when the power fails. */
+/** Makes this generation the current one. The change is atomic, even in a power failure. */
 export function setGeneration(folder: string, generation: string): void {
   const draft = join(folder, `${POINTER}.draft`)
   writeFileSync(draft, `${generation}\n`, { flush: true })

@@ -4,23 +4,23 @@ import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
 type Range = { readonly gte: Buffer; readonly lt: Buffer }
 
 /**
- * The database that is in use. While a copy of it is being made, it keeps every change, so that the copy can be brought
- * up to date and take its place.
+ * The database that is in use. While it is being copied, it records every change, so that the copy can be brought up to
+ * date and replace it.
  */
 export interface LiveDatabase {
   readonly current: Database
-  /** @returns whether the batch may be used again; otherwise it is kept for the copy */
+  /** Writes a batch. @returns whether the batch may be reused; false if it is kept for the copy */
   write(batch: Batch): boolean
   deleteRange(range: Range): void
   /** Starts to keep changes. */
   follow(): Follower
 }
 
-/** The changes since a moment, for a copy of the database as it was then. */
+/** The changes since a copy of the database was started. */
 export interface Follower {
-  /** Too many changes have been made, so the copy is of no use. */
+  /** True if too many changes have been made, so that the copy must be abandoned. */
   readonly isOverrun: boolean
-  /** Makes all changes in the copy, which then takes the place of the database. */
+  /** Applies all changes to the copy, which then replaces the database. */
   replace(copy: Database): void
   stop(): void
 }

@@ -1,8 +1,9 @@
 import type { Database, RocksdbBinding } from './rocksdb-binding.ts'
 
 /**
- * RocksDB lets writers wait when six memtables or 20 files of the first level have not been flushed or compacted. All
- * writes wait then, also those of the processing, so writes that can wait stop at half of that.
+ * Writes that can wait are paused when this many memtables are waiting to be flushed. RocksDB delays all writes,
+ * including those of running tasks, when six memtables or 20 files of the first level are waiting. The limits here are
+ * half of that.
  */
 const MOST_WAITING_MEMTABLES = 3
 const MOST_FILES_IN_FIRST_LEVEL = 10

@@ -26,7 +26,7 @@ export interface SharedDatabase {
   readonly values: Scratch
   /** Asks for a rewrite of the database. */
   scrub(): void
-  /** Maps an error of the binding to the error to throw. */
+  /** Converts an error of the binding into the error to throw. */
   failed(doing: string, error: unknown): Error
 }
 
@@ -88,7 +88,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     }
   }
 
-  /** Writes a small batch immediately, independently of the open one. */
+  /** Writes a small batch immediately, separately from the open batch. */
   function writeNow(doing: string, change: (own: Batch) => void): void {
     try {
       const own = binding.batch_init()
@@ -177,7 +177,10 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
   }
 }
 
-/** Deletes the rows of a space and then its entry. If a crash interrupts the two steps, the next open repeats them. */
+/**
+ * Deletes the rows of a space and then its directory entry. If a crash interrupts the deletion, the next open repeats
+ * it.
+ */
 export function deleteRows(binding: RocksdbBinding, live: LiveDatabase, space: number): void {
   live.deleteRange(spaceRange(space))
   const own = binding.batch_init()

@@ -24,18 +24,18 @@ import { storeLife } from './store-life.ts'
 export interface SeenSetOptions<K, I> extends SeenSetShape {
   readonly key: Codec<K>
   readonly item: Codec<I>
-  /** Default false. True collects changes for `takeChanges`, which must then be called before each commit. */
+  /** Whether changes are collected for `takeChanges`, which must then be called before each commit. Default false. */
   readonly collectChanges?: boolean
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
 /**
- * Stores a set of items per key in 10 to 16 bits per item. It may report a new item as seen, but never reports a
+ * Stores a set of items per key in 10 to 16 bits per item. The set may report a new item as seen, but never reports a
  * remembered item as new. Every item expires a fixed time after it was last added. A set consists of pages of at most
- * 512 bytes, and adding an item writes one of them. `seenSetReader` reads copies of pages outside the engine.
+ * 512 bytes, and adding an item writes one of them. Use `seenSetReader` to read copies of pages outside the engine.
  *
  * Times are epoch ms, measured by any clock that the author chooses, for instance timestamps of records.
  */
@@ -49,8 +49,8 @@ export interface SeenSetStore<K, I> extends EngineStore {
   add(key: K, item: I, time: number): boolean
   has(key: K, item: I, now: number): boolean
   /**
-   * Returns the number of items that the set remembers. It excludes new items that were mistaken for seen ones, and may
-   * count a renewed item twice. Reads the whole set.
+   * Returns the number of items that the set remembers. The number excludes new items that were mistaken for seen
+   * items, and may count a renewed item twice. Reads the whole set.
    */
   size(key: K, now: number): number
   /** Returns all pages of a set. */
@@ -60,7 +60,7 @@ export interface SeenSetStore<K, I> extends EngineStore {
    * Checks pages whose items may all have expired, and removes expired items. Deletes pages without items, so the sets
    * of idle keys disappear.
    * @param limit maximum number of pages
-   * @returns the number of pages that were checked. If it is `limit`, more may be due.
+   * @returns the number of pages that were checked. If the number equals `limit`, more pages may be due.
    */
   expire(now: number, limit: number): number
   /**
@@ -83,7 +83,7 @@ export interface SeenSetChange<K, I> extends ChangedPage<K, I> {
 /** A page to which an item belongs. */
 interface Place {
   readonly page: number
-  /** Undefined when the set does not have this page. */
+  /** The stored page; undefined when the set does not have this page. */
   readonly bytes: Buffer | undefined
   readonly runs: Page
   readonly fingerprintBits: number
@@ -93,11 +93,17 @@ interface Place {
 const NOTHING = Buffer.alloc(0)
 /** The only page of the first layer. */
 const FIRST_PAGE = 0
-/** Maximum size of an item. A page with less room counts as full without being encoded. */
+/**
+ * Maximum size in bytes of an item in a page. A page with less free space counts as full and is not encoded to find
+ * out.
+ */
 const ROOM_BYTES = 8
-/** With less room than for this many items, the first page is not marked as the only one: a second one follows soon. */
+/**
+ * Number of items for which the first page must have room to be marked as the only page. With less room, a second page
+ * will follow soon.
+ */
 const ROOM_OF_ONLY = 4
-/** Sets of which the first page is not the only one are remembered up to this number. */
+/** Maximum number of sets in `spread`, the sets that may have more than one page. */
 const MAX_SPREAD = 20_000
 
 /** @throws RangeError when the capacity, the error rate or the lifetime is invalid */
@@ -113,12 +119,12 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     cacheBytes: options.cacheBytes,
   })
   const changes = options.collectChanges === true ? changedPages<K, I>(options.key) : undefined
-  /** Sets that may have more than the first page, whose other pages are read together with it. */
+  /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
-  /** Sets of which a further page was written since the last flush, and in the flush that is not committed yet. */
+  /** Sets that got a further page since the last flush, or in the flush that is not committed yet. */
   let added = new Set<unknown>()
   let flushed = new Set<unknown>()
-  /** No due page starts earlier, so a scan from here skips the tombstones of earlier checks. */
+  /** The earliest start of a page that may be due. A scan from here skips the tombstones of earlier checks. */
   let firstDue = 0
 
   function bytesOf(key: K, page: number): Buffer | undefined {
@@ -130,8 +136,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   }
 
   /**
-   * Returns the pages to which the item belongs, one per layer. Most sets have only the first page, which says so, and
-   * then the others are not read.
+   * Returns the pages to which the item belongs, one per layer. Most sets have only the first page, whose mark says so,
+   * and then no other page is read.
    */
   function placesOf(key: K, hash: ItemHash): Place[] {
     let isOnly = false
@@ -147,7 +153,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     })
   }
 
-  /** Keys that are objects are equal when their bytes are. */
+  /** Keys that are objects are equal when their encoded bytes are equal. */
   function idOf(key: K): unknown {
     return typeof key === 'object' ? pagesOfSet(rowCodec, key).toString('latin1') : key
   }
@@ -170,10 +176,10 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     rows.put({ kind: 'page', key, page: place.page }, encoded)
   }
 
-  /** Returns whether the set has no page but the first one. Pages that were written before have no mark. */
+  /** Returns whether the set has only the first page. Older pages have no mark, so the rows of the set are checked. */
   function isOnlyOne(key: K, first: Buffer | undefined): boolean {
     if (first !== undefined && isOnlyPage(first)) return true
-    // The scan omits what is not committed yet, because it would have to sort all changes.
+    // The scan omits uncommitted pages, because including them would require sorting all changes.
     if (added.has(idOf(key)) || flushed.has(idOf(key))) return false
     for (const [row] of rows.scan({ prefix: pagesOfSet(rowCodec, key), limit: 2, omitsNew: true })) {
       if (pageOf(row).page !== FIRST_PAGE) return false
@@ -199,7 +205,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     return rememberInstead(key, places, unit)
   }
 
-  /** Stores the item in place of the oldest items of its pages, because all of them are full. */
+  /** Stores the item and removes the oldest items of its pages to make room, because all of these pages are full. */
   function rememberInstead(key: K, places: readonly Place[], unit: number): Place {
     const oldest = places.reduce((found, place) => (endOf(place.runs) < endOf(found.runs) ? place : found))
     let encoded: Buffer | undefined
@@ -207,7 +213,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     while (encoded === undefined) {
       oldest.runs.pop()
       changed = copyOf(oldest.runs)
-      // The span is 0, so that no run contains items from both before and after the older ones were forgotten.
+      // The span is 0, so that no run contains both items from before the removal and items from after it.
       addFingerprint(changed, unit, 0, oldest.fingerprint)
       encoded = encodePage(changed, oldest.fingerprintBits)
     }
@@ -338,7 +344,7 @@ function layoutFor(name: string, shape: SeenSetShape): SeenSetLayout {
   }
 }
 
-/** Returns the start of the newest run that has the item; -1 when none has it. */
+/** Returns the start of the newest run that contains the item; -1 when no run does. */
 function lastAdded(places: readonly Place[]): number {
   return places.reduce((newest, { runs, fingerprint }) => Math.max(newest, newestStartWith(runs, fingerprint) ?? -1), -1)
 }

@@ -1,6 +1,6 @@
 import type { StateBackend, StateSession } from './store.ts'
 
-/** Provides the sessions of a backend, which are opened on first use: two for each topology. */
+/** Manages the sessions of a backend: two for each topology, opened on first use. */
 export function sessionsOf(open: (topology: string) => StateSession): Pick<StateBackend, 'session' | 'copySession'> {
   function opener(): (topology: string) => StateSession {
     const sessions = new Map<string, StateSession>()

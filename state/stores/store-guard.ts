@@ -1,10 +1,13 @@
 import type { StoreAccess } from './store.ts'
 
-/** Checks each use of a store. In the common case, where the same node uses it again, the check is one comparison. */
+/**
+ * Checks each use of a store. In the common case, where the same node uses the store again, the check is one
+ * comparison.
+ */
 export interface StoreGuard {
   open(access: StoreAccess | undefined): void
   /**
-   * Every method for authors calls this first.
+   * Checks that the running node has declared the store. Every method for authors of processors calls this first.
    * @throws Error when the running node has not declared the store
    */
   check(): void

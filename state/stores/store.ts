@@ -8,29 +8,34 @@ import type { ValueFormat } from '../../schemas/topic.ts'
  *
  * Life cycle of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once, into the
  * changelog and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops
- * everything uncommitted. The backend holds exactly the bytes of the changelog records, so restoring only copies them.
+ * everything uncommitted. The backend stores exactly the bytes of the changelog records, so restoring only copies them.
  */
 export interface EngineStore {
-  /** Chosen by the topology's author. It determines the names of the column family and the changelog topic. */
+  /**
+   * Name of the store, which the topology's author chooses. It determines the names of the column family and the
+   * changelog topic.
+   */
   readonly name: string
   /** The format of the values in the changelog. */
   readonly values: ValueFormat<unknown>
-  /** False disables the changelog, for state that can be recomputed or lost. */
+  /** Whether the store has a changelog. It has none if its state can be recomputed or lost. */
   readonly logged: boolean
-  /** Replaced and deleted values must also vanish from files and changelogs. */
+  /** True if replaced and deleted values must also vanish from files and changelogs. */
   readonly erasable?: boolean
-  /** Allows interactive queries from outside the task; undefined for stores that only the engine reads. */
+  /** Allows queries from outside the task. Undefined for stores that only the engine reads. */
   readonly lookup?: AnyStoreLookup
   /** Called once in the life of the task, before any other method and after its state has been restored. */
   open(context: StoreContext): void
   /**
-   * Begins a batch: the keys that are prefetched until the next call of `loadPrefetched` stay in memory until the next
-   * batch with this number begins. Keys prefetched outside of batches stay until the next such load or flush.
+   * Begins a batch. Keys that are prefetched until the next call of `loadPrefetched` stay in memory until the next
+   * batch with this number begins. Keys that are prefetched outside of batches stay until the next call of
+   * `loadPrefetched` or `flush`.
    */
   prefetchFor(batch: number): void
   /**
    * Reads all keys requested by `prefetch(key)` since the last call, with one multi-get. May be called again after it
-   * threw UnknownSchemaError. Ignores keys that cannot be encoded: using such a key throws.
+   * has thrown UnknownSchemaError. Ignores keys that cannot be encoded; an error is thrown only when such a key is
+   * used.
    */
   loadPrefetched(): void
   readonly dirtyKeys: number
@@ -45,7 +50,7 @@ export interface EngineStore {
 /** Reads one key of a store directly from the database, outside its task and without the task's uncommitted changes. */
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
-  /** Appends the key of the row that holds the value. */
+  /** Appends the key of the row in which the value is stored. */
   encodeRow(key: K, out: ByteWriter): void
   /** Converts a stored value to its representation for readers, which is close to JSON. */
   view(stored: unknown): V
@@ -55,14 +60,14 @@ export interface StoreLookup<K, V> {
 export type AnyStoreLookup = StoreLookup<any, any>
 
 /**
- * The current user of a task's stores. A store checks it before each use, so that a node that did not declare the store
- * in its `stores` fails immediately. Otherwise the node would read and write state that may belong to another
- * sub-topology, and no description would show this.
+ * The current user of a task's stores. A store checks it before each use, so that a node fails immediately if it did
+ * not declare the store in its `stores`. Without the check, the node would read and write state that may belong to
+ * another sub-topology, and the topology's description would not show this.
  */
 export interface StoreAccess {
   /** The node whose code is running; undefined when there is none, for instance when a test reads a store. */
   readonly node: object | undefined
-  /** @throws Error unless the running node has declared the store */
+  /** @throws Error if the running node has not declared the store */
   admit(store: string): void
 }
 
@@ -71,11 +76,11 @@ export interface StoreContext {
   readonly column: StateColumn
   /** The codec of `values`, bound to its registered schema. */
   readonly codec: Codec<unknown>
-  /** Maximum size of the decoded objects that this store instance caches, unless the store has a size of its own. */
+  /** Maximum size of the decoded objects that this store instance caches, unless the store's own options set a size. */
   readonly cacheBytes: number
   /** Default: everybody may use the store. */
   readonly access?: StoreAccess
-  /** The task's event time. Default: unknown, so that only the times of a key's own entries count. */
+  /** The task's event time. Undefined if it is unknown, in which case only the times of a key's own entries count. */
   readonly time?: StreamTime
 }
 
@@ -84,7 +89,7 @@ export interface StreamTime {
   readonly streamTime: number
 }
 
-/** Receives changelog records, whose bytes it copies before it returns. */
+/** Receives changelog records. It copies their bytes before it returns. */
 export interface ChangelogWriter {
   append(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
@@ -105,23 +110,23 @@ export interface ByteRange {
 
 /** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
 export interface StateColumn {
-  /** Asks for a rewrite of the database that leaves no replaced or deleted values in its files. */
+  /** Requests a rewrite of the database after which its files contain no replaced or deleted values. */
   scrub(): void
-  /** Returns one result per key, in the given order; undefined for missing keys. Does not see the open batch. */
+  /** Returns one result per key, in the given order; undefined for missing keys. Ignores the open batch. */
   multiGet(keys: PackedKeys): (Buffer | undefined)[]
   /**
-   * Iterates over written entries in ascending key order (descending with `reverse`), as of the start of the scan. Does
-   * not see the open batch.
+   * Iterates over written entries in ascending key order (descending with `reverse`), as of the start of the scan.
+   * Ignores the open batch.
    */
   scan(range: ByteRange): Iterable<readonly [key: Buffer, value: Buffer]>
-  /** Adds a change to the worker's open batch; a null value deletes the key. The bytes are copied. */
+  /** Adds a change to the worker's open batch. A null value deletes the key. The bytes are copied. */
   put(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
 
 /**
- * The single database of a process. It holds the stores of all tasks of all topologies, and the positions, within one
- * memory budget. A process may host several workers (one per topology), each in the middle of a transaction. Each
- * worker therefore writes through a separate session, so that a commit never writes the open batch of another worker.
+ * The single database of a process. It contains the stores and positions of all tasks of all topologies, within one
+ * memory budget. A process may run several workers (one per topology), each in the middle of a transaction. Each worker
+ * therefore writes through a separate session, so that a commit never writes the open batch of another worker.
  */
 export interface StateBackend {
   /**
@@ -135,11 +140,11 @@ export interface StateBackend {
   copySession(topology: string): StateSession
   /**
    * Rewrites the database if this was requested since the last rewrite began, so that replaced and deleted values
-   * vanish from its files. Work continues in the meantime.
-   * @returns whether it was rewritten
+   * vanish from its files. Processing continues in the meantime.
+   * @returns whether the database was rewritten
    */
   scrub(): Promise<boolean>
-  /** Returns the bytes on disk and in memory, for /metrics and /tasks. */
+  /** Returns the sizes on disk and in memory, for /metrics and /tasks. */
   stats(): StateStats
   /** Releases the lock. The content of open batches is lost. */
   close(): Promise<void>
@@ -147,12 +152,15 @@ export interface StateBackend {
 
 /** Changes that are written atomically. */
 export interface StateBatch {
-  /** Adds a named position, such as a changelog position or a source offset. Null removes it. */
+  /**
+   * Adds a named position to the batch, such as a changelog position or a source offset. A null offset removes the
+   * position.
+   */
   putPosition(name: string, offset: number | null): void
   /**
-   * Writes all changes and positions atomically and synchronously. When it throws (for example because the disk is
-   * full), none of the batch becomes visible, and the database accepts no more writes until it is reopened. The batch
-   * is empty afterwards.
+   * Writes all changes and positions atomically and synchronously. If writing fails (for example because the disk is
+   * full), no part of the batch becomes visible, and the database accepts no more writes until it is reopened. The
+   * batch is empty afterwards.
    */
   write(): void
   drop(): void
@@ -160,28 +168,30 @@ export interface StateBatch {
 
 /** One worker's view of the database, with a separate open batch. */
 export interface StateSession {
-  /** Opens the key space of a store in a partition; creates it if it does not exist. */
+  /** Opens the key space of a store in a partition. Creates the key space if it does not exist. */
   column(store: string, partition: number): StateColumn
   /**
-   * Hands over the open batch and starts a new one. A batch that waits for its transaction must be taken, so that later
-   * changes, for the next transaction or by a restore, are not written with it. Batches may only be written in the
-   * order in which they were taken.
+   * Hands over the open batch and starts a new one. Take a batch before it waits for its transaction, so that later
+   * changes, of the next transaction or of a restore, are not written with it. Batches must be written in the order in
+   * which they were taken.
    */
   takeBatch(): StateBatch
   /** Writes the open batch; see `StateBatch`. */
   write(): void
   /** Drops the open batch. */
   dropBatch(): void
-  /** True if writes that can wait should wait, because the database is behind and would soon delay all of them. */
+  /**
+   * True if writes that can wait should wait, because the database has fallen behind and would soon delay all writes.
+   */
   isOverloaded(): boolean
   /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void
   /** Returns the position as last written; undefined when there is none. */
   position(name: string): number | undefined
   /**
-   * Empties a key space and removes its positions immediately and atomically, because the state is too old to be
-   * repaired from its changelog or because a wipe was requested. This is not part of the open batch, which must not
-   * contain changes of this key space. Columns that are already open see the empty space.
+   * Empties a key space and removes its positions immediately and atomically. It is used when the state is too old to
+   * be repaired from its changelog, and when a wipe was requested. The open batch must not contain changes to this key
+   * space. Columns that are already open see the empty space.
    */
   clear(store: string, partition: number, positions?: readonly string[]): void
 }

@@ -9,7 +9,7 @@ export interface TimerStoreOptions<K> {
   readonly key: Codec<K>
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
@@ -20,14 +20,14 @@ export interface TimerStoreOptions<K> {
 export interface TimerStore<K> extends EngineStore {
   readonly lookup: StoreLookup<K, number>
   prefetch(key: K): void
-  /** Sets the key's timer and replaces an earlier one. */
+  /** Sets the key's timer. Replaces its earlier timer, if any. */
   schedule(key: K, due: number): void
   cancel(key: K): void
   /** Returns the due time of the key's timer; undefined when there is none. */
   dueTime(key: K): number | undefined
   /**
-   * Returns at most `limit` timers that are due at `now`, earliest first, and in key order for equal times. They remain
-   * until they are cancelled.
+   * Returns at most `limit` timers that are due at `now`, earliest first, and in key order for equal times. The timers
+   * remain until they are cancelled.
    */
   due(now: number, limit: number): Timer<K>[]
   /** Returns the timers that `due` would return, and cancels them. */
@@ -45,7 +45,7 @@ interface TimerState {
   written: number | undefined
 }
 
-/** First byte of the rows by key, which hold each key's timer. */
+/** First byte of the rows that store each key's timer by key. */
 const BY_KEY = 0x6b
 /** First byte of the rows by due time and key. The due timers come first among these rows. */
 const BY_TIME = 0x74
@@ -63,7 +63,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   const entries = entryCache<K, TimerState>({ name, key: keys, cacheBytes: options.cacheBytes, encodeReadKey, read, write })
   let values: Codec<number>
   let column: StateColumn
-  /** No row under BY_TIME is earlier, so a scan from here skips the tombstones of fired timers. */
+  /** The earliest time of a row under BY_TIME. A scan from here skips the tombstones of fired timers. */
   let firstRow = 0
 
   function encodeReadKey(key: K, out: ByteWriter): void {
@@ -133,7 +133,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return list.sort((a, b) => Buffer.compare(a.row, b.row))
   }
 
-  /** Returns the earliest due time of rows that may be about to be written to the column. */
+  /** Returns the earliest due time of the changed rows that are not written to the column yet. */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
     for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)
@@ -159,7 +159,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
       if (timers.length >= limit) break
       const key = keys.decode(row, KEY_AT, row.length)
       const entry = entries.peek(key)
-      // A changed timer is either in `changes` with its new time, or cancelled.
+      // A changed timer is either in `changes` with its new time, or was cancelled.
       if (entry === undefined || !pending.has(entry)) timers.push({ key, due: time })
     }
     if (someRows) firstRow = Math.min(firstSeen ?? nextAfter(now), firstWritten(pending))

@@ -14,13 +14,13 @@ export interface TopKOptions<G, T> {
   /** The identity of an item: items with equal ids replace each other. */
   readonly id: (item: T) => string | number | bigint
   /**
-   * Negative when `a` ranks before `b`. Must order any two different items, including a tie-breaker; otherwise the list
-   * depends on the order of arrival.
+   * Returns a negative number when `a` ranks before `b`. Two different items must never be equal, so include a
+   * tie-breaker. Without one, the list depends on the order of arrival.
    */
   readonly compare: (a: T, b: T) => number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
@@ -32,13 +32,13 @@ export interface TopKStore<G, T> extends EngineStore {
   readonly lookup: StoreLookup<G, T[]>
   prefetch(group: G): void
   /**
-   * Inserts the item by rank and replaces an earlier version of it.
+   * Inserts the item by rank. Replaces an earlier version of the item.
    * @returns whether the item is among the K best
    */
   add(group: G, item: T): boolean
   /** @returns whether the item was in the list */
   remove(group: G, id: string | number | bigint): boolean
-  /** Returns the items, best first. This is the store's array, so do not modify it. */
+  /** Returns the items, best first. The array belongs to the store, so do not modify it. */
   list(group: G): readonly T[]
   delete(group: G): void
   /** Iterates over the groups in the order of their encoded bytes. */
@@ -67,7 +67,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
     prefetch: lists.prefetch,
     add(group: G, item: T) {
       const list = lists.get(group) ?? []
-      // The list was written by a version with a greater k.
+      // The list was written when k was greater.
       if (list.length > k) list.length = k
       drop(list, id(item))
       const at = lowerBound(list, (other) => compare(other, item) <= 0)

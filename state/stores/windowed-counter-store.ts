@@ -7,29 +7,29 @@ import { windowedCounterValue } from './windowed-counter.ts'
 
 export interface WindowedCounterOptions<K> {
   readonly key: Codec<K>
-  /** Length of a bucket, ms. Buckets begin at multiples of it. */
+  /** Length of a bucket in ms. Buckets begin at multiples of this length. */
   readonly bucketMs: number
   /**
-   * Number of buckets that can still be counted, back from the task's stream time or, if that is later, from the key's
-   * newest bucket.
+   * Number of buckets that accept counts. The last of them is the bucket of the task's stream time or, if that is
+   * later, the key's newest bucket.
    */
   readonly buckets: number
   /** Default true. */
   readonly logged?: boolean
-  /** Memory for decoded objects, per task, estimated from the encoded sizes. Default: that of the worker. */
+  /** Memory for decoded objects per task, estimated from their encoded sizes. The default is the worker's setting. */
   readonly cacheBytes?: number
 }
 
 /** Counts per key in a ring of time buckets. Times are in epoch ms. */
 export interface WindowedCounterStore<K> extends EngineStore {
-  /** The lookup returns the non-empty buckets, oldest first. */
+  /** Looks up the non-empty buckets of a key, oldest first. */
   readonly lookup: StoreLookup<K, [start: number, count: number][]>
   prefetch(key: K): void
   /**
    * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest one advances the key's
    * ring.
-   * @returns false when the time is before the ring, in which case nothing is counted. A key that is new or was trimmed
-   *   is no exception: its older windows were closed without it.
+   * @returns false when the time is before the ring, in which case nothing is counted. This also applies to a key that
+   * is new or was trimmed, because its older windows are already closed.
    */
   add(key: K, time: number, by?: number): boolean
   /** Returns the sum of the buckets that begin at or after `from` and before `to`. */

@@ -2,11 +2,11 @@ import { avroValue } from '../../schemas/avro/value.ts'
 import type { AvroSchema, ValueFormat } from '../../schemas/topic.ts'
 import type { Buckets } from './buckets.ts'
 
-/** The stored form of buckets, which contains the number of the newest bucket only. */
+/** The stored form of buckets. It contains only the number of the newest bucket. */
 interface WindowedCounter {
   /** Number of the newest bucket. */
   newest: number
-  /** Distance of each bucket from the previous one; 0 for the first. */
+  /** Distance of each bucket from the previous one; 0 for the first bucket. */
   gaps: number[]
   counts: number[]
 }

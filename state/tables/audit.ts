@@ -10,8 +10,8 @@ interface Change {
 }
 
 /**
- * Declares a table with the history of changes, which ClickHouse keeps for two years.
- * @param further columns between the actor and the texts
+ * Declares a table with a history of changes, which ClickHouse keeps for two years.
+ * @param further columns between the actor and the two JSON texts
  */
 export function auditTable<C extends Change>(name: string, further: readonly string[] = []): Table<string, C> {
   return {
@@ -25,7 +25,7 @@ export function auditTable<C extends Change>(name: string, further: readonly str
       'before Nullable(String)',
       'after Nullable(String)',
     ],
-    // Includes the offset, because two changes of one subject may have the same time.
+    // The sort order includes the offset, because two changes of one subject may have the same time.
     orderBy: '(subject, at, kafka_partition, kafka_offset)',
     partitionBy: 'toYYYYMM(at)',
     ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,

@@ -3,9 +3,9 @@ import { readRows, type TableReader } from './reader.ts'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Records the Kafka partitions with which a table has caught up. Until all partitions are recorded, the table is being
- * built and missing rows do not mean absent data. Records belong to one identity of the table, so a table that is
- * dropped and created again starts without any.
+ * Table that records with which Kafka partitions a table has caught up. Until all partitions are recorded, the table is
+ * being built, and a missing row does not mean absent data. Records belong to one identity of the table, so a table
+ * that is dropped and created again starts without records.
  */
 const CATCH_UPS_TABLE = 'table_catch_ups'
 
@@ -24,7 +24,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Records a catch-up. Recording it again changes nothing. */
+/** Records that a table has caught up with a Kafka partition. Recording this again changes nothing. */
 export async function recordCatchUp(client: ClickHouseClient, { table, identity, topic, partition }: CatchUp): Promise<void> {
   await client.insert({
     table: CATCH_UPS_TABLE,

@@ -13,8 +13,8 @@ export interface SinkClickhouseOptions {
  */
 const REQUEST_TIMEOUT_MS = 60_000
 /**
- * Maximum number of connections. A sink has one write in progress per Kafka partition, and additional connections would
- * only move the waiting to the server.
+ * Maximum number of connections. A sink has one write in progress per Kafka partition. With more connections, requests
+ * would only wait in the server instead of here.
  */
 const MAX_CONNECTIONS = 16
 

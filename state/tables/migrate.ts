@@ -2,8 +2,8 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import { type ClusterOptions, createStatement, ddlParts, engineOf, type Table } from './table.ts'
 
 /**
- * The applied migrations of each table. A table that was dropped and created again has another identity, so its
- * migrations start from the beginning.
+ * Table that records the applied migrations of each table. A table that was dropped and created again has another
+ * identity, so its migrations start from the beginning.
  */
 const MIGRATIONS_TABLE = 'table_migrations'
 
@@ -35,7 +35,7 @@ ORDER BY (table_name, identity, migration)`,
   const existing = await identityOf(client, table.name)
   if (existing === undefined) {
     await client.command({ query: createStatement(table, newIdentity(), cluster) })
-    // Another sink may have created the table first; then its identity applies.
+    // If another sink has created the table first, that sink's identity applies.
     const identity = (await identityOf(client, table.name)) as string
     for (const { id } of migrations) await record(id, identity)
     return identity

@@ -1,16 +1,16 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import type { ClusterOptions } from './table.ts'
 
-/** Which rows of a table must vanish from its files once another row has replaced them. */
+/** The rows of a table that must vanish from its files once another row has replaced them. */
 export interface Purge {
   readonly table: string
-  /** The column that identifies a row, of type String. */
+  /** The column that identifies a row; its type is String. */
   readonly key: string
-  /** Condition on the rows that erase the earlier ones with the same key. */
+  /** SQL condition for rows that erase the earlier rows with the same key. */
   readonly erases: string
 }
 
-/** Removes replaced rows, which would otherwise remain until ClickHouse merges their parts, if it ever does. */
+/** Removes replaced rows, which ClickHouse would otherwise keep until it merges their parts, possibly forever. */
 export interface Purger {
   run(): Promise<Purged>
 }
@@ -19,18 +19,21 @@ export interface Purged {
   /** Number of removed rows. */
   readonly removed: number
   /**
-   * True if rows that erase others have arrived since the last run. ClickHouse may have removed the erased ones itself,
+   * True if rows that erase others have arrived since the last run. ClickHouse may have removed the erased rows itself
    * while it merged parts.
    */
   readonly hasErased: boolean
 }
 
-/** Rows per mutation, so that its text remains short. */
+/** Number of rows per mutation, which keeps the statement short. */
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 
 export function tablePurger(client: ClickHouseClient, { table, key, erases }: Purge, { cluster }: ClusterOptions): Purger {
-  /** The offsets up to which rows were looked at, by Kafka partition. Empty at first, which means the whole table. */
+  /**
+   * The offsets up to which rows have been checked, by Kafka partition. At first it is empty, so the whole table is
+   * checked.
+   */
   let seen = new Map<number, number>()
 
   async function rowsOf<Row>(query: string, params: Record<string, unknown> = {}): Promise<Row[]> {

@@ -1,4 +1,4 @@
-/** ClickHouse aborts queries that take longer. By then the API has already responded with 503. */
+/** ClickHouse aborts queries that take longer than this. By then, the API has already responded with 503. */
 const MAX_EXECUTION_SECONDS = 5
 
 /** The part of a ClickHouse client that readers use. */

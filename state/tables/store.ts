@@ -6,7 +6,7 @@ import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
 import { recordedTopicId, recordTopicId, topicIdsStatement } from './topic-ids.ts'
 
-/** Rows of a range of offsets of one Kafka partition. All of them are in one partition of the table. */
+/** Rows of a range of offsets of one Kafka partition. All rows belong to the same partition of the table. */
 export interface Insert {
   readonly topic: string
   readonly partition: number
@@ -33,11 +33,13 @@ export interface TableStore {
    */
   insert(insert: Insert): Promise<void>
   /**
-   * Records that the table has caught up with the end that the log of this Kafka partition had when reading began. From
-   * then on, readers may treat missing rows as absent. Call `prepare` first.
+   * Records that the table has caught up with the log of this Kafka partition, up to the end that the log had when
+   * reading began. From then on, readers may treat missing rows as absent. Call `prepare` first.
    */
   noteCaughtUp(topic: string, partition: number): Promise<void>
-  /** Returns the id of the topic from which this Kafka partition was read; undefined when none is recorded. */
+  /**
+   * Returns the recorded id of the topic from which this Kafka partition was read; undefined when no id is recorded.
+   */
   topicId(topic: string, partition: number): Promise<string | undefined>
   /** Records the id of the topic from which this Kafka partition is read. Call `prepare` first. */
   noteTopicId(topic: string, partition: number, id: string): Promise<void>
@@ -70,7 +72,7 @@ const PASSING = new Set([
   '999', // KEEPER_EXCEPTION
 ])
 
-/** Number of rows per block. No insert has more, so each insert is a single block. */
+/** Number of rows per block. It exceeds the number of rows of any insert, so that each insert is a single block. */
 const ONE_BLOCK = '100000000'
 
 const INSERT_SETTINGS: ClickHouseSettings = {

@@ -15,15 +15,15 @@ export interface Table<K, V> {
    */
   readonly columns: readonly string[]
   /**
-   * The identity of a row. Of several rows with equal values in these columns, the one with the greatest `version`
-   * column (default: `kafka_offset`) counts.
+   * The columns that identify a row. Of several rows with equal values in these columns, the one with the greatest
+   * `version` column (default: `kafka_offset`) counts.
    */
   readonly orderBy: string
   readonly version?: string
   /** Partition expression, such as `toYYYYMM(window_end)`. */
   readonly partitionBy: string
   readonly ttl?: string
-  /** Further parts of the definition, such as indexes and projections. */
+  /** Further clauses of the table definition, such as indexes and projections. */
   readonly parts?: readonly string[]
   /**
    * Statements that create roll-ups and views of the table. They run at every start, after the table has been created,
@@ -33,7 +33,7 @@ export interface Table<K, V> {
   /** Migrations in the order in which they were added. Never change an existing one. */
   readonly migrations?: readonly Migration[]
   /**
-   * Returns the rows of one record; may be empty. All of them must be in one partition of the table.
+   * Returns the rows of one record, possibly none. All of them must be in one partition of the table.
    * @param value null for a tombstone
    */
   rowsOf(key: K, value: V | null): readonly Row[]
@@ -42,7 +42,7 @@ export interface Table<K, V> {
    * insert goes into one partition of the table and is one atomic part.
    */
   partitionOf(key: K, value: V): string | number
-  /** How long rows may wait for others of their insert, ms. Default 1 s. */
+  /** How long rows may wait for further rows of the same insert, in ms. Default 1,000. */
   readonly lingerMs?: number
 }
 
@@ -55,23 +55,27 @@ export interface Migration {
 
 /** The parts of DDL statements that differ in a cluster. */
 export interface DdlParts {
-  /** Either empty or ` ON CLUSTER name`; goes after the table's name. */
+  /** Empty, or ` ON CLUSTER name`, which follows the table's name. */
   readonly onCluster: string
 }
 
 export interface ClusterOptions {
-  /** Name of the cluster in ClickHouse's configuration, whose tables are replicated. Undefined for a single server. */
+  /** Name of the cluster in ClickHouse's configuration. Its tables are replicated. Undefined for a single server. */
   readonly cluster: string | undefined
 }
 
-/** Number of recent inserts per table that ClickHouse deduplicates by token. This covers minutes of a busy sink. */
+/**
+ * Number of recent inserts per table that ClickHouse deduplicates by token. A busy sink makes this many in a few
+ * minutes.
+ */
 const DEDUPLICATION_WINDOW = 1_000
 
 const POSITION_PARTS = [
   'kafka_topic LowCardinality(String)',
   'kafka_partition UInt32',
   'kafka_offset UInt64',
-  // Holds one row per partition and part. Without it, every start of a sink would read the whole table.
+  // The projection has one row per Kafka partition and part. Without it, every start of a sink would read the whole
+  // table.
   'PROJECTION kafka_position (SELECT kafka_topic, kafka_partition, max(kafka_offset) GROUP BY kafka_topic, kafka_partition)',
 ]
 
@@ -93,7 +97,9 @@ export function engineOf(
   return version === undefined ? `Replicated${family}(${place})` : `Replicated${family}(${place}, ${version})`
 }
 
-/** @param identity stored as the table's comment; a table that was dropped and created again has another one */
+/**
+ * @param identity stored as the table's comment. A table that was dropped and created again has a different identity.
+ */
 export function createStatement(table: Table<never, never>, identity: string, cluster: ClusterOptions): string {
   const { name, columns, parts = [], orderBy, partitionBy, ttl, version = 'kafka_offset' } = table
   const engine = engineOf('ReplacingMergeTree', cluster, version)

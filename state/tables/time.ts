@@ -1,7 +1,7 @@
 const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 
-/** Number of times whose texts are cached. Rows with counts have few different times. */
+/** Maximum number of times whose text is cached. Rows with counts contain few different times. */
 const MAX_MINUTES = 1_024
 const minutes = new Map<number, string>()
 
@@ -20,7 +20,7 @@ export function isoMinute(time: number): string {
 }
 
 /**
- * Returns the UTC month, which distinguishes the partitions of ClickHouse's `toYYYYMM`.
+ * Returns the UTC month, which differs between the partitions of a table partitioned by `toYYYYMM`.
  * @param time epoch ms
  */
 export function isoMonth(time: number): string {
@@ -28,7 +28,7 @@ export function isoMonth(time: number): string {
 }
 
 /**
- * Returns the UTC day, which distinguishes the partitions of ClickHouse's `toDate`.
+ * Returns the UTC day, which differs between the partitions of a table partitioned by `toDate`.
  * @param time epoch ms
  */
 export function isoDay(time: number): string {

@@ -2,9 +2,9 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Records from which Kafka topic each partition of a table's input was read, by the topic's id. Offsets of a topic that
- * was deleted and created again refer to other records. Kafka forgets the offsets of a deleted topic, so the id must be
- * stored with the table.
+ * Table that records the id of the Kafka topic from which each partition of a table's input was read. Offsets of a
+ * topic that was deleted and created again refer to other records. Kafka forgets the offsets of a deleted topic, so the
+ * id must be stored with the table.
  */
 const TOPIC_IDS_TABLE = 'table_topic_ids'
 

@@ -1,6 +1,6 @@
 import type { FileVersion } from './version.ts'
 
-/** The value of the compacted record: which versions there are, and which of them answer requests. */
+/** The value of the compacted record: which versions exist, and which of them answer requests. */
 export interface VersionHistory<V extends FileVersion> {
   /** Newest first. */
   readonly versions: readonly V[]
@@ -8,26 +8,26 @@ export interface VersionHistory<V extends FileVersion> {
   readonly champion: string | undefined
   /** Version that answers a share of the users; undefined when there is none. */
   readonly challenger: string | undefined
-  /** Earlier champions, newest first. `NO_VERSION` stands for the time before the first champion. */
+  /** Earlier champions, newest first. `NO_VERSION` represents the time before the first champion. */
   readonly earlier: readonly string[]
 }
 
 export const NO_VERSIONS: VersionHistory<never> = { versions: [], champion: undefined, challenger: undefined, earlier: [] }
 
-/** Takes the place of a version's name when none was in force. */
+/** Used instead of a version's name when no version was in force. */
 export const NO_VERSION = ''
 
 /** Number of versions kept for a rollback, in addition to those in force. */
 export const KEPT_VERSIONS = 5
 
-/** Adds a version that does not answer yet. Does nothing if the version is already known. */
+/** Adds a version that does not answer yet. Does nothing if the history already contains the version. */
 export function withVersion<V extends FileVersion>(history: VersionHistory<V>, version: V): VersionHistory<V> {
   if (history.versions.some((known) => known.version === version.version)) return history
   const versions = [version, ...history.versions].sort((one, other) => other.sequence - one.sequence)
   return trimmed({ ...history, versions })
 }
 
-/** Makes a version the champion; undefined when it is not kept. */
+/** Makes a version the champion. Returns undefined when the version is not kept. */
 export function promoted<V extends FileVersion>(history: VersionHistory<V>, version: string): VersionHistory<V> | undefined {
   if (!history.versions.some((known) => known.version === version)) return undefined
   if (history.champion === version) return history
@@ -36,7 +36,10 @@ export function promoted<V extends FileVersion>(history: VersionHistory<V>, vers
   return trimmed({ ...history, champion: version, challenger, earlier })
 }
 
-/** Puts a version on trial, or ends the trial. Returns undefined if the version is not kept or is the champion. */
+/**
+ * Makes a version the challenger, or removes the challenger. Returns undefined if the version is not kept or is the
+ * champion.
+ */
 export function withChallenger<V extends FileVersion>(
   history: VersionHistory<V>,
   version: string | undefined,
@@ -45,7 +48,10 @@ export function withChallenger<V extends FileVersion>(
   return isKept && (version === undefined || version !== history.champion) ? trimmed({ ...history, challenger: version }) : undefined
 }
 
-/** Restores the previous champion; undefined when none is kept. The replaced champion is kept and can be promoted. */
+/**
+ * Restores the previous champion. Returns undefined when no previous champion is kept. The replaced champion is kept
+ * and can be promoted.
+ */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier
   if (before === undefined) return undefined

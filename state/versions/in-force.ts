@@ -3,7 +3,9 @@ import { BlobsUnavailableError } from '../blobs/blob-store.ts'
 import type { LocalVersions } from './local.ts'
 import type { FileVersion } from './version.ts'
 
-/** The version that answers now. It does not change during a request that reads `current` only once. */
+/**
+ * The version that currently answers requests. A request that reads `current` only once uses one version throughout.
+ */
 export interface VersionInForce<T> {
   /** Undefined until the first version is open. */
   readonly current: { readonly version: FileVersion; readonly opened: T } | undefined
@@ -11,7 +13,7 @@ export interface VersionInForce<T> {
    * Requests a version; undefined means that no version should answer. Only the last requested version goes into force.
    */
   want(version: FileVersion | undefined): void
-  /** Resolves once nothing is being fetched or opened. A retry that waits for its pause does not count. */
+  /** Resolves once nothing is being fetched or opened. A retry that waits for its pause does not delay it. */
   settled(): Promise<void>
   close(): void
 }
@@ -30,7 +32,7 @@ export interface VersionInForceOptions<T> {
 /** Pause before the next attempt after an error of the store or the disk. */
 const RETRY_MS = 5_000
 
-/** Fetches and opens the requested version while the current one answers, and switches once the new one is complete. */
+/** Fetches and opens the requested version while the current one answers. Switches once the new version is complete. */
 export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }: VersionInForceOptions<T>): VersionInForce<T> {
   let current: { version: FileVersion; opened: T } | undefined
   let wanted: FileVersion | undefined
@@ -87,8 +89,8 @@ export function versionInForce<T>({ local, open, onSwitch, onRefused, setTimer }
 }
 
 /**
- * A store or a disk can recover, and a file that another process of the host has removed in the meantime can be fetched
- * again. Damaged or wrong files cannot recover.
+ * Returns whether a retry may help. A store or a disk can recover, and a file that another process of the host has
+ * removed in the meantime can be fetched again. A retry does not help with damaged or wrong files.
  */
 function mayHeal(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

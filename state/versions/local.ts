@@ -5,17 +5,20 @@ import { join } from 'node:path'
 import { type BlobStore, BlobsUnavailableError } from '../blobs/blob-store.ts'
 import { checkVersion, type FileVersion, type VersionFile, VersionRefusedError } from './version.ts'
 
-/** Versions in a folder of this host. Processes of the host may share it, and then map the same files. */
+/**
+ * Versions in a folder of this host. Processes of the host may share the folder, and then map the same files into
+ * memory.
+ */
 export interface LocalVersions {
   /**
-   * Returns the folder of a version, whose files are complete and match their hashes. Files that are here already are
-   * checked again, and fetched again if they are damaged.
-   * @throws VersionRefusedError when the record is wrong, or a stored blob does not have the length in the record
+   * Returns the folder of a version. Its files are complete and match their hashes. Files that are already in the
+   * folder are verified again, and fetched again if they are damaged.
+   * @throws VersionRefusedError when the record is invalid, or a stored blob does not have the length in the record
    * @throws BlobCorruptError when a stored blob is damaged
-   * @throws BlobsUnavailableError when a blob is not there, or the store does not respond; trying again may help
+   * @throws BlobsUnavailableError when a blob is missing or the store does not respond; a retry may help
    */
   fetch(version: FileVersion): Promise<string>
-  /** Removes all other versions, and what killed processes have left behind. Files that are mapped stay readable. */
+  /** Removes all other versions, and leftovers of killed processes. Files that are mapped into memory stay readable. */
   keepOnly(versions: readonly FileVersion[]): Promise<void>
 }
 
@@ -26,13 +29,13 @@ export interface LocalVersionsOptions {
   now(): number
 }
 
-/** Precedes the names of folders that are complete. Nothing else in the folder is ever removed, except partial ones. */
+/** Prefix of the names of complete folders. Only these and partial folders are ever removed. */
 const COMPLETE = 'version-'
-/** Precedes the names of folders that are being written. */
+/** Prefix of the names of folders that are being written. */
 const PARTIAL = '.partial-'
-/** Number of attempts to move a folder to its place while other processes of the host are faster. */
+/** Number of attempts to move a folder to its place. An attempt fails when another process of the host is faster. */
 const SETTLE_ATTEMPTS = 5
-/** A folder that nobody has written to for this long has lost its writer, because no file takes an hour to fetch. */
+/** Age of the last write after which a folder counts as abandoned by its writer. No file takes an hour to fetch. */
 const ABANDONED_MS = 3_600_000
 
 export function localVersions({ blobs, folder, now }: LocalVersionsOptions): LocalVersions {
@@ -70,7 +73,8 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
   }
 
   /**
-   * Removes a damaged version in one step. Processes that have mapped its files can use them until they open others.
+   * Removes a damaged version in one step. Processes that have mapped its files can use them until they open another
+   * version.
    */
   async function setAside(place: string): Promise<void> {
     const aside = join(folder, `${PARTIAL}${randomUUID()}`)
@@ -120,7 +124,7 @@ async function isAbandoned(partial: string, now: number): Promise<boolean> {
     )
     return Math.max(...written) < now - ABANDONED_MS
   } catch (error) {
-    // The folder's writer has just moved it to its place.
+    // The folder is gone, because its writer has just moved it to its place.
     if (isMissing(error)) return false
     throw error
   }

@@ -5,7 +5,10 @@ import type { FileVersion, VersionFile } from './version.ts'
 import { checkVersion } from './version.ts'
 
 export interface PublishOptions {
-  /** The store should not compress, because files are mapped into memory as they are, and vectors hardly shrink. */
+  /**
+   * The store should not compress: processes map the files into memory without unpacking them, and vectors hardly
+   * shrink.
+   */
   readonly blobs: BlobStore
   /** The folder that holds the files. */
   readonly folder: string
@@ -13,8 +16,8 @@ export interface PublishOptions {
 }
 
 /**
- * Stores the files of a new version. They are durable once this resolves, so that the record that names them may be
- * written. A writer that dies before that leaves blobs that nothing refers to.
+ * Stores the files of a new version. Once the promise resolves, the files are durable, and the record that names them
+ * may be written. If the process dies before it writes the record, nothing refers to the blobs.
  */
 export async function publishFiles(id: Pick<FileVersion, 'version' | 'sequence'>, options: PublishOptions): Promise<FileVersion> {
   const { blobs, folder, names } = options

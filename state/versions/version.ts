@@ -1,4 +1,4 @@
-/** Files that belong together, such as a trained model: a record of a compacted topic names them. */
+/** Files that belong together, such as a trained model. A record of a compacted topic names them. */
 export interface FileVersion {
   /** Unique among all versions, for example a time and a hash. */
   readonly version: string
@@ -10,7 +10,7 @@ export interface FileVersion {
 export interface VersionFile {
   /** The file's name in the folder of the version. */
   readonly name: string
-  /** SHA-256 of the content, under which the blob store holds it. */
+  /** SHA-256 of the content, under which the blob store stores it. */
   readonly hash: string
   readonly bytes: number
 }
@@ -20,13 +20,18 @@ export class VersionRefusedError extends Error {
   override readonly name = 'VersionRefusedError'
 }
 
-/** A version is a handful of files: vectors, an index, trees and a manifest. */
+/** Maximum number of files of a version. A version is a handful of files: vectors, an index, trees and a manifest. */
 const MOST_FILES = 64
-/** Names are used as file names, so they contain no separator and do not begin with a dot. */
+/**
+ * Allowed names of versions and files. Names are used as file names, so they contain no separator and do not begin with
+ * a dot.
+ */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const HASH = /^[0-9a-f]{64}$/
 
-/** @throws VersionRefusedError for a version whose names could lead out of its folder, or that cannot be complete */
+/**
+ * @throws VersionRefusedError if a name in the version could lead out of its folder, or the version cannot be complete
+ */
 export function checkVersion({ version, sequence, files }: FileVersion): void {
   const refuse = (fault: string): never => {
     throw new VersionRefusedError(`The version ${JSON.stringify(version)} is refused, because ${fault}.`)

@@ -3,7 +3,7 @@ import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
  * Returns the position of a view's partition in each of its topics, as text. If two values are equal, nothing was
- * written in between. One small read therefore shows a reader whether everything that it has cached of the partition is
+ * written in between. With one small read, a reader can therefore check whether all its cached data of the partition is
  * still current.
  * @returns undefined when a topic has no position yet
  */

@@ -16,12 +16,12 @@ export interface ViewBatch {
   readonly viewTopics: readonly string[]
   /**
    * The position that the view must have for the batch to be applied: the offset of the batch's first record, or
-   * undefined when the view holds nothing of this topic yet.
+   * undefined when the view has no position in this topic yet.
    */
   readonly expected: number | undefined
   /** The offset after the last record of the batch. */
   readonly next: number
-  /** Id of the topic, which is stored with the position. Undefined keeps the stored one. */
+  /** Id of the topic, which is stored with the position. Undefined keeps the stored id. */
   readonly topicId?: string | undefined
   readonly operations: readonly ViewOperation[]
   /** True when the batch reaches the end that the log had when reading began. */
@@ -32,22 +32,22 @@ export interface ViewBatch {
 
 export type ApplyResult =
   | { readonly applied: true }
-  /** Nothing was changed, because the view is at another position of the topic, or holds nothing of it (undefined). */
+  /** Nothing was changed, because the view is at a different position of the topic, or has none (undefined). */
   | { readonly applied: false; readonly position: number | undefined }
 
 export interface ViewPosition {
   /** Offset of the next record that the view lacks. */
   readonly next: number
   /**
-   * Time at which the view was last known to have the whole log, epoch ms; before it was complete, the time of its
-   * first batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
+   * Time at which the view last contained the whole log, epoch ms. Before the view is complete, the time of its first
+   * batch. A view that is interrupted before it is complete has not seen the tombstones at the end of the log.
    */
   readonly at: number
   /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */
   readonly topicId?: string | undefined
 }
 
-/** Redis, single or clustered, as the store that sinks write views to. */
+/** The Redis, single or clustered, to which sinks write views. */
 export interface ViewStore {
   /**
    * Applies the batch and advances the position together, or changes nothing.
@@ -55,7 +55,7 @@ export interface ViewStore {
    */
   apply(batch: ViewBatch): Promise<ApplyResult>
   /**
-   * @returns undefined when the view holds nothing of the topic
+   * @returns undefined when the view has no position in the topic
    * @throws TargetUnavailableError when retrying may help
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
@@ -66,13 +66,13 @@ export interface ViewStore {
   read(keys: readonly string[]): Promise<(string | null)[]>
   /**
    * Deletes one partition of a view. Until all its keys are gone, no batch can be applied to it.
-   * @throws TargetUnavailableError when retrying may help. The clearing is unfinished then: see `finishClearing`.
+   * @throws TargetUnavailableError when retrying may help. The clearing is then unfinished; see `finishClearing`.
    */
   clear(view: string, partition: number, keeps?: KeptKeys): Promise<void>
   /**
-   * Deletes what an interrupted `clear` left behind. A partition without any position is also cleared, because its
-   * keys are of unknown age: a sink that fills it would never delete those whose records are gone from the log.
-   * Several processes may clear the same partition at once.
+   * Completes a `clear` that was interrupted. Also clears a partition that has no position, because the age of its keys
+   * is unknown: a sink that fills it would never delete keys whose records are gone from the log. Several processes may
+   * clear the same partition at once.
    * @throws TargetUnavailableError when retrying may help
    */
   finishClearing(view: string, partition: number, keeps?: KeptKeys): Promise<void>
@@ -88,10 +88,10 @@ const CLEARING_SCRIPTS: Readonly<Record<'begin' | 'remove' | 'end', RedisScript>
   end: { name: 'end-clearing', source: END_CLEARING },
 }
 const NONE = ''
-/** Number of keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
+/** Number of keys per SCAN step. A step blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
 
-/** @param redis a dedicated connection of the sink that fails commands immediately while Redis is unavailable */
+/** @param redis a connection that only the sink uses, and that fails commands immediately while Redis is unavailable */
 export function viewStore(redis: Redis | Cluster): ViewStore {
   // Redis and Cluster share these commands, but their overloads cannot be called through the union type.
   const commands = redis as Redis
@@ -136,7 +136,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   return { apply, position, read: (keys) => asking(() => commands.mget(...keys)), clear, finishClearing }
 }
 
-/** Returns the key under which a view's partition keeps its position in each topic. */
+/** Returns the key under which the positions of a view's partition are stored. */
 export function positionsKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:positions`
 }

@@ -1,15 +1,15 @@
 /**
- * The scripts that clear a partition of a view: begin, remove keys, end. In between, the hash of positions holds a
- * random mark. With it, no sink fills the partition while old keys remain, and a late removal cannot delete newer keys.
- * KEYS[1] is always the hash of positions.
+ * The scripts that clear a partition of a view: begin, remove keys, and end. Between begin and end, the hash of
+ * positions contains a random mark. While the mark is present, no sink fills the partition. A late removal has no
+ * effect without its mark, so it cannot delete newer keys. KEYS[1] is always the hash of positions.
  */
 
-/** A field of the hash of positions. Names of topics contain no colon. */
+/** A field of the hash of positions. It cannot be the name of a topic, because these contain no colon. */
 export const CLEARING_FIELD = ':clearing'
-/** Shows that the partition was cleared and not filled yet. */
+/** A field that shows that the partition was cleared and has not been filled yet. */
 const CLEARED_FIELD = ':cleared'
 
-/** KEYS: 2 the caught-up flag. ARGV: 1 the mark. A clearing that another process has begun continues. */
+/** Begins a clearing, or continues one that another process has begun. KEYS: 2 the caught-up flag. ARGV: 1 the mark. */
 export const BEGIN_CLEARING = `
 redis.call('DEL', KEYS[2])
 if redis.call('HEXISTS', KEYS[1], '${CLEARING_FIELD}') == 1 then return 0 end

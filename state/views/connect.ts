@@ -3,21 +3,24 @@ import { evictionFault, readRedisMemory } from './redis-memory.ts'
 
 export interface RedisPlace {
   readonly url: string
-  /** True when `url` is a node of a cluster. */
+  /** True if `url` is the address of a node of a cluster. */
   readonly cluster: boolean
 }
 
-/** A connection with the settings that one kind of user needs. */
+/** Options of a connection, with the settings that one kind of client needs. */
 export interface ConnectionOptions extends RedisPlace {
   readonly settings: RedisOptions
   readonly onLost: (reason: string) => void
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
-  /** Called for each connection. `fault` is undefined unless this Redis removes data when its memory is full. */
+  /**
+   * Called for each connection. `fault` is a message if this Redis removes data when its memory is full, and undefined
+   * otherwise.
+   */
   readonly onEviction: (fault: string | undefined) => void
 }
 
-/** A logger that takes the fields first and the event name second, as pino does. */
+/** A logger whose first parameter is the fields and whose second is the event name, as in pino. */
 interface SinkLog {
   warn(fields: object, event: string): void
   info(fields: object, event: string): void
@@ -28,7 +31,7 @@ interface SinkLog {
  * whether it was applied.
  */
 const COMMAND_TIMEOUT_MS = 10_000
-/** Time limit of a read by a sink that only looks something up. A read that fails is repeated later. */
+/** Time limit of a look-up by a sink. A look-up that fails is repeated later. */
 const READ_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
 /** Longest pause between attempts to reconnect. It is short so that the sink notices soon when Redis is back. */
@@ -36,8 +39,8 @@ const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
 /**
- * Connects to a Redis that holds views and reconnects after every loss. Commands fail immediately while it is
- * unavailable, so none of them queue.
+ * Connects to a Redis that stores views. Reconnects after every loss. Commands fail immediately while Redis is
+ * unavailable, so that none of them queue.
  */
 export function connectRedis({ url, cluster, settings, onLost, onReady, onEviction }: ConnectionOptions): Redis | Cluster {
   const redisOptions = { ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
@@ -53,7 +56,7 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
   redis.on('ready', () => {
     onReady(isLost)
     isLost = false
-    // If this user may not read the server's memory settings, the server's operator is responsible for its policy.
+    // If this user may not read the server's memory settings, only the server's operator can check its eviction policy.
     readRedisMemory(redis).then(
       (servers) => onEviction(evictionFault(servers)),
       () => undefined,
@@ -67,7 +70,7 @@ export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Clust
   return connectForSink(place, log, { commandTimeout: COMMAND_TIMEOUT_MS })
 }
 
-/** Connects to the Redis in which a sink only looks things up. Reads of one turn of the event loop share a request. */
+/** Connects to the Redis that a sink only reads from. Reads in the same turn of the event loop share a request. */
 export function connectLookupRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
   return connectForSink(place, log, { commandTimeout: READ_TIMEOUT_MS, enableAutoPipelining: true })
 }
@@ -78,7 +81,7 @@ function connectForSink(place: RedisPlace, log: SinkLog, settings: RedisOptions)
     settings: {
       ...settings,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // After a failover the address may belong to a replica, so reconnect.
+      // After a failover, the address may belong to a replica, so reconnect.
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
     },
     onLost: (reason) => log.warn({ reason }, 'sink_redis_lost'),

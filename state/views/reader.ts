@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { BinaryReader, ListReader, ViewReader } from './view.ts'
 
-/** @param ask awaits each answer, for instance to convert its error */
+/** @param ask awaits each answer, for instance to convert errors */
 export function viewReader(
   client: Redis | Cluster,
   ask: <T>(answer: Promise<T>) => Promise<T> = (answer) => answer,

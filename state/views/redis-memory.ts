@@ -3,16 +3,19 @@ import type { Cluster, Redis } from 'ioredis'
 /** The memory of a Redis server, as `INFO memory` reports it. */
 export interface RedisMemory {
   readonly usedBytes: number
-  /** `maxmemory`, or else all memory of the machine. */
+  /** `maxmemory`, or the memory of the machine if `maxmemory` is not set. */
   readonly capacityBytes: number
-  /** The policy that applies when `maxmemory` is reached; undefined if it has no `maxmemory`. */
+  /** The policy that applies when `maxmemory` is reached; undefined if `maxmemory` is not set. */
   readonly policy: string | undefined
 }
 
-/** Writes fail when the memory is full, and nothing is lost. All other policies remove data that is in use. */
+/**
+ * The only policy that loses no data: writes fail when the memory is full. All other policies remove data that is in
+ * use.
+ */
 const NO_EVICTION = 'noeviction'
 
-/** Queries a Redis, or all masters of a cluster. Rejects when one does not answer. */
+/** Queries a Redis, or all masters of a cluster. Rejects when any server does not answer. */
 export async function readRedisMemory(redis: Redis | Cluster): Promise<RedisMemory[]> {
   const servers = 'nodes' in redis ? redis.nodes('master') : [redis]
   return await Promise.all(servers.map(async (server) => parseMemory(await server.info('memory'))))
@@ -35,8 +38,8 @@ export function usedRatio(servers: readonly RedisMemory[]): number {
 }
 
 /**
- * Explains what goes wrong if a server removes keys when its memory is full; undefined if none does. A removed key of a
- * view looks like data that does not exist.
+ * Returns a message if a server removes keys when its memory is full; undefined if none does. A removed key of a view
+ * looks like data that does not exist.
  */
 export function evictionFault(servers: readonly RedisMemory[]): string | undefined {
   const policy = servers.map((server) => server.policy).find((one) => one !== undefined && one !== NO_EVICTION)

@@ -14,8 +14,8 @@ import { type View, type ViewContext, type ViewOperation, type ViewReader, viewT
 export const RESULT_CHANNEL_PREFIX = 'results:'
 
 /**
- * How long a result is stored for API instances that missed the message. After this time the partition that decided the
- * command still knows the answer.
+ * How long a result is stored for API instances that missed the message. After this time, the partition that decided
+ * the command still has the answer.
  */
 const RESULT_KEPT_MS = 600_000
 const MS_PER_SECOND = 1_000
@@ -73,7 +73,7 @@ export async function readResult(
 export interface ResultMessage {
   readonly commandId: string
   readonly outcome: CommandResult['outcome']
-  /** JSON; empty when the outcome is a conflict. */
+  /** The answer as JSON; empty when the outcome is a conflict. */
   readonly answer: string
 }
 

@@ -2,24 +2,25 @@ import type { BoundedScripts } from '../redis/bounded-scripts.ts'
 import type { RedisScript } from '../redis/run-script.ts'
 
 /**
- * One change of a view. A sink applies the operations of a batch in order, and together with the batch's offset, in one
+ * One change to a view. A sink applies the operations of a batch in order, together with the batch's offset, in one
  * atomic step. All keys of a partition share a hash tag, so a single shard of a Redis cluster executes the step.
  */
 export type ViewOperation =
   | { readonly op: 'set'; readonly key: string; readonly value: ViewValue }
   /**
-   * Writes only when `version` is greater than the stored one. The key is a hash with VERSION_FIELD and VALUE_FIELD.
+   * Writes the value only if `version` is greater than the stored version. The key is a hash with VERSION_FIELD and
+   * VALUE_FIELD.
    */
   | { readonly op: 'setIfNewer'; readonly key: string; readonly version: number; readonly value: string }
   | { readonly op: 'del'; readonly key: string }
   | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, ViewValue>> }
   | { readonly op: 'hdel'; readonly key: string; readonly field: string }
   /**
-   * Removes a field if its value is not newer than `upTo`. The value begins with its version; numbers are compared
-   * first.
+   * Removes a field if its value is not newer than `upTo`. The value begins with its version. Versions are compared by
+   * number first.
    */
   | { readonly op: 'hdelUpTo'; readonly key: string; readonly field: string; readonly upTo: FieldVersion }
-  /** Writes a field, unless the whole number with which its value begins is greater than `number`. */
+  /** Writes a field unless its current value begins with a whole number greater than `number`. */
   | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
   /**
    * Removes the fields of a hash, except fields that end with `suffix` and fields whose value begins with a whole
@@ -27,9 +28,9 @@ export type ViewOperation =
    */
   | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**
-   * Removes a field of the hash at `key`. If it is not there, it was added to a counter: the first of the fields
-   * `counters.fields` that exists. The count of this field falls by 1 and its sum by `amount`, and a field with the
-   * count 0 is removed. Its value is `<count> <sum>`.
+   * Removes a field of the hash at `key`. If the field does not exist, its item was added to a counter: the first of
+   * the fields `counters.fields` that exists. The value of a counter is `<count> <sum>`. Its count is reduced by 1 and
+   * its sum by `amount`. A counter with the count 0 is removed.
    */
   | {
       readonly op: 'hdelOrSubtract'
@@ -39,17 +40,17 @@ export type ViewOperation =
       /** A whole number. */
       readonly amount: number
     }
-  /** A member of a sorted set, sorted by score and then by its bytes. */
+  /** Adds a member to a sorted set. Members sort by score and then by their bytes. */
   | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
   | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
   | { readonly op: 'publish'; readonly channel: string; readonly message: string }
 
-/** The version of a field of a hash: the value begins with `<number> <text> `. */
+/** The version of a field of a hash. The value of the field begins with `<number> <text> `. */
 export interface FieldVersion {
   /** A whole number. */
   readonly number: number
-  /** Decides between equal numbers. It contains no space. */
+  /** Decides which version is newer if the numbers are equal. Contains no space. */
   readonly text: string
 }
 
@@ -61,29 +62,30 @@ export const VERSION_FIELD = 'version'
 export const VALUE_FIELD = 'value'
 
 /**
- * Defines what a topic's records mean for a view. The sink writes it, the API reads it, and only the view's file knows
- * its formats.
+ * Defines how a topic's records change a view. The sink writes the view, the API reads it, and only the view's own file
+ * contains its formats.
  */
 export interface View<K, V> {
   /** Also the name in hash tags: `{name:partition}`. */
   readonly name: string
-  /** True if callers wait for its changes, so the sink must not delay them to form larger batches. */
+  /** True if callers wait for the view's changes, so the sink must not delay them to form larger batches. */
   readonly isAwaited?: boolean
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**
-   * The key of a string of the view that `operationsFor` needs for this record, or undefined. A deletion's record says
-   * nothing about what was deleted, so only the view's current content shows which lists contain it.
+   * Returns the key of a string in the view that `operationsFor` needs for this record, or undefined. The record of a
+   * deletion does not contain the deleted data, so only the view's current content shows which lists contain the key.
    */
   heldKey?(partition: number, key: K, value: V | null): string | undefined
   /**
-   * Returns true for a key that stays when a partition is cleared, because no record restores it. Default: none stays.
+   * Returns true for a key that stays when a partition is cleared, because no record restores it. By default, no key
+   * stays.
    */
   keeps?(key: string): boolean
 }
 
 export interface ViewContext {
-  /** The string at `heldKey` before the record; null when there is none. */
+  /** The string at `heldKey` before the record is applied; null when there is none. */
   readonly held: string | null
   /** Epoch ms. */
   readonly now: number
@@ -96,7 +98,7 @@ export function viewTag(view: string, partition: number): string {
 
 /**
  * Returns the key of the caught-up flag. The sink sets the flag once it has read every topic of the view to its end in
- * this partition. Emptying Redis removes it.
+ * this partition. The flag is lost when Redis is emptied.
  */
 export function caughtUpKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:caught-up`
@@ -111,7 +113,7 @@ export interface ViewReader {
 /** The additional commands that readers of lists use. */
 export interface ListReader {
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>
-  /** Returns the strings at keys that share a hash tag, in the order of the keys, all as of one moment. */
+  /** Returns the strings at keys that share a hash tag, in the order of the keys, all read at the same moment. */
   mget(keys: readonly string[]): Promise<(string | null)[]>
   zcard(key: string): Promise<number>
   /** Returns members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
@@ -119,37 +121,38 @@ export interface ListReader {
   /** Returns members by ascending score, otherwise like `zrevrange`. */
   zrange(key: string, start: number, stop: number): Promise<string[]>
   /**
-   * Members between two bounds, in the order of their bytes, of a sorted set with equal scores. A bound begins with `[`
-   * if it is included and with `(` if not; `-` and `+` are before and after all members.
+   * Returns members between two bounds, in the order of their bytes, from a sorted set with equal scores. A bound
+   * begins with `[` if it is inclusive and with `(` if it is exclusive; `-` and `+` are before and after all members.
    */
   zrangebylex(key: string, min: string, max: string, offset: number, count: number): Promise<string[]>
-  /** Returns all fields of a hash; empty if there is none. */
+  /** Returns all fields of a hash; empty if the hash does not exist. */
   hgetall(key: string): Promise<Record<string, string>>
 }
 
 /** Reads values that are bytes. */
 export interface BinaryReader {
-  /** Returns the values at keys that share a hash tag, in the order of the keys, all as of one moment. */
+  /** Returns the values at keys that share a hash tag, in the order of the keys, all read at the same moment. */
   mgetBuffer(keys: readonly string[]): Promise<(Buffer | null)[]>
   hmgetBuffer(key: string, fields: readonly string[]): Promise<(Buffer | null)[]>
-  /** Returns all fields of a hash; empty if there is none. */
+  /** Returns all fields of a hash; empty if the hash does not exist. */
   hgetallBuffer(key: string): Promise<Record<string, Buffer>>
 }
 
-/** A Lua script that changes keys of one hash tag. Its source must not depend on input. */
+/** A Lua script that changes keys with the same hash tag. Its source must not depend on input. */
 export type ViewScript = RedisScript
 
-/** Runs scripts of readers, for data that the API itself keeps beside a view. */
+/** Runs scripts of readers on data that the API itself stores beside a view. */
 export type ViewScripts = BoundedScripts
 
 /**
- * Means that the partition's view is still being built, so a missing key does not mean that the record does not exist.
+ * Result when the partition's view is still being built, so that a missing key does not mean that the record does not
+ * exist.
  */
 export const NOT_CAUGHT_UP = Symbol('not caught up')
 
 /**
- * Reads a value together with the flag that makes its absence meaningful. The value is requested first: if Redis is
- * emptied between the two replies, the flag is gone as well.
+ * Reads a value together with the caught-up flag, without which a missing value means nothing. The value is requested
+ * first: if Redis is emptied between the two replies, the flag is gone as well.
  */
 export async function withCaughtUp<T>(
   reader: ViewReader,

@@ -18,7 +18,7 @@ export default command({
     MILLRACE_HOME: "Folder of the key that signs users' tokens. Default: .millrace.",
   },
   examples: [
-    ['--rate 200 --for 10m --seed 7', 'Plays ten minutes of another stream.'],
+    ['--rate 200 --for 10m --seed 7', 'Plays ten minutes of a different stream.'],
     ['--services matches,fraud', 'Plays only the match feed and fraud scoring.'],
   ],
 })

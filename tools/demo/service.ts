@@ -14,6 +14,6 @@ export interface DemoOptions {
 /** The demo stream of one service. */
 export interface DemoService {
   readonly name: string
-  /** Sends the stream to the service's topics or HTTP API. Resolves at `endAt` or when the user stops. */
+  /** Sends the stream to the service's topics or HTTP API. Resolves at `endAt`, or when the user stops the demo. */
   play(session: StreamSession, options: DemoOptions): Promise<void>
 }

@@ -17,8 +17,8 @@ export const demoServices: readonly DemoService[] = [
 
 /**
  * Returns the services with these names.
- * @param names separated by commas; undefined chooses all
- * @throws Error for a name that no service has
+ * @param names separated by commas; undefined selects all services
+ * @throws Error for a name without a service
  */
 export function chosenServices(all: readonly DemoService[], names: string | undefined): readonly DemoService[] {
   if (names === undefined) return all

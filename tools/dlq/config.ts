@@ -2,7 +2,7 @@ import { type KafkaSettings, kafkaSettings } from '../../kafka/settings.ts'
 import { type Environment, readSettings } from '../../settings/read.ts'
 
 /**
- * Returns the servers that have the dead letters.
+ * Returns the servers that store the dead letters.
  * @throws SettingsError
  */
 export function readDlqConfig(env: Environment = process.env): KafkaSettings {

@@ -17,9 +17,9 @@ export default command({
     code: text('show, replay: an error code, such as undecodable_value.', { placeholder: 'CODE' }),
     source: text('show, replay: the source topic.', { placeholder: 'TOPIC' }),
     processor: text('show, replay: the processor that failed.', { placeholder: 'NAME' }),
-    limit: integer('show: at most this many.', { default: 20 }),
+    limit: integer('show: maximum number of dead letters.', { default: 20 }),
     all: flag('replay: every dead letter; needed when no condition is given.'),
-    again: flag('replay: also those that were already replayed (they will be duplicates) or that failed again.'),
+    again: flag('replay: also dead letters that were already replayed (which causes duplicates) or that failed again.'),
   },
   environment: {
     KAFKA_BROKERS: 'As for workers. Default: the local broker.',
@@ -28,7 +28,7 @@ export default command({
   },
   examples: [
     ['list', 'Lists failures by code.'],
-    ['replay NAME --code undecodable_value', 'Replays the matching ones.'],
+    ['replay NAME --code undecodable_value', 'Replays the matching dead letters.'],
   ],
   check(values) {
     if (values.COMMAND === 'list') return undefined

@@ -1,4 +1,4 @@
-/** `npm run dlq`: see main.command.ts. Reads KAFKA_BROKERS and SCHEMA_REGISTRY_URL as workers do. */
+/** Entry point of `npm run dlq` (see main.command.ts). Reads KAFKA_BROKERS and SCHEMA_REGISTRY_URL as workers do. */
 import { Admin } from '@platformatic/kafka'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
@@ -34,7 +34,7 @@ function schemaIdOf(value: Buffer | null): number | undefined {
   return value !== null && value.length >= WIRE_FORMAT_BYTES && value[0] === 0 ? value.readInt32BE(1) : undefined
 }
 
-/** Loads the schemas of the values that the registry knows. */
+/** Loads the schemas of the values from the registry, except those that the registry lacks. */
 async function decoderFor(config: KafkaSettings, letters: readonly DeadLetterRecord[]): Promise<(value: Buffer) => unknown> {
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const codecs = new Map<number, Codec<unknown>>()

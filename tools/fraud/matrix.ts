@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { INPUT_FIELDS, type ModelInput, writeInputs } from '../../schemas/fraud/models/inputs.ts'
 
-/** A file of float32 rows of all model inputs, as Python reads it. */
+/** A file of float32 rows with all model inputs, in the format that the Python program reads. */
 export interface MatrixFile {
   readonly path: string
   /** Number of values of a row. */

@@ -7,13 +7,14 @@ import { PROFILE_SHAPES } from '../../schemas/fraud/profile/shape.ts'
 import { foldVerdict } from '../../schemas/fraud/profile/verdicts.ts'
 import type { FraudIpFacts, FraudProfile, FraudRequest } from '../../schemas/fraud/types.ts'
 
-/** Profiles in memory, folded and read by the functions that the pipeline and the API use. */
+/** Profiles in memory. They are folded and read by the functions that the pipeline and the API use. */
 export interface ProfileReplay {
   /**
-   * Returns what models and rules read, and adds the transaction. Transactions must be passed in chronological order.
+   * Returns the inputs of models and rules for a transaction, and then adds the transaction. Transactions must be
+   * passed in chronological order.
    */
   next(request: FraudRequest, ip: FraudIpFacts): ModelInput
-  /** An analyst confirms a transaction as fraud at a time, epoch ms. */
+  /** Applies an analyst's verdict that a transaction is a fraud. @param at epoch ms */
   confirmFraud(request: FraudRequest, at: number): void
 }
 

@@ -19,7 +19,7 @@ export interface Person {
   readonly maxAge: number
   readonly maxDistanceKm: number
   readonly place: Place
-  /** From 0 to 1. The most popular users get most of the swipes, and most of these are likes. */
+  /** Popularity from 0 to 1. The most popular users get most of the swipes, and most of these are likes. */
   readonly popularity: number
 }
 
@@ -31,7 +31,7 @@ export interface People {
 
 const SEED = 11
 const KM_PER_DEGREE = 111.2
-/** Preferences that users choose, with the shares of users who choose them. */
+/** Maximum distances that users choose, with the shares of users who choose them. */
 const DISTANCES_KM = [
   [10, 15],
   [25, 20],
@@ -41,7 +41,7 @@ const DISTANCES_KM = [
 const ADULT_YEARS = 18
 const MAX_AGE_PREF = 99
 
-/** Half of the swipes go to a quarter of the users. */
+/** Exponent of the popularity distribution. With it, half of the swipes go to a quarter of the users. */
 const POPULARITY_EXPONENT = 2
 const LEAST_LIKED = 0.15
 const MOST_LIKED = 0.75
@@ -62,7 +62,7 @@ export async function loadPeople(folder: string, count: number, now: number): Pr
   return { people, origin: isPublic ? `${rows.length} public and ${missing.length} generated profiles` : `${count} generated profiles` }
 }
 
-/** Gives each profile an id, preferences and a place. The same arguments give the same people. */
+/** Gives each profile an id, preferences and a place. Equal arguments give equal people. */
 export function placePeople(rows: readonly ProfileRow[], towns: readonly Town[], now: number): Person[] {
   const random = seededRandom(SEED)
   const town = weightedPick(towns.map(({ population }) => population))
@@ -73,7 +73,7 @@ export function placePeople(rows: readonly ProfileRow[], towns: readonly Town[],
     birthDate: birthDateAt(age, random, now),
     gender,
     seekingGender,
-    // The rule of thumb that a partner should be older than half one's age plus seven.
+    // A rule of thumb says that a partner should be older than half one's own age plus seven.
     minAge: Math.max(ADULT_YEARS, Math.floor(age / 2 + 7)),
     maxAge: Math.min(MAX_AGE_PREF, Math.max(ADULT_YEARS, (age - 7) * 2)),
     maxDistanceKm: DISTANCES_KM[distance(random)][0],
@@ -82,7 +82,7 @@ export function placePeople(rows: readonly ProfileRow[], towns: readonly Town[],
   }))
 }
 
-/** Draws targets of swipes, with their directions: likes follow popularity. */
+/** Returns a function that draws swipes: a target and a direction. Popular users get more swipes and more likes. */
 export function swipeDraw(people: readonly Person[]): (random: Random) => { target: Person; direction: 'LEFT' | 'RIGHT' | 'SUPER_LIKE' } {
   const byPopularity = people.toSorted((a, b) => b.popularity - a.popularity)
   return function draw(random) {
@@ -93,7 +93,7 @@ export function swipeDraw(people: readonly Person[]): (random: Random) => { targ
   }
 }
 
-/** Scatters users around the centre of a town by a normal distribution; larger towns are wider. */
+/** Returns a place near the centre of a town by a normal distribution. Larger towns have a greater deviation. */
 function near({ lat, lon, population }: Town, random: Random): Place {
   const km = 1 + Math.sqrt(population) / 250
   const radius = km * Math.sqrt(-2 * Math.log(1 - random()))

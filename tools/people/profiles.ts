@@ -2,7 +2,7 @@ import { type Random, seededRandom } from '../random/random.ts'
 import { weightedPick } from '../random/weighted.ts'
 import { readCsv } from '../replay/csv.ts'
 
-/** What a row of the public dating profiles says, as far as the match feed can use it. */
+/** The data of a row of the public dating profiles that the match feed can use. */
 export interface ProfileRow {
   /** Whole years, at least 18. */
   readonly age: number
@@ -14,7 +14,7 @@ export interface ProfileRow {
 export const PUBLIC_PROFILES = 59_946
 
 const ADULT_YEARS = 18
-/** A few rows of the data set have ages that nobody reaches. */
+/** Maximum plausible age. A few rows of the data set have impossible ages. */
 const OLDEST_YEARS = 99
 
 /** Numbers of profiles by sex and orientation in the public data set. */
@@ -27,7 +27,7 @@ const KINDS = [
   ['m', 'bisexual', 771],
 ] as const
 
-/** Every twentieth of the sorted ages of the public data set, and the greatest plausible one. */
+/** Every 5 % quantile of the ages in the public data set, with the greatest plausible age at the end. */
 const AGES = [18, 21, 23, 24, 25, 26, 26, 27, 28, 29, 30, 31, 32, 33, 35, 37, 39, 42, 46, 52, 70]
 
 /** Reads the public profiles in the order of the file. */
@@ -40,7 +40,7 @@ export async function readProfiles(path: string, most: number = Number.POSITIVE_
   return rows
 }
 
-/** Generates profiles with the ages, sexes and orientations of the public ones. */
+/** Generates profiles with the ages, sexes and orientations of the public profiles. */
 export function generatedProfiles(count: number, seed: number): ProfileRow[] {
   const random = seededRandom(seed)
   const kind = weightedPick(KINDS.map(([, , profiles]) => profiles))

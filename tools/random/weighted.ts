@@ -1,9 +1,9 @@
 import type { Random } from './random.ts'
 
-/** Draws an index with a probability proportional to its weight. */
+/** Draws an index with a probability proportional to the index's weight. */
 export type WeightedPick = (random: Random) => number
 
-/** Prepares draws by Vose's alias method. One draw takes two random numbers, regardless of the number of weights. */
+/** Prepares draws with Vose's alias method. One draw takes two random numbers, regardless of the number of weights. */
 export function weightedPick(weights: readonly number[]): WeightedPick {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const scaled = weights.map((weight) => (weight * weights.length) / total)

@@ -1,4 +1,4 @@
-/** Words without topical meaning: phrases neither begin nor end with one. */
+/** Words without topical meaning. Phrases neither begin nor end with such a word. */
 const STOP_WORDS = new Set(
   `a about after again all also am an and any are aren't as at be because been before being but by can can't come could did didn't do does doesn't
 doing don't done down for from get gets getting go goes going gonna got had has have haven't having he he's her here him his how i i'd i'll i'm
@@ -15,13 +15,13 @@ const IS_WORD = /^[\p{L}\p{N}]/u
 const ONLY_DIGITS = /^\d+$/
 const SHORTEST_WORD = 2
 const LONGEST_PHRASE_WORDS = 3
-/** Maximum number of phrases per tweet; the first ones are kept. */
+/** Maximum number of phrases per tweet. Further phrases are ignored. */
 const MAX_PHRASES = 20
 
 export interface Extracted {
   /** The hashtags as written, including #. */
   readonly hashtags: string[]
-  /** Sequences of two or three words, as written. */
+  /** Sequences of two or three words, as written in the text. */
   readonly phrases: string[]
 }
 

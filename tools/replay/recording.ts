@@ -34,7 +34,7 @@ export async function* readRecording(path: string, onBadRow: (reason: string) =>
 
 /** Number of users, roughly the number of tweets in the recording. */
 const USERS = 40_000
-/** Countries that speak the language of the recording. */
+/** Countries in which people speak the language of the recording. */
 const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
 /** The country that tweets most about an event, by a part of the event's name. */
 const HOME_OF_EVENT: readonly [part: string, country: string][] = [
@@ -45,12 +45,12 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Queensland', 'AU'],
   ['Alberta', 'CA'],
 ]
-/** Share of an event's tweets from its country; the others come from any country that speaks the language. */
+/** Share of an event's tweets that come from its country. The others come from any country that speaks the language. */
 const HOME_SHARE = 0.5
 
 /**
- * Converts recorded tweets to tweets of the platform. The recording contains neither users nor places. Both are derived
- * from the tweet's id, so every replay produces the same tweets.
+ * Converts recorded tweets to tweets of the platform. The recording contains neither users nor places. Users and places
+ * are derived from the tweet's id, so every replay produces the same tweets.
  */
 export function tweetMaker(): (recorded: RecordedTweet, createdAt: number) => Tweet {
   const anywhere = cityPick(citiesOf(ENGLISH_SPEAKING))

@@ -11,7 +11,7 @@ export interface ReplayTimes {
  * Follows the rhythm of the recording at a higher speed. Long gaps are shortened, because months separate the six
  * events of the data set.
  * @param speed ms of the recording per ms of the replay
- * @param longestGapMs longest gap in ms of the recording; longer gaps are shortened to it
+ * @param longestGapMs maximum gap in ms of the recording, to which longer gaps are shortened
  */
 export function replayTimes(speed: number, longestGapMs: number): ReplayTimes {
   let before: number | undefined

@@ -2,7 +2,7 @@ import { type Region, regions } from '../../schemas/trends/places/regions.ts'
 import type { Random } from '../random/random.ts'
 import { weightedPick } from '../random/weighted.ts'
 
-/** Population assumed for cities without a known one. */
+/** Assumed population of cities whose population is unknown. */
 const ASSUMED_POPULATION = 300_000
 
 /** Draws cities with a probability proportional to their population. */

@@ -6,11 +6,11 @@ import { type TopicProducer, topicProducer } from '../topic-producer.ts'
 
 /** Sends tweets, keyed by user. */
 export interface TweetProducer extends Omit<TopicProducer<bigint, Tweet>, 'send'> {
-  /** Queues the tweet without sending it. Call `flush` when the producer is full, and from time to time. */
+  /** Queues the tweet without sending it. Call `flush` when the producer is full, and at intervals. */
   send(tweet: Tweet, timestamp: number): void
 }
 
-/** Creates the topic if it does not exist and registers its schema. */
+/** Creates a producer of tweets. Creates the topic if it does not exist, and registers its schema. */
 export async function tweetProducer(transport: Transport, registry: SchemaRegistry): Promise<TweetProducer> {
   const producer = await topicProducer(tweets)(transport, registry)
   return {

@@ -1,10 +1,14 @@
-/** Ids have the platform's format: milliseconds since its epoch, followed by 22 bits. They exceed 2^53. */
+/**
+ * Start of the time in tweet ids, which have the platform's format: milliseconds since this time, followed by 22 bits.
+ * Ids exceed 2^53.
+ */
 const EPOCH_MS = 1_288_834_974_657
 const LOW_BITS = 22n
 const SEQUENCES = 2 ** 22
 
 /**
- * @returns an id for a tweet created at `createdAt` (epoch ms); `sequence` distinguishes tweets of the same millisecond
+ * Returns an id for a tweet that was created at `createdAt` (epoch ms). `sequence` distinguishes tweets of the same
+ * millisecond.
  */
 export function tweetId(createdAt: number, sequence: number): bigint {
   return (BigInt(Math.max(0, createdAt - EPOCH_MS)) << LOW_BITS) | BigInt(sequence % SEQUENCES)

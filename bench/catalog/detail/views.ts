@@ -13,11 +13,11 @@ const SELLERS = 1_000
 const VARIANTS = 3
 const WAREHOUSES = ['east', 'west']
 const LEADERS = 12
-/** Local topics of the catalogue have one partition. */
+/** The partition of the views. Local topics of the catalogue have only one partition. */
 const PARTITION = 0
 const DAY_MS = 24 * 3_600_000
 
-/** Writes everything that product pages show, as the sinks would. Returns the ids of the products. */
+/** Writes all data for product pages to the views, as the sinks would. Returns the ids of the products. */
 export async function fillViews(redisUrl: string, products: number): Promise<readonly number[]> {
   const redis = new Redis(redisUrl)
   const ids = Array.from({ length: products }, (_, index) => index + 1)
@@ -54,7 +54,7 @@ function operationsOf(id: number): ViewOperation[] {
   ]
 }
 
-/** A product with three variants and two images; its description has about 800 characters. */
+/** Returns the state of a product with three variants, two images and a description of about 800 characters. */
 function stateOf(id: number): CatalogProductState {
   const at = Date.now() - 90 * DAY_MS
   const image = { variant_id: null, alt_text: 'A picture', content_type: 'image/jpeg', width: 1_600, height: 1_200 }

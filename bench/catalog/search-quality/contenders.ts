@@ -18,7 +18,10 @@ interface Answer {
   readonly hits: { readonly hits: readonly { readonly _id: string }[] }
 }
 
-/** The steps from a search server's defaults to what this service does. All but the first use the service's index. */
+/**
+ * The steps from a search server's defaults to this service's search. All steps except the first use the service's
+ * index.
+ */
 export function contenders(stock: ProductIndex, products: ProductIndex, now: number): readonly Contender[] {
   async function ids(index: ProductIndex, query: object): Promise<string[]> {
     const answer: Answer = await index.search({ query, size: DEPTH, _source: false, track_total_hits: false })

@@ -8,7 +8,7 @@ import { indexReader } from '../../../state/indexes/reader.ts'
 const BULK = 1_000
 const TIMEOUT_MS = 60_000
 
-/** An index of the benchmark's own, which is searched without an alias. */
+/** Creates and fills an index that only the benchmark uses. It is searched without an alias. */
 export async function filledIndex(
   client: SearchClient,
   name: string,
@@ -20,18 +20,18 @@ export async function filledIndex(
   await call('PUT', `/${name}`, form)
   const lines = [...documents].map(([id, document]) => `${JSON.stringify({ index: { _id: id } })}\n${JSON.stringify(document)}\n`)
   for (let from = 0; from < lines.length; from += BULK) await call('POST', `/${name}/_bulk`, lines.slice(from, from + BULK).join(''))
-  // One segment, so that frequencies of words do not depend on how the index was filled.
+  // Merges the index into one segment, so that frequencies of words do not depend on how the index was filled.
   await call('POST', `/${name}/_forcemerge?max_num_segments=1`)
   await call('POST', `/${name}/_refresh`)
   return productIndex(indexReader(client), name, { timeoutMs: TIMEOUT_MS })
 }
 
-/** An index with the server's defaults and only a title. */
+/** The form of an index with the server's defaults and only a title. */
 export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { properties: { title: { type: 'text' } } } }
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }
 
-/** Products that differ only in their titles, so that only the text decides. */
+/** Returns a product. Products differ only in their titles, so that only the text affects their order. */
 export function titleOnly(id: string, title: string, now: number): object {
   const document: CatalogDocument = {
     product_id: Number(id),

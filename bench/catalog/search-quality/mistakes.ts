@@ -3,7 +3,7 @@ import { integer, pick, type Random } from '../../../tools/random/random.ts'
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyz']
 const KINDS = ['left out', 'inserted', 'replaced', 'swapped'] as const
 
-/** Returns the query with one random mistake: a letter left out, inserted, replaced, or swapped with its neighbour. */
+/** Returns the query with one random mistake: a letter omitted, inserted, replaced, or swapped with its neighbour. */
 export function withMistake(query: string, random: Random): string {
   const places = [...query.matchAll(/[a-z]/gi)].map(({ index }) => index)
   if (places.length === 0) return query

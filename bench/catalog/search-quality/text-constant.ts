@@ -14,7 +14,10 @@ import { generatedTitles } from '../search/titles.ts'
 import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
-/** Products with lower scores are left out, because none of the other factors could lift them into the first ten. */
+/**
+ * Number of candidates per query. Products with lower scores are left out, because no other factor could raise them
+ * into the first ten.
+ */
 const CANDIDATES = 1_000
 /** Draws of the other factors. */
 const DRAWS = 5
@@ -31,8 +34,8 @@ interface Candidate {
 
 /**
  * Returns a table of NDCG@10 by the constant of the text factor. The judgments are about titles only, so sales, stars,
- * age and stock of each product are drawn at random. These random values say nothing about relevance. The best constant
- * is therefore the one with which they displace the fewest good products.
+ * age and stock of each product are drawn at random. These random values are unrelated to relevance. The best constant
+ * is therefore the one with which random values displace the fewest good products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
   const moment = { now, salesPercentile: now / HALF_LIFE_MS + Math.log2(PERCENTILE_UNITS) }
@@ -40,7 +43,7 @@ export async function textConstants(products: ProductIndex, queries: readonly Ju
   const make = productMaker(generatedTitles, now)
   const others = new Map<number, number>()
 
-  /** Returns what all factors but the text add to the relevance of a product. */
+  /** Returns the contribution of all factors except the text to the relevance of a product. */
   function otherFactors(id: string, draw: number): number {
     const number = Number(id) + draw * DRAW_SIZE
     const known = others.get(number)

@@ -18,7 +18,7 @@ export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes the index of a benchmark as the sink does, without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
-  // Above the versions of earlier runs, whose index may still be there.
+  // The versions are greater than those of earlier runs, whose index may still exist.
   let version = Date.now() * VERSIONS_PER_MS
 
   async function call(method: 'PUT' | 'POST', path: string, body?: object | string): Promise<void> {
@@ -33,11 +33,11 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     await call('POST', `/${name}/_bulk`, lines.join(''))
   }
 
-  /** Returns whether there is an index with `count` products, in the form that the program expects. */
+  /** Returns whether an index with `count` products exists and has the form that the program expects. */
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false
-    // A server that has just started first recovers the index.
+    // A server that has just started first recovers the index, so wait until it has done so.
     await client.call({ method: 'GET', path: `/_cluster/health/${name}?wait_for_status=yellow&timeout=60s`, timeoutMs: TIMEOUT_MS })
     const counted = await client.call({ method: 'GET', path: `/${name}/_count`, timeoutMs: TIMEOUT_MS })
     return counted.body.count === count
@@ -47,9 +47,9 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     isFilled,
     /**
      * Creates the index and fills it.
-     * @param writers how many bulks are sent at a time
-     * @param signal stops before all products are written
-     * @returns how many products were written
+     * @param writers number of bulks that are sent at a time
+     * @param signal stops filling before all products are written
+     * @returns the number of products that were written
      */
     async fill(count: number, writers = WRITERS, signal?: AbortSignal): Promise<number> {
       await client.call({ method: 'DELETE', path: `/${name}` })
@@ -70,7 +70,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
       return Math.min(next, count)
     },
     remove: () => client.call({ method: 'DELETE', path: `/${name}` }),
-    /** Gives products a new price, and returns the changed documents. */
+    /** Gives products new prices, and returns the changed documents. */
     async change(numbers: readonly number[]): Promise<readonly CatalogDocument[]> {
       const changed = numbers.map((number, at) => ({ ...make(number), price_cents: LEAST_PRICE_CENTS + ((version + at) % PRICES) }))
       await write(changed)

@@ -11,8 +11,8 @@ export interface Latencies {
 }
 
 /**
- * Starts calls at a steady rate, whether or not earlier ones have ended, and measures each from the time at which it
- * was due, so a server that stalls does not get fewer calls.
+ * Starts calls at a steady rate, whether or not earlier calls have ended. Measures each call from the time at which it
+ * was due, so that a stalled server does not receive fewer calls.
  */
 export async function atRate(rate: number, seconds: number, call: () => Promise<unknown>): Promise<Latencies> {
   const times: number[] = []
@@ -38,7 +38,7 @@ export async function atRate(rate: number, seconds: number, call: () => Promise<
   return latencies(times, failed)
 }
 
-/** Makes calls one after the other for some seconds. */
+/** Makes calls for some seconds, each after the previous one has ended. */
 export async function inTurn(seconds: number, call: () => Promise<unknown>): Promise<Latencies & { readonly count: number }> {
   const times: number[] = []
   const failures = new Map<string, number>()

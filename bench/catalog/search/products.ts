@@ -10,19 +10,19 @@ const CATEGORIES = 500
 const COLOURS = ['black', 'blue', 'bronze', 'chrome', 'green', 'grey', 'red', 'white']
 const SIZES = ['S', 'M', 'L', 'XL', '10 cm', '20 cm', '50 cm', '1 m']
 const MATERIALS = ['brass', 'glass', 'oak', 'plastic', 'steel', 'wool']
-/** Cheap products are more frequent: prices from 1 to 1,000. */
+/** Lowest price in cents. Prices are from 1 to 1,000, and low prices are more frequent. */
 const LEAST_PRICE_CENTS = 100
 const PRICE_SPREAD = 1_000
 const SOLD_SHARE = 0.4
 const SOLD_WITHIN_DAYS = 30
 
-/** Returns a skewed choice: small numbers are frequent. */
+/** Returns a random number from a skewed distribution, in which small numbers are frequent. */
 function skewed(random: Random, below: number): number {
   return Math.floor(random() ** 2 * below)
 }
 
 /**
- * Makes the product with a number. Equal numbers give equal products.
+ * Returns a function that makes the product with a given number. Equal numbers give equal products.
  * @param now epoch ms
  */
 export function productMaker(titles: Titles, now: number): (number: number) => CatalogDocument {

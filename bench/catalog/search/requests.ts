@@ -6,8 +6,8 @@ const PAGE_SIZE = 24
 const FALLBACK = 'lamp'
 
 /**
- * Makes searches: queries as people type them, words of a title (rare ones) and single words of a query (frequent
- * ones). Half of them have a filter.
+ * Returns a function that makes searches: queries as people type them, rare words of a title, and frequent single words
+ * of a query. Half of the searches have a filter.
  */
 export function requestMaker(queries: readonly string[], titles: readonly string[]) {
   function wordsFor(random: Random): string {

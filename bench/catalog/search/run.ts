@@ -23,21 +23,21 @@ import declaration from './run.command.ts'
 import { vocabulary } from './vocabulary.ts'
 
 const HEAP_MB = 1_024
-/** A new kind of request makes the server compile a few more methods. */
+/** Duration of the warm-up of each round, because a new kind of request makes the server compile a few more methods. */
 const ROUND_WARM_UP_SECONDS = 5
-/** Changes reach the index in bulks, because the sink waits 250 ms for more of them. */
+/** Rate of bulks with changes. The sink waits 250 ms for further changes, so it sends four bulks per second. */
 const BULKS_PER_SECOND = 4
 const SEED = 11
-/** Differs from the real index of products, so that nothing else reads it. */
+/** Name of the index that is rebuilt. It differs from the real index of products, so that no search uses it. */
 const REBUILT_INDEX = 'rebuilt'
-/** Interval of the searches for a change, and their time limit. */
+/** Interval of the searches for a change. They are repeated for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Fills the index, unless an earlier run has filled it. Returns a description of what was done. */
+/** Fills the index, unless an earlier run has filled it. Returns a description of what the function did. */
 async function filled(load: IndexLoad): Promise<string> {
   if (await load.isFilled(products)) return 'filled by an earlier run'
   const startedAt = performance.now()
@@ -87,7 +87,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
     return index.search({ query, size: 24, track_total_hits: true, aggs })
   }
 
-  /** From the beginning of a change until a search finds it. */
+  /** Delays from the beginning of a change until a search finds it. */
   const delays: number[] = []
 
   /** Changes products while `searches` are running. */
@@ -113,7 +113,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
   const since = (before: readonly number[], count: number) => cpu().map((now, at) => ((now - before[at]) * MS_PER_SECOND) / count)
 
-  /** The server's methods are slow until its compiler has seen some thousands of searches. */
+  /** Warms up the server. Its methods are slow until its compiler has observed some thousands of searches. */
   async function warm(): Promise<void> {
     const random = seededRandom(SEED)
     const before = cpu()
@@ -142,7 +142,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   if (withTantivy) await measureTantivy()
   return lines
 
-  /** A rebuild sends one bulk at a time while the old index is searched. */
+  /** Measures searches in the old index during a rebuild, which sends one bulk at a time. */
   async function duringRebuild(): Promise<void> {
     const rebuilt = indexLoad(client, productMaker(titles, now), REBUILT_INDEX)
     const over = new AbortController()

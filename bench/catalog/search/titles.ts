@@ -23,10 +23,10 @@ const NOUNS = [
 ]
 const COLOURS = ['black', 'blue', 'bronze', 'chrome', 'grey', 'nickel', 'red', 'white']
 const SYLLABLES = ['ba', 'cor', 'del', 'fen', 'gro', 'hal', 'kin', 'lor', 'mas', 'nor', 'pel', 'quin', 'ras', 'tor', 'vel', 'wex']
-/** A tenth of the catalogue's words are names that few products share. */
+/** Number of invented names. A tenth of the words in titles are such names, and few products share a name. */
 const NAMES = 20_000
 
-/** Titles whose words are frequent or rare as in a real catalogue. */
+/** Generates titles with frequent and rare words, as in a real catalogue. */
 export const generatedTitles: Titles = (random) => {
   const size = `${1 + integer(random, 96)} in.`
   const name = nameOf(Math.floor(random() ** 3 * NAMES))
@@ -38,7 +38,10 @@ function nameOf(number: number): string {
   return `${SYLLABLES[first % 16]}${SYLLABLES[middle]}${SYLLABLES[last]}${first >= 16 ? SYLLABLES[Math.floor(first / 16)] : ''}`
 }
 
-/** Combines the beginning of one real title with the end of another, so that a million titles are distinct. */
+/**
+ * Returns titles that combine the beginning of one real title with the end of another, so that a million titles are
+ * distinct.
+ */
 export function combinedTitles(titles: readonly string[]): Titles {
   const halves = titles.map((title) => {
     const words = title.split(' ')

@@ -9,7 +9,10 @@ import { type TermSeen, termSeenSchema, type WindowCount, windowCountSchema } fr
 /** Receives an output record, whose bytes it copies. */
 export type Emit = (time: number, key: Uint8Array, keyEnd: number, value: Uint8Array, valueEnd: number) => void
 
-/** A job on a plain Map for one partition, without an engine: no changelog, no database, no late records. */
+/**
+ * A job for one partition that uses a plain Map instead of an engine. It has no changelog and no database, and does not
+ * handle late records.
+ */
 export interface LoopJob {
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number, time: number, emit: Emit): void
   /** Emits what a commit sends. */
@@ -18,7 +21,7 @@ export interface LoopJob {
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
-/** Minutes that are older than the newest one by more than this are dropped, as in the job's ring. */
+/** Number of minutes that are kept. Older minutes are dropped, as in the job's ring. */
 const RING_MINUTES = 12
 
 /** The counts of a term per minute, and the first minute whose windows have changed. */
@@ -94,5 +97,5 @@ function velocityOfCards(): LoopJob {
   }
 }
 
-/** The jobs whose limit can be measured, by name. Each call creates the state of one partition. */
+/** The jobs whose limit can be measured, by name. Each call creates state for one partition. */
 export const LOOP_JOBS: Partial<Readonly<Record<JobName, () => LoopJob>>> = { J1: countsInWindows, J2: velocityOfCards }

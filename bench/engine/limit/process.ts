@@ -1,6 +1,7 @@
 /**
- * The limit of one core: a loop that fetches, decodes, updates a Map and produces in one transaction per commit
- * interval, without an engine. It reads the same environment as the peers' run.sh and prints the same lines.
+ * Measures the limit of one core: a loop without an engine that fetches and decodes records, updates a Map, and
+ * produces the results in one transaction per commit interval. The program reads the same environment variables as the
+ * peers' run.sh and prints the same lines.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,7 +16,7 @@ import { type Emit, LOOP_JOBS } from './loop-jobs.ts'
 const POLL_MS = 20
 const JOIN_POLL_MS = 10
 const STDERR = 2
-/** Output is flushed at this size, as in the engine, so that the broker works while the loop processes. */
+/** Size at which output is flushed. As in the engine, the broker then works while the loop processes records. */
 const FLUSH_BYTES = 1_048_576
 
 const { job, brokers, input, output, group, commitIntervalMs, compression } = workerEnvironment()
@@ -59,7 +60,7 @@ let committing: Promise<unknown> | undefined
 let started = false
 let nextCommit = performance.now() + commitIntervalMs
 
-/** The next records are processed while a commit is in flight, as in the engine. */
+/** Commits a transaction. As in the engine, further records are processed while a commit is in flight. */
 async function commit(): Promise<void> {
   await committing
   for (const { job: own, emit } of partitions) own.beforeCommit(emit)

@@ -12,13 +12,15 @@ import { bareAvro } from '../bare-avro.ts'
 import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
 import { JOIN_SPAN_MS, type Match, matchSchema, type Swipe, swipeSchema } from './swipes.ts'
 
-/** Creates the topology of J3: a join of right-swipes with those in the other direction, and one match per pair. */
+/**
+ * Creates the topology of J3. It joins right-swipes with those in the other direction, and outputs one match per pair.
+ */
 export function swipeMatches({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const swipes: Topic<string, Swipe> = { ...place, name: input, value: rawValue(bareAvro<Swipe>(swipeSchema)) }
   const matches: Topic<string, Match> = { ...place, name: output, value: rawValue(bareAvro<Match>(matchSchema)) }
   return topology(name, (t) => {
-    /** The right-swipes of a pair; true for those by the lower user number. */
+    /** The right-swipes of a pair; true for a swipe by the user with the lower number. */
     const rights = joinBufferStore<string, boolean>('rights', { key: utf8, value: 'boolean', spanMs: JOIN_SPAN_MS })
     const matched = keyedStore<string, number>('matched', { key: utf8, value: avroValue<number>('long') })
     t.source(swipes).process(
@@ -30,7 +32,7 @@ export function swipeMatches({ name, input, output, onRecord }: JobTopology): To
         const low = swiper < swipee
         const answers = rights.joinable(ctx.key, ts).some(({ value }) => value !== low)
         rights.add(ctx.key, ts, low)
-        // Few swipes are answers, so only these look for an earlier match of the pair.
+        // Few swipes are answers, so an earlier match of the pair is looked up only for these.
         if (!answers || matched.get(ctx.key) !== undefined) return
         matched.put(ctx.key, ts)
         ctx.emit(matches, ctx.key, { lo: Math.min(swiper, swipee), hi: Math.max(swiper, swipee), ts })

@@ -6,8 +6,8 @@ import { JOIN_SPAN_MS, type Swipes } from './swipes.ts'
 const PAIR_BASE = 1_000_000
 
 /**
- * Computes for each pair the earliest time at which right-swipes of both directions exist that are at most the span
- * apart. Compares all combinations.
+ * Returns for each pair the earliest time at which both users have swiped right within the span. Compares all
+ * combinations of swipes.
  */
 export function expectedMatches({ count, swiper, swipee, right, ts }: Swipes): Map<number, number> {
   const byPair = new Map<number, number[]>()

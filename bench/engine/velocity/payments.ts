@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { dataSet } from '../../../scripts/data-sets.ts'
 import { longRecord } from '../longs.ts'
 
-/** Payments as columns, because allocating a million objects would dominate the generator. */
+/** Payments in columns, because allocating a million objects would take most of the generator's time. */
 export interface Payments {
   readonly count: number
   readonly txId: Float64Array
@@ -53,8 +53,8 @@ export const enrichedSchema = longRecord('Enriched', [
 ])
 
 /**
- * Reads the first payments of the real file in file order. After the end of the file they repeat, shifted by the file's
- * number of whole days.
+ * Reads the first payments of the real file, in file order. If the file has fewer than `count`, they are repeated with
+ * a shift by the number of whole days in the file.
  */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')

@@ -15,7 +15,7 @@ const cards = avroValue<CardState>({
   ],
 })
 
-/** Creates the topology of J2, which reads, modifies and writes the card's state once per payment. */
+/** Creates the topology of J2. For each payment, it reads, modifies and writes the card's state once. */
 export function velocityFeatures({ name, input, output, onRecord, standby }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const payments: Topic<string, Payment> = { ...place, name: input, value: rawValue(bareAvro<Payment>(paymentSchema)) }

@@ -27,7 +27,7 @@ export function newCard(): CardState {
   return { last_ts: -1, ts: [], cents: [] }
 }
 
-/** Computes the features from the earlier payments, then adds the payment to them. */
+/** Computes the features of a payment from the card's earlier payments, and then adds the payment to them. */
 export function addPayment(card: CardState, payment: Payment): Enriched {
   const { ts, cents } = card
   const now = payment.ts
@@ -69,7 +69,7 @@ export function addPayment(card: CardState, payment: Payment): Enriched {
   return enriched
 }
 
-/** Removes the first items like splice(0, count), but does not allocate an array for them. */
+/** Removes the first items like splice(0, count), but does not allocate an array for the removed items. */
 function dropFirst(list: number[], count: number): void {
   if (count === 0) return
   for (let i = count; i < list.length; i++) list[i - count] = list[i]

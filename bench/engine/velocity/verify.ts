@@ -17,9 +17,9 @@ const LAST_TS_FIELD = 11
 export function expectedFeatures(payments: Payments): (payment: number, into: Float64Array) => void {
   const { count, txId, card, terminal, cents, ts } = payments
   const byCard = new Map<number, number[]>()
-  /** Index of each payment among those of its card. */
+  /** Index of each payment among the payments of its card. */
   const place = new Int32Array(count)
-  /** Sum in cents of the card's earlier payments. */
+  /** Sum in cents of the card's payments before each payment. */
   const sumBefore = new Float64Array(count)
   for (let i = 0; i < count; i++) {
     const list = byCard.get(card[i]) ?? []

@@ -5,7 +5,10 @@ import { readTerms, type TermSeen, type Terms, termSeenSchema } from './terms.ts
 import { hoppingCounts } from './topology.ts'
 import { checkCounts } from './verify.ts'
 
-/** J1: counts records per term in 5-minute windows that begin every minute, so each record belongs to five windows. */
+/**
+ * J1: counts records per term in 5-minute windows. A window begins every minute, so each record belongs to five
+ * windows.
+ */
 export const windowedCounts: Job = {
   title: 'windowed counts per term',
   data: 'tweets',

@@ -5,7 +5,7 @@ import { dataSet } from '../../../scripts/data-sets.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
-/** The terms of tweets as columns over all records. */
+/** The terms of tweets, in columns over all records. */
 export interface Terms {
   readonly count: number
   /** The distinct terms. */
@@ -38,9 +38,9 @@ export const windowCountSchema = longRecord('WindowCount', ['window_start', 'cou
 
 /** Time of the first record, 2026-01-01T00:00Z. */
 export const FIRST_MS = 1_767_225_600_000
-/** Interval of records, with which a million of them span one hour. */
+/** Interval of records in ms. With it, a million records span one hour. */
 const MS_PER_RECORD = 3.6
-/** Maximum displacement of a record's time, in either direction, so that records are out of order. */
+/** Maximum shift of a record's time in either direction, which makes records arrive out of order. */
 const JITTER_MS = 5_000
 const SEED = 1
 /** Index of the last column, which contains the text and may contain commas. */
@@ -49,7 +49,10 @@ const TOKEN = /#?[\p{L}\p{N}_]{4,}/gu
 const LINK = /https?:\/\/\S+/g
 const TWEET_ID = /^(\d{15,}),/
 
-/** Reads tokens of at least four characters from real tweets in file order. After the end of the file they repeat. */
+/**
+ * Reads tokens of at least four characters from real tweets, in file order. If the file has fewer than `count`, its
+ * tokens are repeated.
+ */
 export function readTerms(dataDir: string, count: number): Terms {
   const { names, term: tokens, tweetId: ids } = tokensOfTweets(dataDir)
   const random = seededRandom(SEED)

@@ -3,9 +3,9 @@ import { readLongs } from '../longs.ts'
 import { FIRST_MS, type Terms } from './terms.ts'
 
 const MINUTE_MS = 60_000
-/** Number of windows that one record belongs to. */
+/** Number of windows to which a record belongs. */
 const WINDOWS = 5
-/** Number of minutes by which the first window may begin before the first timestamp. */
+/** Maximum number of minutes from the start of the first window to the first timestamp. */
 const MINUTES_BEFORE = WINDOWS + 1
 
 /**

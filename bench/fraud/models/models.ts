@@ -23,14 +23,14 @@ const STARTS_WITHIN_MS = 60_000
 const MS_PER_SECOND = 1_000
 const PROCESS = 'models/process/main.ts'
 
-/** Latencies are in ms from the planned time of a score, so that a process that stalls does not hide its delay. */
+/** Latencies in ms, from the planned time of a score, so that a stalled process does not hide its delay. */
 interface Scored {
   readonly latencies: readonly number[]
   /** Scores that were away or late. */
   readonly unscored: number
 }
 
-/** Measures scores of the three shipped models through the supervised process, without servers. */
+/** Measures how fast the supervised process scores with the three shipped models, without servers. */
 export async function measureModels({ perSecond, seconds }: ModelLoad, say: (text: string) => void): Promise<void> {
   const inputs = [...ruledTraffic(generateTraffic(TRAFFIC))].map(({ input }) => input)
   const registry = new Registry()
@@ -67,7 +67,7 @@ export async function measureModels({ perSecond, seconds }: ModelLoad, say: (tex
   }
 }
 
-/** Scores at a fixed rate, however long the answers take. */
+/** Requests scores at a fixed rate, regardless of response times. */
 async function scoreAt(
   perSecond: number,
   seconds: number,

@@ -41,7 +41,9 @@ const MIRRORED: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
   '>=': '<=',
 }
 
-/** Opens the rules in json-rules-engine. What its conditions cannot express becomes a computed fact or an operator. */
+/**
+ * Opens the rules in json-rules-engine. Conditions that its language cannot express become computed facts or operators.
+ */
 export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { Engine } = await peerPackage<Package>('json-rules-engine', VERSION)
   const engine = new Engine([], { allowUndefinedFacts: true })
@@ -53,7 +55,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
   engine.addOperator('ends with', strings((text, part) => text.endsWith(part)) as never)
   engine.addOperator('in list', strings((text, list) => lists.get(list)?.has(text) === true) as never)
 
-  /** Returns the name of the fact for an operand. */
+  /** Returns the name of the fact that provides an operand. */
   function factOf(node: Node): string {
     if (node.kind === 'field') return nameOf(node)
     const name = formatCondition(node)
@@ -109,7 +111,7 @@ export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promi
   }
 }
 
-/** Leaves out tests for presence that the engine's operators perform themselves, which makes it faster. */
+/** Removes tests for presence that the engine's operators also perform, which makes the rules faster. */
 function simplified(test: Test): Test {
   if (test.kind !== 'all' && test.kind !== 'any') return test
   const tests = test.tests.map(simplified)
@@ -118,7 +120,10 @@ function simplified(test: Test): Test {
   return kept.length === 1 ? kept[0] : { kind: test.kind, tests: kept }
 }
 
-/** Operators that compare numbers, lists and text are false for a fact that is null. */
+/**
+ * Returns the fields whose presence a test checks by itself. Operators that compare numbers, lists and text are false
+ * for a null fact.
+ */
 function checkedBy(test: Test): string[] {
   if (test.kind === 'compare' && test.operator !== '!=' && test.left.kind === 'field') return [nameOf(test.left)]
   if (test.kind === 'in' && !test.negated && test.operand.kind === 'field') return [nameOf(test.operand)]

@@ -20,16 +20,18 @@ const ROUNDS = 5
 
 export interface PeerTimes {
   readonly name: string
-  /** Ms per transaction in the fastest round, which other processes have disturbed least. */
+  /**
+   * Median over all transactions of the time in the fastest round, in ms. Other processes have disturbed this round
+   * least.
+   */
   readonly median: number
   readonly p99: number
 }
 
 /**
- * Measures our engine and its peers on the same rules and transactions, one after the other in each round. Reading the
- * facts is not measured, because each engine needs them in a different form. Converting them into that form is
- * measured.
- * @throws Error if an answer differs from ours
+ * Measures Millrace's engine and its peers on the same rules and transactions, one after the other in each round.
+ * Reading the facts is not measured. Converting them into the form that an engine needs is measured.
+ * @throws Error if the result of a peer differs from Millrace's
  */
 export async function measurePeers(): Promise<PeerTimes[]> {
   const random = seededRandom(SEED)

@@ -10,8 +10,9 @@ const run = promisify(execFile)
 const INSTALL_TIMEOUT_MS = 120_000
 
 /**
- * Returns a package that only this benchmark needs. It is installed on first use, beside the downloaded tools.
- * @throws PeerMissingError if it cannot be installed
+ * Returns a package that only this benchmark needs. The package is installed on first use, in the folder of downloaded
+ * tools.
+ * @throws PeerMissingError if the package cannot be installed
  */
 export async function peerPackage<T>(name: string, version: string): Promise<T> {
   const folder = join(localConfig().home, 'tools', 'fraud-peers', `${name.replaceAll('/', '-')}-${version}`)

@@ -2,9 +2,9 @@ import { type ComparisonOperator, childrenOf, type Node, type NodeOf } from '../
 import { fieldOf } from '../../../schemas/fraud/rules/fields.ts'
 
 /**
- * A condition in logic with two values, which is all that the peers have. Every comparison is joined with a test that
- * the fields it reads are present. The result is therefore true exactly if the condition is true in our three-valued
- * logic.
+ * A condition in two-valued logic, because the peers have no other. Every comparison is joined with a test that the
+ * fields that it reads are present. The result is therefore true exactly if the condition is true in the three-valued
+ * logic of Millrace.
  */
 export type Test =
   | { readonly kind: 'all' | 'any'; readonly tests: readonly Test[] }
@@ -24,7 +24,10 @@ const OPPOSITES: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
   '<=': '>',
 }
 
-/** Returns a test that is true exactly if the condition is `wanted`, and false if a value that it reads is missing. */
+/**
+ * Returns a test that is true exactly if the condition has the value `wanted`. The test is false if a value that the
+ * condition reads is missing.
+ */
 export function twoValued(node: Node, wanted = true): Test {
   switch (node.kind) {
     case 'boolean':

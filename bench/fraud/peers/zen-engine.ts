@@ -20,8 +20,8 @@ const OPERATORS: Readonly<Record<ComparisonOperator, string>> = { '=': '==', '!=
 const LIST_FIELD = 'list'
 
 /**
- * Opens the rules in ZEN as a decision table that collects all rows that match, one per rule. Its expressions can only
- * read lists that come with every transaction, so ZEN gets the results of `inList` instead.
+ * Opens the rules in ZEN, as a decision table that collects all matching rows, one per rule. ZEN's expressions cannot
+ * read lists unless these are passed with every transaction, so the results of `inList` are passed instead.
  */
 export async function openZen(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { ZenEngine } = await peerPackage<Package>('@gorules/zen-engine', VERSION)
@@ -115,7 +115,7 @@ function textOf(value: number | string): string {
   return typeof value === 'number' ? String(value) : JSON.stringify(value)
 }
 
-/** Returns the facts as nested objects, as the dotted names of the fields read them. */
+/** Returns the facts as nested objects, because the dotted names of fields are paths in them. */
 function contextOf(facts: Facts): Record<string, unknown> {
   const context: Record<string, unknown> = {}
   for (const { name, slot } of FIELDS) {

@@ -46,7 +46,7 @@ const TOPOLOGY = { module: 'pipelines/fraud/profiles/topology.ts', export: 'frau
 const BY_ENTITY = 'fraud-profiles-changed-entities-repartition'
 const SPREADS: readonly Spread[] = ['spread', 'hot IP', 'hot merchant']
 const SEED = 5
-/** Load in transactions per second during which the time to Redis is measured. */
+/** Load in transactions per second while the time until a profile is in Redis is measured. */
 const PACE = 1_000
 const PACE_STEP_MS = 10
 const SAMPLES = 200
@@ -56,8 +56,8 @@ const MS_PER_SECOND = 1_000
 const ARRIVAL_TIMEOUT_MS = 60_000
 
 /**
- * Measures how fast fraud-profiles processes a backlog, compared with Kafka Streams on J2, and when profiles reach
- * Redis.
+ * Measures how fast the topology fraud-profiles processes a backlog, compared with Kafka Streams on J2, and how soon
+ * profiles are in Redis.
  */
 export async function measureProfiles(folder: string, options: ProfilesOptions, say: Say): Promise<void> {
   const servers = await startServers(join(folder, 'profiles'))

@@ -12,16 +12,17 @@ export interface LoadOptions {
 export interface LoadResult {
   /** Answers per second. */
   readonly rate: number
-  /** ms from the planned time of a request, so that a server that stalls does not hide its delay. */
+  /** Median latency in ms, from the planned time of a request, so that a stalled server does not hide its delay. */
   readonly p50: number
   readonly p99: number
   readonly most: number
-  /** Answers other than 200, and requests without one, by what happened. */
+  /** Counts of responses other than 200, and of requests without a response, by what happened. */
   readonly failures: ReadonlyMap<string, number>
   /** Share of answers that lack something. */
   readonly degraded: number
   /**
-   * Share of answers that make a case. A case costs the services behind the API much more than an answer without one.
+   * Share of responses that create a case. A case costs the services behind the API much more than a response without
+   * one.
    */
   readonly reviewed: number
 }
@@ -34,7 +35,7 @@ const WHOLE = '"degraded":[]'
 const REVIEW = '"decision":"REVIEW"'
 const CODE = /"error":"(\w+)"/
 
-/** Sends requests at a fixed rate, however long the answers take. */
+/** Sends requests at a fixed rate, regardless of response times. */
 export async function openLoad({ pool, perSecond, seconds, body }: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = []
   const failures = new Map<string, number>()

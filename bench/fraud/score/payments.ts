@@ -18,15 +18,18 @@ const USERS_PER_ADDRESS = 3
 /** Usual for the models. */
 const SINCE_LOGIN_SECONDS = 1_800
 
-/** Where the payments of a round come from. */
+/** The distribution of a round's payments: spread evenly, or all from one IP address, or all to one merchant. */
 export type Spread = 'spread' | 'hot IP' | 'hot merchant'
 
-/** A prime, so that users do not follow each other in the order of their ids. */
+/**
+ * Step between the users of consecutive payments. It is prime, so that users do not follow each other in the order of
+ * their ids.
+ */
 const STRIDE = 7_919
 
 /**
  * Returns a function that makes payments. Users take turns, so that nearly all payments are scored with the seeded
- * profiles and not with profiles that the pipeline has written since.
+ * profiles, and not with profiles that the pipeline has written later.
  */
 export function benchPayments(users: number, random: Random): (spread: Spread) => string {
   let made = 0
@@ -58,15 +61,18 @@ function benchPayment(user: number, spread: Spread, random: Random): string {
   })
 }
 
-/** Entities of a user that only this user has. */
+/** The kinds of entities that belong to a single user. */
 export const OWN_KINDS = ['user', 'device', 'card'] as const satisfies readonly EntityKind[]
 
-/** Returns the id of an entity that only this user has. */
+/** Returns the id of an entity that belongs to this user alone. */
 export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
   return { user: `u${user}`, device: `device-${user}`, card: `card-${user}` }[kind]
 }
 
-/** The payments of a user's week. Without them, device and card would be new, and most payments would be reviewed. */
+/**
+ * Returns a user's payments in a week. Without this history, device and card would be new, and most payments would be
+ * reviewed.
+ */
 export function benchWeek(user: number, payments: number, now: number, random: Random): FraudEvent[] {
   const hash = () => Math.floor(random() * HASH_SPACE)
   return Array.from(
@@ -86,7 +92,7 @@ export function benchWeek(user: number, payments: number, now: number, random: R
   )
 }
 
-/** Returns the profile of an entity with these payments, as Redis holds it. */
+/** Returns the profile of an entity with these payments, in the form that Redis stores. */
 export function benchProfile(kind: EntityKind, events: readonly FraudEvent[]): Buffer {
   const { seen } = PROFILE_SHAPES[kind]
   const own = events.map((event) => ({ ...event, [kind]: null, ...(seen.merchant === undefined && { merchant: null }) }))

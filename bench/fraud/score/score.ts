@@ -28,7 +28,10 @@ export interface ScoreOptions {
 }
 
 const SEED = 7
-/** For about a minute after its start, the broker's JVM compiles code, which takes most of a core. */
+/**
+ * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, which takes most of a
+ * core.
+ */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600
 /** Number of connections, similar to that of a load balancer. */
@@ -48,7 +51,7 @@ interface Measured extends LoadResult {
 
 type Say = (line: string) => void
 
-/** A running API with everything that scoring needs. */
+/** A running API and all servers and processes that scoring needs. */
 interface System {
   readonly pid: number
   readonly operations: string
@@ -56,7 +59,7 @@ interface System {
   stop(): Promise<void>
 }
 
-/** Measures scores of payments through an API with its workers, on separate servers. */
+/** Measures the scoring of payments through an API with its workers, on separate servers. */
 export async function measureScores(folder: string, options: ScoreOptions, say: Say): Promise<void> {
   const system = await startSystem(folder, options, say)
   try {

@@ -21,7 +21,8 @@ const ID_DIGITS = 16
 const PARTITION = 0
 
 /**
- * Writes the maximum number of active rules, as the topology of settings does. Payments that match do not become cases.
+ * Writes the maximum number of active rules, as the settings topology does. Payments that match these rules do not
+ * become cases.
  */
 export async function seedRules(transport: Transport, registry: string, random: Random): Promise<void> {
   const rules = benchRules(MAX_ACTIVE_RULES, random).map((rule) => ({ ...rule, action: 'STEP_UP' as const }))
@@ -32,7 +33,7 @@ export async function seedRules(transport: Transport, registry: string, random: 
   await producer.close()
 }
 
-/** Blocks devices that no payment has, as the topology of the blocklist does. */
+/** Adds devices without payments to the blocklist, as the blocklist topology does. */
 export async function seedBlocklist(transport: Transport, registry: string, entries: number): Promise<void> {
   const now = Date.now()
   const producer = await topicProducer(fraudBlocklist)(transport, registryClient({ url: registry }))
@@ -47,8 +48,8 @@ export async function seedBlocklist(transport: Transport, registry: string, entr
 }
 
 /**
- * Writes the profiles of users with a week of payments, of their devices and cards, as the sink does. Returns the bytes
- * of a user's profile.
+ * Writes the profiles of users with a week of payments, and the profiles of their devices and cards, as the sink does.
+ * Returns the size of a user's profile in bytes.
  */
 export async function seedProfiles(url: string, users: number): Promise<number> {
   const redis = new Redis(url)

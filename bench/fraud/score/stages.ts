@@ -1,6 +1,6 @@
 import { STAGES } from '../../../api/fraud/score/stages.ts'
 
-/** Cumulative counts of a stage by upper limit in seconds. */
+/** Cumulative counts of a stage, by upper bound in seconds. */
 type Buckets = ReadonlyMap<number, number>
 
 const MS_PER_SECOND = 1_000
@@ -17,7 +17,7 @@ export async function readStages(url: string): Promise<ReadonlyMap<string, Bucke
   return stages
 }
 
-/** Returns a quantile, in ms, of the durations between two readings, as the upper limit of a bucket. */
+/** Returns a quantile of the durations between two readings, in ms. It is the upper bound of a histogram bucket. */
 export function stageQuantile(before: Buckets | undefined, after: Buckets, share: number): number {
   const counts = [...after].map(([limit, count]) => [limit, count - (before?.get(limit) ?? 0)] as const)
   const total = counts.at(-1)?.[1] ?? 0

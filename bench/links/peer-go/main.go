@@ -1,4 +1,4 @@
-// A typical redirect in Go: net/http, one read from Redis per request, and clicks in a bounded channel.
+// A typical redirect service in Go: net/http, one read from Redis per request, and clicks in a bounded channel.
 package main
 
 import (

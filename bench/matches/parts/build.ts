@@ -16,7 +16,7 @@ const SEED = 51
 const WARM_UP_SECONDS = 5
 const KEYS_PER_SCAN = 1_000
 
-/** Feeds that must search, compared with a server that finds the same candidates with GEOSEARCH. */
+/** Measures feeds that require a search. Compares them with a server that finds the same candidates with GEOSEARCH. */
 export async function measureBuilds({ system, values, say }: PartInput): Promise<void> {
   const { builds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)
@@ -63,7 +63,10 @@ async function forgetStacks({ redis, transport }: MatchesSystem, viewers: readon
   await pipeline.exec()
 }
 
-/** Copies the members of our index into one geo set, as they are, and starts a server that searches in it. */
+/**
+ * Copies the members of the candidate index into one geo set without changing them, and starts a server that searches
+ * it.
+ */
 async function startGeosearch({ redis, servers, transport }: MatchesSystem) {
   for await (const keys of redis.scanStream({ match: `{${MATCH_INDEX_VIEW}:*:cell:*`, count: KEYS_PER_SCAN })) {
     for (const key of keys as string[]) {

@@ -5,12 +5,15 @@ import type { PartInput } from '../part.ts'
 import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark } from '../rounds.ts'
 
 const VIEWERS = 500
-/** With fewer candidates, a feed soon triggers another search, which is not what this part measures. */
+/**
+ * Minimum number of candidates in a stack. With fewer, a feed soon triggers another search, which this part does not
+ * measure.
+ */
 const LEAST_CANDIDATES = 20
 const SEED = 41
 const WARM_UP_SECONDS = 5
 
-/** Feeds of users whose stack is kept, compared with a Hono route that returns an empty object. */
+/** Measures feeds of users with a stored stack. Compares them with a Hono route that returns an empty object. */
 export async function measureFeeds({ system, values, say }: PartInput): Promise<void> {
   const { feeds: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

@@ -15,8 +15,8 @@ const WARM_UP_SECONDS = 5
 const MS_PER_SECOND = 1_000
 
 /**
- * Swipes that all have one target, compared with swipes that are spread by popularity: as a backlog, and at a fixed
- * rate.
+ * Measures swipes that all have the same target, as a backlog and at a fixed rate. Compares them with swipes whose
+ * targets are spread by popularity.
  */
 export async function measureHotTarget({ system, values, say }: PartInput): Promise<void> {
   const { people, workers } = system
@@ -37,7 +37,10 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
     })
   }
 
-  /** Writes the swipes while the workers are stopped, and returns how many they process per second. */
+  /**
+   * Writes the swipes while the workers are stopped, and returns the number of swipes per second that they process
+   * afterwards.
+   */
   async function drain(isHot: boolean): Promise<{ processed: number; shown: number }> {
     const swipes = swipesOf(isHot)
     await system.untilIdle()

@@ -15,13 +15,13 @@ import type { MatchesSystem } from '../system.ts'
 const USERS = 500
 const SWIPES = 300
 const SEED = 81
-/** Topics with fewer bytes per swipe are left out. */
+/** Number of bytes per swipe below which a topic is left out. */
 const LEAST_BYTES = 1
 const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */
 const WITHIN_MS = 20 * DAY_MS
 
-/** Memory of users in Redis who have swiped 300 times. */
+/** Measures the memory in Redis of users who have swiped 300 times. */
 export async function measureMemory({ system, say }: PartInput): Promise<void> {
   const random = seededRandom(SEED)
   const draw = swipeDraw(system.people)
@@ -64,7 +64,7 @@ function diskBytes({ servers: { home } }: MatchesSystem): DiskBytes {
   return { topics: bytesByTopic(home.data), state: bytesIn(home.state) }
 }
 
-/** Describes how much each topic and store has grown per swipe. */
+/** Prints the growth of each topic and store per swipe. */
 async function sayDisk(system: MatchesSystem, before: DiskBytes, swipes: number, say: PartInput['say']): Promise<void> {
   const after = diskBytes(system)
   say(`\n### Disk per swipe, ${swipes} swipes in one backlog; the broker has one replica of each topic\n`)
@@ -82,7 +82,7 @@ async function partitionsOf({ transport }: MatchesSystem): Promise<number> {
   return (await transport.partitionCounts([matchRelations.name])).get(matchRelations.name) as number
 }
 
-/** Returns the mean memory of a user by kind of key. */
+/** Returns the mean memory per user, by kind of key. */
 async function bytesByKind(system: MatchesSystem, users: readonly string[]): Promise<Map<string, number>> {
   const partitions = await partitionsOf(system)
   const sums = new Map<string, number>()
@@ -101,7 +101,7 @@ async function meanRelations(system: MatchesSystem, users: readonly string[]): P
   return counts.reduce((sum, count) => sum + count, 0) / users.length
 }
 
-/** Memory of the candidate index per member, and of its largest cell. */
+/** Returns the memory of the candidate index per member, and that of its largest cell. */
 async function indexBytes({ redis }: MatchesSystem) {
   let [members, bytes] = [0, 0]
   let largest = { members: 0, bytes: 0 }

@@ -13,11 +13,11 @@ import { swipeLoad } from './swipe.ts'
 const MUTUAL_PER_SECOND = 20
 const BACKGROUND_PER_SECOND = 200
 const SEED = 61
-/** A push that takes longer counts as missing. */
+/** Time after which a push counts as missing. */
 const GIVEN_UP_MS = 30_000
 const POLL_MS = 50
 
-/** Time from sending the swipe that makes a match until both users have received the push. */
+/** Measures the time from sending the swipe that makes a match until both users have received the push. */
 export async function measurePushes({ system, values, say }: PartInput, pushes: Pushes): Promise<void> {
   const { seconds, rounds, to } = values
   const { people, headersOf } = system

@@ -27,8 +27,9 @@ const KAFKA_STREAMS_VARIANTS = [
 ]
 
 /**
- * The topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process exactly
- * once. The topology does more for a pair than the job requires: it emits a relation to each user, events and pushes.
+ * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process
+ * exactly once. The topology does more for a pair than the job requires: it also outputs a relation to each user,
+ * events and pushes.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values
@@ -108,7 +109,7 @@ function j3Config(args: readonly string[]): BenchConfig {
   return benchConfig(asked)
 }
 
-/** Writes the swipes of J3, including left-swipes, by different users in each round. */
+/** Writes the swipes of J3, including left-swipes. The users are different in each round. */
 async function sendSwipes(target: Parameters<typeof sendAll>[0], records: number, round: number): Promise<void> {
   const { swiper, swipee, right } = makeSwipes(records)
   const id = (user: number) => `${user.toString(16).padStart(8, '0')}-0000-4000-8000-${round.toString(16).padStart(12, '0')}`

@@ -15,7 +15,7 @@ const DAY_MS = 24 * 3_600_000
 /** The swipes were made over this time. */
 const WITHIN_MS = 29 * DAY_MS
 
-/** What a swipe writes to the seen-set, and how many users a full set hides by mistake. */
+/** Measures the size of a swipe's writes to the seen-set, and the number of users that a full set hides by mistake. */
 export async function measureSeen({ system, folder, say }: PartInput): Promise<void> {
   say('\n### Seen-set; targets: at most 1 KB written per swipe at 50,000 items, at most 1 % false positives\n')
   say(row(['items', 'written per swipe', 'written per swipe if the set were rewritten, as before', 'false positives', 'CPU µs to add']))
@@ -31,7 +31,7 @@ export async function measureSeen({ system, folder, say }: PartInput): Promise<v
     say(`\nskipping the false positives through the API: they need ${SWIPES + ASKED} users`)
     return
   }
-  // The users have swiped in other parts, so the viewer is a new one.
+  // The users have already swiped in other parts, so the viewer is a new user.
   const viewer = { ...people[0], userId: randomUUID() }
   await seedPeople(system, [viewer])
   const start = Date.now() - WITHIN_MS

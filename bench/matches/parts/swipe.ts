@@ -24,13 +24,13 @@ const PEER_TOPIC = 'bench-swipes'
 export interface SwipeLoad {
   /** Sends one swipe. */
   ask(): Promise<void>
-  /** Number of swipes that were answered with 202 since the last call. */
+  /** Returns the number of swipes that were answered with 202 since the last call. */
   takeQueued(): number
 }
 
 /**
- * Prepares swipes by up to 2,000 users, whose tokens the API has already verified.
- * @param targetOf default: targets by popularity
+ * Prepares swipes by up to 2,000 users whose tokens the API has already verified.
+ * @param targetOf returns the target of a swipe; by default, targets are drawn by popularity
  */
 export async function swipeLoad(
   { people, headersOf }: MatchesSystem,
@@ -61,13 +61,13 @@ export async function swipeLoad(
   }
 }
 
-/** Runs a round of swipes against our API. */
+/** Runs a round of swipes against Millrace's API. */
 export async function swipeRound(system: MatchesSystem, load: SwipeLoad, perSecond: number, seconds: number): Promise<Round> {
   const round = await atRate(perSecond, seconds, load.ask, system.cpu)
   return { ...round, more: { ...round.more, 'answered with 202': load.takeQueued() } }
 }
 
-/** Swipes at a fixed rate, compared with a Go server that waits for all in-sync replicas. */
+/** Measures swipes at a fixed rate. Compares them with a Go server that waits for all in-sync replicas. */
 export async function measureSwipes({ system, values, folder, say }: PartInput): Promise<void> {
   const { swipes: perSecond, seconds, rounds } = values
   const client = httpClient(system.api.url, CONNECTIONS)

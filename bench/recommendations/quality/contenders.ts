@@ -1,15 +1,18 @@
 import { cosinePairs, nearPairs, type PairCounts } from './pairs.ts'
 
-/** Something that orders all items for a user. */
+/** A method that ranks all items for a user. */
 export interface Contender {
   readonly name: string
-  /** @param history items of the user so far, oldest first; `learned` of them came before the end of training */
+  /**
+   * @param history the user's items so far, oldest first
+   * @param learned number of these items from before the end of training
+   */
   scores(history: readonly number[], learned: number): Float64Array
-  /** @param isTraining whether the event is part of what may be trained on */
+  /** @param isTraining true if the event belongs to the part on which contenders may be trained */
   learn(item: number, history: readonly number[], isTraining: boolean): void
 }
 
-/** How much each of the last items counts, newest first. Tuned on these data. */
+/** Weights of the last items, newest first. They were tuned on this data set. */
 const RECENCY = [1, 0.8, 0.65, 0.5, 0.4, 0.33, 0.28, 0.24, 0.2, 0.17]
 
 export function contenders(items: number): Contender[] {

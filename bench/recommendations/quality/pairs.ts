@@ -1,8 +1,8 @@
-/** How strongly every two items belong together. Items are numbers from 0 to `items` - 1. */
+/** The strength of association of every two items. Items are numbers from 0 to `items` - 1. */
 export interface PairCounts {
-  /** Adds an item that a user met after others. */
+  /** Adds an item that a user interacted with after earlier items. */
   add(item: number, earlier: readonly number[]): void
-  /** Adds the similarity of every item to the given one, times a weight, to the scores. */
+  /** Adds the weighted similarity of every item to the given item to the scores. */
   score(item: number, weight: number, scores: Float64Array): void
 }
 
@@ -23,12 +23,12 @@ export function cosinePairs(items: number): PairCounts {
   }
 }
 
-/** Items this many places apart in a user's history are a pair. */
+/** Maximum distance of two items in a user's history that count as a pair. */
 const NEAR = 10
-/** Damps items with few pairs, whose similarities are chance. */
+/** Number of prior pairs. They reduce the similarities of items with few pairs, which are due to chance. */
 const PRIOR = 5
 
-/** Pairs near each other in a history. The nearer they are, the more they count. */
+/** Counts pairs of items that are near each other in a history. Nearer pairs count more. */
 export function nearPairs(items: number): PairCounts {
   const [pairs, totals] = [new Float64Array(items * items), new Float64Array(items)]
   return {

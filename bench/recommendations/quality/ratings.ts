@@ -11,7 +11,7 @@ export interface Rating {
   readonly at: number
 }
 
-/** Reads the ratings of MovieLens in order of time, then user, then item. */
+/** Reads the ratings of MovieLens, sorted by time, user and item. */
 export function readRatings(folder: string): Rating[] {
   const [, ...lines] = readFileSync(join(dataSet(folder, 'movieLens'), 'ml-100k.inter'), 'utf8')
     .trim()

@@ -1,26 +1,26 @@
 import type { Contender } from './contenders.ts'
 import type { Rating } from './ratings.ts'
 
-/** How often the next good item was among the first 20, by the number of earlier interactions. */
+/** Share of questions in which the next good item was among the first 20, by the number of earlier interactions. */
 export interface Quality {
   readonly questions: number
   readonly hits: number
-  /** Sum of 1 / log2(place + 1) over the hits, place from 1. */
+  /** Sum of 1 / log2(rank + 1) over the hits. Ranks begin at 1. */
   readonly gain: number
 }
 
-/** Numbers of earlier interactions at which segments begin. */
+/** Lower bounds of the segments, in numbers of earlier interactions. */
 export const SEGMENTS = [0, 1, 10, 50] as const
 export const LIST = 20
-/** Stars from which an item counts as a good one. */
+/** Number of stars from which an item counts as good. */
 const GOOD = 4
-/** Orders items that a contender scores alike by popularity. */
+/** Weight of popularity, so small that it only orders items to which a contender gives equal scores. */
 const TIE = 1e-9
 
 /**
- * Goes through the good ratings after the training part. Before each one, it asks every contender for the best items
- * that the user has not rated yet, and then shows it the rating.
- * @returns for each contender, the quality in each segment
+ * Iterates over the good ratings after the training part. Before each rating, it asks every contender for the best
+ * items that the user has not rated yet. After that, the contenders learn the rating.
+ * @returns the quality of each contender in each segment
  */
 export function askInSequence(ratings: readonly Rating[], trained: number, all: readonly Contender[], items: number): Quality[][] {
   const results = all.map(() => SEGMENTS.map(() => ({ questions: 0, hits: 0, gain: 0 })))

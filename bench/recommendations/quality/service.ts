@@ -9,13 +9,13 @@ import { BUNDLE_FOLDER, trainCandidate } from '../../../tools/recommendations/tr
 import type { Rating } from './ratings.ts'
 import { LIST, type Quality, SEGMENTS } from './sequence.ts'
 
-/** Lists of the service, or a part of them. */
+/** Quality of the service's lists, or of some of them. */
 export interface ServiceQuality {
   readonly name: string
   readonly segments: readonly Quality[]
-  /** The share of all items that were recommended to somebody. */
+  /** Share of all items that were recommended to at least one user. */
   readonly coverage: number
-  /** Mean number of different first genres among 20 items. */
+  /** Mean number of different first genres in a list of 20 items. */
   readonly genres: number
 }
 
@@ -30,7 +30,7 @@ const SEED = 1
 const MS_PER_SECOND = 1_000
 const HISTORY = 100
 
-/** Trains once on the first ratings, and asks the serving code before each good rating after them. */
+/** Trains once on the first ratings. Before each later good rating, requests a list from the serving code. */
 export async function askService(
   ratings: readonly Rating[],
   trained: number,
@@ -116,7 +116,7 @@ function byScore(candidates: readonly { readonly candidate: { readonly itemId: b
   return [...candidates].sort((one, other) => other.score - one.score).map(({ candidate }) => candidate.itemId)
 }
 
-/** Returns a function that gives what a user had rated before an index. */
+/** Returns a function that returns a user's ratings before an index. */
 function ownHistories({ userIds, itemIds, weights }: History) {
   const own = new Map<bigint, { itemId: bigint; weight: number; at: number }[]>()
   let upTo = 0

@@ -13,7 +13,7 @@ import { seedInteractions } from './seed.ts'
 const FEATURES = { module: 'pipelines/recommendations/users/topology.ts', export: 'userFeaturesTopology', group: 'user-features' }
 const SIGNALS = { module: 'pipelines/recommendations/signals/topology.ts', export: 'itemSignals', group: 'item-signals' }
 
-/** How fast one worker of each topology processes interactions that wait for it. */
+/** Measures how fast one worker of each topology processes a backlog of interactions. */
 export async function measureBacklog({ world, values, folder, say }: Omit<PartInput, 'bundle'>): Promise<void> {
   const place = join(folder, 'backlog')
   rmSync(place, { recursive: true, force: true })

@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 /** As in training. */
 const REGULARIZATION = 0.5
 const GREATEST_LENGTH = 1
-/** The gram matrix of a million items is estimated by scaling up that of this many items. */
+/** Number of items from which the Gram matrix of a million items is estimated by scaling. */
 const GRAM_ROWS = 20_000
 const ROWS_AT_ONCE = 8_192
 const TREES_SEED = 5
@@ -22,11 +22,11 @@ const PROGRESS_LINES = 10
 
 export interface GeneratedBundle {
   readonly folder: string
-  /** How long the index took to build; undefined if the bundle was there already. */
+  /** Time to build the index; undefined if the bundle already existed. */
   readonly indexSeconds: number | undefined
 }
 
-/** Writes a bundle of a world into a folder, unless it already holds one with this number of items. */
+/** Writes a bundle of a world into a folder, unless the folder already contains a bundle with this number of items. */
 export async function generateBundle(folder: string, world: World): Promise<GeneratedBundle> {
   const manifest = join(folder, 'manifest.json')
   if (existsSync(manifest) && JSON.parse(await readFile(manifest, 'utf8')).items === world.items) return { folder, indexSeconds: undefined }
@@ -67,7 +67,9 @@ export function itemIdOf(row: number): bigint {
   return BigInt(row + 1)
 }
 
-/** Writes the factors as halves, and returns the product of the transposed factors with themselves. */
+/**
+ * Writes the factors in half precision, and returns the product of the transposed factor matrix and the matrix itself.
+ */
 async function writeFactors(folder: string, world: World): Promise<Float64Array> {
   const { items } = world
   const gram = new Float64Array(DIMENSIONS * DIMENSIONS)

@@ -5,10 +5,10 @@ import { itemIdOf } from './bundle.ts'
 import type { RecommendationsSystem } from './system.ts'
 import type { World } from './world.ts'
 
-/** How long it took until lists went by an event. */
+/** Times until lists reflected an event. */
 export interface Freshness {
   readonly ms: readonly number[]
-  /** Events of which no list knew in time. */
+  /** Number of events that no list reflected in time. */
   readonly missing: number
 }
 
@@ -20,20 +20,20 @@ export interface FreshnessOptions {
   readonly random: Random
 }
 
-/** Probes ask for lists as well, some twenty a second, beside those that are measured. */
+/** Number of probes per second. Probes also request lists, about twenty a second, in addition to the measured ones. */
 const PER_SECOND = 2
 const ASK_EVERY_MS = 100
 const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
 
-/** Posts single events from time to time, and asks for a list about the last viewed item until it is the new one. */
+/** Posts single events at intervals, and requests lists about the last viewed item until that is the new item. */
 export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
   const ms: number[] = []
   let missing = 0
 
   async function follow(): Promise<void> {
-    // A user of whom no other event comes meanwhile, which would be the last one then.
+    // The user receives no other event in the meantime. Another event would become the last one.
     const user = world.users + 1 + integer(random, MOST_PROBED)
     const item = String(itemIdOf(integer(random, world.items)))
     const body = { user_id: String(user), item_id: item, event_type: 'VIEW' }
@@ -44,7 +44,7 @@ export async function freshnessProbe({ world, system, client, seconds, random }:
       () => false,
     )
     while (isTaken && performance.now() - begun < GIVE_UP_MS) {
-      // An answer that fails counts as one that does not know of the event yet.
+      // A failed request counts as a list that does not reflect the event yet.
       const about = `/api/v1/recommendations?user_id=${user}&rec_type=because_you_watched&limit=1`
       const head = await client.get(about, system.headers).then(
         (arrived) => arrived.head,

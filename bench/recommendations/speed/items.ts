@@ -8,7 +8,7 @@ const AGE_DAYS = 700
 const MOST_EVENTS = 2_000
 const EVENT_SKEW = 5
 
-/** Makes the record of an item. Items of a cluster have one genre. */
+/** Returns the record of an item. All items of a cluster have the same genre. */
 export function itemOf(world: World, row: number, now: number): RecommendationItem {
   const genre = world.clusterOf(row) % GENRES
   const at = now - (1 + (row % AGE_DAYS)) * DAY_MS
@@ -25,7 +25,7 @@ export function itemOf(world: World, row: number, now: number): RecommendationIt
   }
 }
 
-/** Makes statistics: most items have had few events. */
+/** Returns random statistics. Most items have few events. */
 export function statsOf(random: Random, now: number): ItemStats {
   const events = Math.floor(random() ** EVENT_SKEW * MOST_EVENTS)
   return {

@@ -25,10 +25,13 @@ const LISTED = 50
 const HOUR_MS = 3_600_000
 const US_PER_MS = 1_000
 
-/** The parts of a list that belong to the model. The rest is candidates, features and arranging. */
+/**
+ * The parts of a list's computation that belong to the model. The other parts are candidates, features and the
+ * arrangement of the list.
+ */
 const PARTS = ['fold in the user', 'search the index', 'products with all candidates', 'similar items by vector', 'score by trees'] as const
 
-/** What computing a list costs, without HTTP and Redis, in this process. */
+/** Measures the cost of computing a list in this process, without HTTP and Redis. */
 export async function measureLists({ world, bundle, say }: PartInput): Promise<void> {
   const model = await openModel(bundle)
   const { timed, spent } = timedModel(model)
@@ -82,7 +85,7 @@ export async function measureLists({ world, bundle, say }: PartInput): Promise<v
   say(row(['P50 and P99 of whole lists', `${quantile(sorted, 0.5).toFixed(2)}, ${quantile(sorted, 0.99).toFixed(2)}`]))
 }
 
-/** Adds up the time that a model takes by part. */
+/** Returns a model that measures the time of each of its parts. */
 function timedModel(model: OpenModel) {
   const spent = new Float64Array(PARTS.length)
   function timing<A extends unknown[], R>(part: number, ask: (...args: A) => R): (...args: A) => R {

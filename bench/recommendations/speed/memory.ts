@@ -14,9 +14,9 @@ const SEED = 71
 const KIB_PER_MIB = 1_024
 const BYTES_PER_MIB = 2 ** 20
 
-/** Memory of an API process, and what users and items take in Redis and in the state of the worker. */
+/** Measures the memory of an API process, and the memory of users and items in Redis and in the worker's state. */
 export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
-  // The smallest API process, to tell what recommendations add.
+  // The smallest API process shows how much memory recommendations add.
   const empty = await startApiProcess([], { ...system.env, API_SERVICES: 'limits' })
   let without: number
   try {
@@ -45,13 +45,13 @@ function mibPerThousand(bytes: number): string {
   return ((bytes * 1_000) / BYTES_PER_MIB).toFixed(2)
 }
 
-/** Returns the anonymous resident memory of a process: the part that no file backs. */
+/** Returns the anonymous resident memory of a process in MiB, which is the memory that no file backs. */
 function ownMib(pid: number): number {
   const found = /^RssAnon:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return Number(found?.[1] ?? 0) / KIB_PER_MIB
 }
 
-/** Returns the address space of a process that is mapped to a file. */
+/** Returns the address space that a process maps to a file, in MiB. */
 function mappedMib(pid: number, name: string): number {
   let bytes = 0
   for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
@@ -99,7 +99,7 @@ function* sampled(below: number, idOf: (number: number) => string): Generator<st
   for (let draw = 0; draw < SAMPLE; draw++) yield idOf(integer(random, below))
 }
 
-/** Returns the mean bytes of a key by kind. Keys that are not there count as 0. */
+/** Returns the mean size of a key in bytes, by kind. A missing key counts as 0. */
 async function bytesOf({ redis }: RecommendationsSystem, { topics, ids, keysOf }: Sampled): Promise<Map<string, number>> {
   const sums = new Map<string, number>()
   for (const id of ids()) {

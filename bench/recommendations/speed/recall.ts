@@ -9,16 +9,19 @@ import { itemIdOf } from './bundle.ts'
 import type { PartInput } from './part.ts'
 import type { World } from './world.ts'
 
-/** As many candidates as lists take from the index. */
+/** Number of candidates per search. It is the number that lists take from the index. */
 const WANTED = 200
 const SEED = 31
 const WARM_UP = 20
 const ONE_THREAD = 1
 const BYTES_PER_MIB = 2 ** 20
-/** More would take several GB of memory for the exact search. */
+/** Number of rows per step of the exact search. More rows would take several GB of memory. */
 const ROWS_AT_ONCE = 65_536
 
-/** How many of the 200 items with the greatest products the index finds, and how long it takes, beside exact search. */
+/**
+ * Measures how many of the 200 items with the greatest products the index finds, and how long this takes, compared with
+ * an exact search.
+ */
 export async function measureRecall({ world, bundle, values, say }: PartInput): Promise<void> {
   const model = await openModel(bundle)
   try {

@@ -5,20 +5,20 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:recommendations --',
   description:
-    'Measures recommendations on generated items and users: how many of the best vectors the index finds (beside exact search), what a list costs in CPU time by part, how fast one worker processes a backlog, lists at a fixed rate beside events (and beside a stored list from Redis), the time from an event to the next answer, memory, and a training with lists beside it. Linux only, because CPU times come from /proc.',
+    'Measures recommendations on generated items and users: how many of the best vectors the index finds (compared with an exact search), the CPU time of the parts of a list, how fast one worker processes a backlog, lists at a fixed rate with concurrent events (compared with a stored list from Redis), the time from an event to the next list that reflects it, memory, and a training with concurrent lists. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),
-    users: integer('Number of users. They have had 12 interactions in the mean.', { default: 100_000, min: 100 }),
+    users: integer('Number of users. On average, a user has had 12 interactions.', { default: 100_000, min: 100 }),
     questions: integer('Users whose nearest items are compared with those of the exact search.', { default: 200, min: 10 }),
     lists: integer('Lists per second.', { default: 100, min: 1 }),
-    events: integer('Events per second beside the lists.', { default: 1_000, min: 0 }),
+    events: integer('Events per second while lists are measured.', { default: 1_000, min: 0 }),
     batch: integer('Events per request.', { default: 10, min: 1, max: 500 }),
     seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
     backlog: integer('Interactions of the backlog.', { default: 300_000, min: 1_000 }),
     history: integer('Interactions of the training, which needs Python.', { default: 5_000_000, min: 1_000 }),
-    folder: text('Keeps the generated items, the servers’ data and the index in this folder, and uses what is there.', {
+    folder: text('Keeps the generated items, the data of the servers and the index in this folder, and reuses existing files.', {
       placeholder: 'FOLDER',
     }),
     'no-peers': flag('Measures no peers.'),

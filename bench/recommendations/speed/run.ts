@@ -1,4 +1,7 @@
-/** `npm run bench:recommendations`: measures recommendations, part by part, beside peers. See run.command.ts. */
+/**
+ * `npm run bench:recommendations`: measures recommendations part by part, and compares them with peers. See
+ * run.command.ts.
+ */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
@@ -22,7 +25,7 @@ import { makeWorld } from './world.ts'
 const values = commandLine(declaration)
 const lines: string[] = []
 
-/** Prints a line and keeps it for bench/results.md. */
+/** Prints a line and saves it for bench/results.md. */
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
   lines.push(line)

@@ -10,7 +10,7 @@ import { itemOf } from './items.ts'
 import type { World } from './world.ts'
 
 const SEED = 51
-/** Interactions are evenly spread over this time, and the last one was a moment ago. */
+/** Period over which past interactions are spread evenly. It ends now. */
 const PAST_MS = 20 * 24 * 3_600_000
 const EDITORIAL = 50
 
@@ -19,7 +19,7 @@ export function userIdOf(user: number): bigint {
   return BigInt(user + 1)
 }
 
-/** Writes all items, and a list of editors. */
+/** Writes all items, and an editors' list. */
 export async function seedItems(target: SeedTarget, world: World): Promise<void> {
   const now = Date.now()
   await sendAll(target, items, numbersBelow(world.items), (row) => [itemIdOf(row), itemOf(world, row, now), now])
@@ -37,8 +37,8 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
 }
 
 /**
- * Writes what users have done so far, in chronological order.
- * @param most the greatest number of interactions; all users have fewer if it is too small
+ * Writes the past interactions of users, in chronological order.
+ * @param most maximum number of interactions; if it is too small, all users have fewer
  * @returns the number of interactions
  */
 export async function seedInteractions(target: SeedTarget, world: World, most = Number.POSITIVE_INFINITY): Promise<number> {
@@ -48,9 +48,10 @@ export async function seedInteractions(target: SeedTarget, world: World, most = 
   total = Math.min(total, most)
   let sent = 0
   await sendAll(target, interactions, pastOf(world, most), ({ user, row }) => {
-    // Later records happened later: records of many days in turn would become a tiny insert into ClickHouse each.
+    // Timestamps increase with the order of records. If the days of successive records alternated, each record would
+    // become a separate small insert into ClickHouse.
     const at = now - Math.round((1 - sent / total) * PAST_MS)
-    // The log must not delete what happened long ago, therefore its own time is now.
+    // The timestamp of the log record is the current time, so that Kafka does not delete records of old events.
     return [userIdOf(user), viewOf(itemIdOf(row), `past-${sent++}`, at), now]
   })
   return sent
@@ -76,7 +77,7 @@ function viewOf(item_id: bigint, event_id: string, timestamp: number): Interacti
   return { event_id, item_id, event_type: 'VIEW', withdrawn: false, timestamp, watch_pct: 1, ...unknown }
 }
 
-/** Names the bundle as the model in force. Its files are on this host already. */
+/** Makes the bundle the model in force. Its files are already on this host. */
 export async function seedModel(target: SeedTarget, bundle: string): Promise<ModelVersion> {
   const { version, manifest } = await readManifest(bundle)
   const named = await versionOf(bundle, version, manifest)

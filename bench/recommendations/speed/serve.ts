@@ -12,7 +12,10 @@ const SEED = 61
 const WARM_UP_SECONDS = 10
 const STORED_LISTS = 200
 
-/** Lists at a fixed rate, alone and beside events, and beside a list that is stored in Redis. */
+/**
+ * Measures lists at a fixed rate, without and with concurrent events. Compares them with a list that is stored in
+ * Redis.
+ */
 export async function measureServing({ world, values, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   const { lists, events, batch, seconds, rounds } = values
   const client = httpClient(system.url, CONNECTIONS)

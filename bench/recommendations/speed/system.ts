@@ -18,7 +18,7 @@ import { lags } from '../../trends/progress.ts'
 import type { PartInput } from './part.ts'
 import { seedInteractions, seedItems, seedModel } from './seed.ts'
 
-/** Separate servers, one worker and one API, with the items and users of a world. */
+/** Separate servers, one worker and one API, filled with the items and users of a world. */
 export interface RecommendationsSystem {
   readonly servers: BenchServers
   readonly env: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ export interface RecommendationsSystem {
   readonly url: string
   readonly worker: NodeProcess
   readonly redis: Redis
-  /** Headers of a service that may ask for any user. */
+  /** Headers of requests by a service that may request lists for any user. */
   readonly headers: Readonly<Record<string, string>>
   /** CPU seconds so far, by process. */
   cpu(): Readonly<Record<string, number>>
@@ -43,14 +43,17 @@ const GROUPS = [
   'recommendations-served-table',
 ]
 const POLL_MS = 500
-/** A stage may have no lag for a moment before the next one writes to it. */
+/**
+ * Number of consecutive polls without lag after which the pipelines are idle. A stage may have no lag for a moment
+ * before the previous stage writes to it.
+ */
 const IDLE_POLLS = 4
 const IDLE_TIMEOUT_MS = 3_000_000
 const READY_TIMEOUT_MS = 300_000
 const TOKEN_SECONDS = 12 * 3_600
 const FRESH_TRENDS_MS = 31_000
 
-/** Starts the servers with what their folder holds, and fills them if they are empty. */
+/** Starts the servers with the data in their folder. Fills them if they are empty. */
 export async function startSystem({ world, bundle, values, folder: parent }: PartInput): Promise<RecommendationsSystem> {
   const folder = join(parent, `servers-${values.items}-${values.users}`)
   const seeded = join(folder, 'seeded')
@@ -85,10 +88,10 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     stopping.push(() => worker.stop())
     const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [servers.addresses.kafka] })
     stopping.push(() => admin.close())
-    // A run that is interrupted here goes on where it was, if the folder is kept.
+    // If a run is interrupted here, the next run with the same folder continues from this point.
     await Promise.race([untilProcessed(`http://127.0.0.1:${worker.line.health_port}`, admin, transport), interrupted])
     if (!isSeeded) {
-      // The first list of trending items closes half a minute after the events.
+      // The first list of trending items is complete half a minute after the events.
       await delay(FRESH_TRENDS_MS)
     }
     const key = await ensureDevelopmentKey(folder)
@@ -126,13 +129,16 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
   }
 }
 
-/** Gives a host the files of a version, as if they had been fetched. */
+/** Puts the files of a version into a host's folder, as if they had been fetched. */
 function placeBundle(bundle: string, place: string): void {
   mkdirSync(place, { recursive: true })
   for (const name of readdirSync(bundle)) linkSync(join(bundle, name), join(place, name))
 }
 
-/** A worker is ready when its sinks have caught up once, which takes minutes after a million items were written. */
+/**
+ * Waits until all records are processed. A worker is ready when its sinks have caught up once, which takes minutes
+ * after a million items were written.
+ */
 async function untilProcessed(worker: string, admin: Admin, transport: ReturnType<typeof benchTransport>): Promise<void> {
   const deadline = Date.now() + IDLE_TIMEOUT_MS
   const isReady = async () => (await fetch(`${worker}/readyz`)).ok

@@ -1,7 +1,7 @@
 /**
- * Trains on generated interactions, as the training program does on exported ones. Prints a line when the training
- * begins, and writes its outcome to `outcome.json`. Arguments: an empty folder, and the numbers of items, users and
- * interactions.
+ * Trains on generated interactions, as the training program trains on exported interactions. Prints a line when the
+ * training begins, and writes its outcome to `outcome.json`. Arguments: an empty folder, and the numbers of items,
+ * users and interactions.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -49,7 +49,7 @@ await writeFile(
   JSON.stringify({ seconds, state: outcome.state, reason: outcome.reason, metrics: outcome.metrics }),
 )
 
-/** Users who have interacted more do so more often. */
+/** Returns a generated history. Users with more interactions also interact more often. */
 function historyOf({ anyUser, chosenBy }: World, count: number): History {
   const random = seededRandom(SEED)
   const builder = historyBuilder()

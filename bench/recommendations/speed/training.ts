@@ -24,7 +24,7 @@ interface Outcome {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** A training at the lowest priority, and lists meanwhile. */
+/** Measures a training at the lowest priority, and lists that are requested meanwhile. */
 export async function measureTraining({ world, values, folder, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   const place = join(folder, 'training')
   rmSync(place, { recursive: true, force: true })

@@ -4,11 +4,11 @@ import { gaussian } from './gaussian.ts'
 
 const TREES = 100
 const LEAVES = 31
-/** Logarithms of counts and times reach further than shares. */
+/** Greatest threshold for columns with logarithms of counts or times. Those of shares are smaller. */
 const LOG_RANGE = 6
 const LEAF_SIZE = 0.05
 
-/** Makes trees of the size that training makes, in LightGBM's format. What they prefer does not matter. */
+/** Generates trees in LightGBM's format, as large as those from training. Their predictions do not matter. */
 export function generatedTrees(random: Random): string {
   const trees = Array.from({ length: TREES }, (_, index) => treeText(index, random))
   return [`feature_names=${RANKING_FEATURES.join(' ')}`, '', ...trees].join('\n')
@@ -17,7 +17,7 @@ export function generatedTrees(random: Random): string {
 function treeText(index: number, random: Random): string {
   const left: number[] = []
   const right: number[] = []
-  /** Where each leaf hangs; a split replaces a leaf by a node, which keeps the leaf on its left. */
+  /** The parent of each leaf. A split replaces a leaf with a node, whose left child is the old leaf. */
   const hangs: { readonly children: number[]; readonly node: number }[] = []
   for (let node = 0; node < LEAVES - 1; node++) {
     const split = node === 0 ? undefined : integer(random, hangs.length)

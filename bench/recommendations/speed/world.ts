@@ -2,36 +2,42 @@ import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { type Random, seededRandom } from '../../../tools/random/random.ts'
 import { gaussian } from './gaussian.ts'
 
-/** Items and users of a benchmark. Worlds of equal sizes are identical. */
+/** The items and users of a benchmark. Worlds of equal sizes are identical. */
 export interface World {
   readonly items: number
   readonly users: number
-  /** Writes the factors of an item, 0 to `items` - 1. The longest has length 1. */
+  /** Writes the factors of an item, whose number is from 0 to `items` - 1. The longest factor vector has length 1. */
   factorsOf(row: number, out: Float32Array): void
   clusterOf(row: number): number
-  /** Returns how many interactions a user, 0 to `users` - 1, has had. */
+  /** Returns the number of past interactions of a user, whose number is from 0 to `users` - 1. */
   interactionsOf(user: number): number
   /** Draws an item that this user chooses. */
   chosenBy(user: number, random: Random): number
-  /** Draws a user. Those who interact more also ask more often. */
+  /** Draws a user. Users with more interactions also request lists more often. */
   anyUser(random: Random): number
 }
 
 const SEED = 17
-/** The variance of the dimensions falls like 1/n, so that 22 equal ones would hold as much. */
+/**
+ * Exponent of the dimensions' standard deviations. The variance of the nth dimension is proportional to 1/n. The total
+ * variance is that of 22 equal dimensions.
+ */
 const SPECTRUM_EXPONENT = -0.5
-/** Deviation of an item from the middle of its cluster, compared with that of the middles from zero. */
+/** Standard deviation of items from the centre of their cluster, relative to that of the centres from zero. */
 const SPREAD = 0.7
-/** A million items form 2,000 clusters. Some are several times as large as others. */
+/**
+ * Number of clusters per square root of the number of items. A million items form 2,000 clusters, some of which are
+ * several times as large as others.
+ */
 const CLUSTERS_PER_ROOT = 2
 const CLUSTER_SKEW = 1.5
-/** Few items have long factors, because few are popular. */
+/** Exponent of the lengths of factor vectors. Few items have long vectors, because few items are popular. */
 const LENGTH_EXPONENT = 2
 const LEAST_LENGTH = 0.02
-/** A user likes the items of this many clusters, the long ones most. */
+/** Number of clusters whose items a user likes. The user likes items with long vectors most. */
 const TASTES = 3
 const CHOICE_SKEW = 2
-/** Most users have had few interactions. The mean is 12. */
+/** Maximum number of interactions of a user. Most users have few; the mean is 12. */
 const MOST_INTERACTIONS = 120
 const INTERACTION_SKEW = 9
 
@@ -64,7 +70,7 @@ export function makeWorld(items: number, users: number): World {
     interactionsOf: (user) => interactions[user],
     chosenBy(user, draw) {
       const taste = Math.floor(draw() * TASTES)
-      // The cluster of any item, so that large clusters have more admirers.
+      // The cluster is that of a random item, so that more users like large clusters.
       const cluster = clusters[Math.floor(seededRandom(user * TASTES + taste)() * items)]
       const rows = members[cluster]
       return rows[Math.floor(draw() ** CHOICE_SKEW * rows.length)]
@@ -82,7 +88,7 @@ export function makeWorld(items: number, users: number): World {
   }
 }
 
-/** Returns the rows of each cluster, those with the longest factors first. */
+/** Returns the rows of each cluster, sorted by descending length of their factor vectors. */
 function membersOf(clusters: Uint32Array, lengths: Float32Array, count: number): Uint32Array[] {
   const rows: number[][] = Array.from({ length: count }, () => [])
   clusters.forEach((cluster, row) => void rows[cluster].push(row))

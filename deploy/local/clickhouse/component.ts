@@ -6,16 +6,19 @@ import { type ServerPlace, serverComponent } from '../server.ts'
 import { CLICKHOUSE_USER } from './password.ts'
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
-/** Opening many parts after a crash takes longer than the usual 0.4 s. */
+/** Time limit of a start. It usually takes 0.4 s, but opening many parts after a crash takes longer. */
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 15_000
 const HEALTH_TIMEOUT_MS = 2_000
-/** Each query occupies one libuv thread; Node's default of four would allow only four concurrent queries. */
+/**
+ * Number of libuv threads. Each query occupies one thread, so Node's default of four would allow only four concurrent
+ * queries.
+ */
 const THREADS = 16
 
 export interface ClickhouseOptions extends ServerPlace {
   readonly port: number
-  /** Password of the user `default`. Default: empty, as in a new ClickHouse. */
+  /** Password of the user `default`. It is empty by default, as in a new ClickHouse. */
   readonly password?: string
 }
 
@@ -27,7 +30,8 @@ export function clickhouseServerProcess(options: ClickhouseOptions): Component {
     name: 'clickhouse',
     ...options,
     address,
-    // A process that an earlier version left running without a password must not be reused.
+    // A fingerprint with the password prevents reuse of a process that an earlier version left running without a
+    // password.
     fingerprint: `${address} ${createHash('sha256').update(password).digest('hex')}`,
     ports: { CLICKHOUSE_PORT: options.port },
     startTimeoutMs: START_TIMEOUT_MS,

@@ -45,24 +45,25 @@ const SYNTAX_ERROR = 62
 const TOO_MANY_QUERIES = 202
 const UNKNOWN_EXCEPTION = 1002
 /**
- * Maximum number of queries that run at once. It is a little below the size of the thread pool (16), so that queries do
- * not starve file access and compression.
+ * Maximum number of queries that run at once. It is less than the size of the thread pool (16), so that queries leave
+ * threads for file access and compression.
  */
 const PARALLEL_QUERIES = 12
 /**
- * Maximum number of waiting queries, about a second of work at a high rate. If more waited, none would finish in time.
+ * Maximum number of waiting queries, which take about a second at a high rate. With more, no query would finish in
+ * time.
  */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const READ_ONLY_WITH_SETTINGS = '2'
 
 /**
- * ClickHouse embedded in this process. Every request has a separate session on the one data folder (0.3 ms), so its
- * settings and parameters cannot affect other requests. Parameters are set by `SET param_x` in the session, because
- * chdb's parameter binding serializes all queries of the process.
+ * Opens ClickHouse embedded in this process. Every request has a separate session (0.3 ms) on the same data folder, so
+ * that its settings and parameters cannot affect other requests. Parameters are set by `SET param_x` in the session,
+ * because chdb's parameter binding serializes all queries of the process.
  *
- * The rows of an INSERT are passed in a file. Inline data would end at its first blank line, and the rest would run as
- * SQL. The file is also faster (10,000 rows of JSON: 800k rows/s instead of 560k).
+ * The rows of an INSERT are passed in a file. Inline data would end at the first blank line, and the text after it
+ * would run as SQL. A file is also faster (10,000 rows of JSON: 800k rows/s instead of 560k).
  */
 export async function openEngine(dataDir: string): Promise<Engine> {
   const path = join(dataDir, 'db')
@@ -109,7 +110,10 @@ export async function openEngine(dataDir: string): Promise<Engine> {
   return { execute, close }
 }
 
-/** Parses the statement. If the statement takes no data, the request's data is the rest of the statement. */
+/**
+ * Parses the statement of a request. If the statement is not an INSERT with data, the body is treated as a continuation
+ * of the statement.
+ */
 function understood(request: EngineRequest): { request: EngineRequest; statement: Statement } {
   const statement = statementOf(request.sql)
   if (statement.kind !== 'insert-data' && request.data.length > 0) {
@@ -164,8 +168,8 @@ function exception(code: number, message: string, name: string): string {
 }
 
 /**
- * Creates a queue that runs at most `parallel` jobs at once, in order of arrival. Rejects further jobs when too many
- * are waiting.
+ * Creates a queue that runs at most `parallel` jobs at once, in order of arrival. Rejects new jobs when too many are
+ * waiting.
  */
 function limiter(parallel: number, waitingLimit: number) {
   const waiting: (() => void)[] = []

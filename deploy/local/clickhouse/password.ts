@@ -7,7 +7,7 @@ import type { Home } from '../home.ts'
 export const CLICKHOUSE_USER = 'default'
 const PASSWORD_BYTES = 18
 
-/** Returns the password of a stack's ClickHouse. It is created on first use and survives a reset. */
+/** Returns the password of a stack's ClickHouse. The password is created on first use and survives a reset. */
 export function clickhousePassword({ path }: Pick<Home, 'path'>): string {
   return createOnce(join(path, 'auth', 'clickhouse-password'), () => randomBytes(PASSWORD_BYTES).toString('base64url')).trim()
 }

@@ -4,7 +4,10 @@ import type { EngineAnswer, EngineRequest } from './engine.ts'
 import { EngineError } from './engine.ts'
 import { CLICKHOUSE_USER } from './password.ts'
 
-/** The HTTP level of ClickHouse's interface: finds the query text and distinguishes settings from other parameters. */
+/**
+ * A request at the HTTP level of ClickHouse's interface, from which the query text, the settings and the other
+ * parameters are extracted.
+ */
 export interface HttpRequest {
   readonly method: string
   readonly url: URL
@@ -25,14 +28,17 @@ const OWN_PARAMETERS = new Set([
   'client_protocol_version',
   'stacktrace',
 ])
-/** Ignoring these parameters would mislead callers that rely on them, so they are rejected. */
+/** Parameters that are rejected, because ignoring them would mislead callers that rely on them. */
 const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
   session_id: 'sessions, because every request is independent here',
   role: 'roles',
   compress: "compression in ClickHouse's own block format; use Accept-Encoding: gzip",
   decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
 }
-/** These parameters control how a server streams. This server responds only when the query is complete. */
+/**
+ * Parameters that are ignored, because they only control how a server streams. This server responds only when the query
+ * is complete.
+ */
 const IGNORED_PARAMETERS = new Set([
   'wait_end_of_query',
   'buffer_size',

@@ -9,19 +9,22 @@ import { answerHeaders, credentialsOf, engineRequest, queryIdOf, wantsGzip } fro
 
 const compress = promisify(gzip)
 
-/** Maximum size of a request. An INSERT contains one batch of a sink, which is a few megabytes. */
+/** Maximum size of a request. The largest requests are INSERTs with one batch of a sink, which is a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const INTERNAL = 1002
 const ACCESS_DENIED = 497
 const AUTHENTICATION_FAILED = 516
-/** Client sockets stay open between requests. ClickHouse's default is also 10 s, and its client relies on it. */
+/**
+ * Time for which client sockets stay open between requests. ClickHouse's default is also 10 s, and its client relies on
+ * it.
+ */
 const KEEP_ALIVE_MS = 10_000
 
 /**
  * Serves the engine over ClickHouse's HTTP interface, which `@clickhouse/client`, curl and BI tools use. Refuses
  * requests from web pages.
- * @param password of the user `default`
+ * @param password the password of the user `default`
  */
 export function clickhouseServer(engine: Engine, password: string): Server {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -57,7 +60,7 @@ export function clickhouseServer(engine: Engine, password: string): Server {
   }
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => void handle(request, response))
-  // Long queries and large inserts may take arbitrarily long.
+  // Requests have no time limit, because long queries and large inserts may take arbitrarily long.
   server.requestTimeout = 0
   return server
 }

@@ -1,9 +1,9 @@
 /**
- * Parses just enough of ClickHouse's grammar to find where an INSERT's data begins, and to detect a second statement.
- * The engine handles everything else.
+ * A parsed statement. The parser knows just enough of ClickHouse's grammar to find where an INSERT's data begins, and
+ * to detect a second statement. The engine parses everything else.
  */
 export type Statement =
-  /** An INSERT whose data follows in a format: `head [settings] FORMAT format`, with the data at `dataStart`. */
+  /** An INSERT with data in a format: `head [settings] FORMAT format`, followed by the data at `dataStart`. */
   | { readonly kind: 'insert-data'; readonly head: string; readonly settings: string; readonly format: string; readonly dataStart: number }
   /** Any other statement, including INSERT ... SELECT and INSERT ... VALUES (...). `format` is its FORMAT clause. */
   | { readonly kind: 'query'; readonly format: string | undefined }
@@ -17,7 +17,7 @@ interface Token {
   readonly end: number
 }
 
-/** ClickHouse's HTTP interface accepts one statement per request. */
+/** Thrown for a second statement, because ClickHouse's HTTP interface accepts one statement per request. */
 export class MultiStatementError extends Error {
   override readonly name = 'MultiStatementError'
 }
@@ -55,7 +55,10 @@ export function readStatement(sql: string): Statement {
   return { kind: 'query', format: format < 0 ? undefined : sql.slice(tokens[format + 1].start, tokens[format + 1].end) }
 }
 
-/** Returns undefined for VALUES with rows in the statement, which the engine reads. */
+/**
+ * Returns the statement with the place of its data. Returns undefined for VALUES with rows in the statement, which the
+ * engine parses.
+ */
 function insertData(sql: string, keyword: Token, settingsStart: number | undefined): Statement | undefined {
   const head = sql.slice(0, settingsStart ?? keyword.start)
   const settings = settingsStart === undefined ? '' : sql.slice(settingsStart, keyword.start)
@@ -92,15 +95,16 @@ function nextToken(sql: string, from: number): Token | undefined {
 }
 
 /**
- * Returns the end of the string, quoted name or heredoc at `start`, or `start` if there is none. An unterminated one
- * extends to the end, and the engine will reject it.
+ * Returns the end of the string, quoted name or heredoc at `start`, or `start` if there is none. An unterminated string
+ * extends to the end of the text, and the engine rejects it.
  */
 function endOfQuoted(sql: string, start: number): number {
   const quote = sql[start]
   if (QUOTES.includes(quote)) {
     for (let at = start + 1; at < sql.length; at++) {
       if (sql[at] === '\\') at++
-      // A doubled quote is an escaped quote. Treating it as an end and a new start has the same effect.
+      // A doubled quote is an escaped quote. Treating it as the end of one string and the start of another has the same
+      // effect.
       else if (sql[at] === quote) return at + 1
     }
     return sql.length

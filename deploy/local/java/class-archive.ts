@@ -11,13 +11,16 @@ import { waitUntil } from '../wait.ts'
 const run = promisify(execFile)
 
 const HEALTHY_TIMEOUT_MS = 90_000
-/** The JVM takes 3-7 s to write the archive after the server's last log line. */
+/** Time limit for a server to end. The JVM takes 3-7 s to write the archive after the server's last log line. */
 const EXIT_TIMEOUT_MS = 60_000
 const HASH_CHARACTERS = 12
 
 /** A server that runs only until it is healthy. Its JVM writes the archive when it ends. */
 export interface TemporaryServer {
-  /** Returns how to launch the server, with `options` as additional JVM options. The server's data is in `folder`. */
+  /**
+   * Returns the command that starts the server. `options` are additional JVM options, and `folder` is for the server's
+   * data.
+   */
   launch(folder: string, logFile: string, options: readonly string[]): Promise<Pick<ChildSpec, 'command' | 'args'>>
   isHealthy(): Promise<boolean>
 }
@@ -25,7 +28,7 @@ export interface TemporaryServer {
 /**
  * Returns the path of a class-data sharing archive for a server's JVM. The archive halves the start-up time (Kafka: 10
  * s → 3-5 s on two busy cores, 4.2 → 2.0 s of CPU) and saves 35 MB. A temporary server creates it once.
- * @param folder for the archive, one for each class path
+ * @param folder the folder of the archive; each class path needs its own folder
  * @returns undefined when the archive cannot be created or another process is creating it; the server also starts
  * without it
  */
@@ -71,7 +74,7 @@ async function makeArchive(server: TemporaryServer, archive: string): Promise<vo
   }
 }
 
-/** An archive only works with the JVM build that created it. */
+/** Returns the identity of the JVM build, because an archive works only with the build that created it. */
 async function javaIdentity(): Promise<string> {
   const { stdout } = await run('sh', ['-c', 'command -v java'])
   const java = realpathSync(stdout.trim())

@@ -20,7 +20,10 @@ export interface JarSet {
 }
 
 const MANIFEST = 'manifest.json'
-/** Less than 50 MB are downloaded, which takes seconds from a nearby mirror and minutes over a slow connection. */
+/**
+ * Time limit of the download. It is less than 50 MB, which takes seconds from a nearby mirror and minutes over a slow
+ * connection.
+ */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024
 const HASH_CHARACTERS = 12
@@ -31,7 +34,7 @@ interface JarEntry {
   readonly sha256: string
 }
 
-/** Returns the folder of a server's jars. Downloads them from Maven Central if they are missing or damaged. */
+/** Returns the folder of a server's jars. Downloads the jars from Maven Central if they are missing or damaged. */
 export async function ensureJars(set: JarSet, toolsDir: string): Promise<string> {
   const pom = await readFile(set.pom)
   const target = join(toolsDir, `${set.name}-${createHash('sha256').update(pom).digest('hex').slice(0, HASH_CHARACTERS)}`)
@@ -44,7 +47,7 @@ export async function ensureJars(set: JarSet, toolsDir: string): Promise<string>
     assertPinned(set, jars, await readFile(set.pins, 'utf8'))
     await writeFile(join(partial, MANIFEST), JSON.stringify(jars))
     await rename(partial, target).catch(async (error) => {
-      // Another run may have been faster; its folder is just as good.
+      // Another run may have completed the folder first. If that folder is intact, it is used.
       if (!(await isIntact(target))) throw error
     })
   } finally {
@@ -53,7 +56,10 @@ export async function ensureJars(set: JarSet, toolsDir: string): Promise<string>
   return target
 }
 
-/** With strict checksums (-C), Maven fails on a damaged download instead of printing a warning. */
+/**
+ * Downloads jars with Maven. With strict checksums (-C), Maven fails on a damaged download instead of printing a
+ * warning.
+ */
 async function download({ what, pom }: JarSet, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   try {
@@ -70,7 +76,10 @@ async function download({ what, pom }: JarSet, folder: string): Promise<void> {
   }
 }
 
-/** Maven's own checksums come from the same server as the jars, so they detect damage but not forgery. */
+/**
+ * Checks the jars against the pinned hashes. Maven's own checksums come from the same server as the jars, so they
+ * detect damage but not forgery.
+ */
 function assertPinned({ what }: JarSet, jars: readonly JarEntry[], pins: string): void {
   const expected = new Map(
     pins
@@ -97,8 +106,8 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 }
 
 /**
- * Compares sizes only. Hashing every jar at every start would take too long for the few faults that it could find. The
- * manifest's hashes help to identify a file that is suspected to be damaged.
+ * Returns whether the jars have the sizes in the manifest. Hashing every jar at every start would take too long for the
+ * few faults that it could find. If a file seems to be damaged, compare it with the hash in the manifest.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

@@ -6,18 +6,18 @@ import { brokerCommand, formatStorage } from './java.ts'
 import { ensureBrokerProgram } from './program.ts'
 import type { BrokerPorts, BrokerSettings } from './settings.ts'
 
-/** A start takes 2.5 s on an idle machine; recovering a large log after kill -9 takes longer. */
+/** Time limit of a start. It takes 2.5 s on an idle machine, but recovering a large log after kill -9 takes longer. */
 const START_TIMEOUT_MS = 90_000
 const STOP_GRACE_MS = 20_000
 
 export interface BrokerOptions extends ServerPlace {
   readonly ports: BrokerPorts
-  /** Folder of the broker's jars, which are downloaded if they are missing. */
+  /** Folder of the broker's jars. Missing jars are downloaded. */
   readonly toolsDir: string
   readonly heapMb: number
   /** JVM options in addition to the default ones. */
   readonly javaOptions?: readonly string[]
-  /** Configuration in addition to that of every broker. */
+  /** Configuration in addition to that of all brokers of the stack. */
   readonly settings?: BrokerSettings
 }
 

@@ -12,13 +12,14 @@ const run = promisify(execFile)
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
 const CLUSTER_ID_BYTES = 16
 /**
- * A small heap, and the garbage collector with the fewest threads and the least memory. No perf-data file, because a
- * killed JVM would leave it in /tmp.
+ * JVM options for little memory: a small heap, and the garbage collector with the fewest threads. There is no perf-data
+ * file, because a killed JVM would leave it in /tmp.
  */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
- * Four times the JVM's defaults for how often a method runs before the optimising compiler compiles it. This compiler
- * uses a third of the CPU time of an idle broker. Under load, methods reach these numbers within seconds.
+ * JVM options that delay the optimizing compiler. They set the number of runs after which it compiles a method to four
+ * times the default, because it uses a third of the CPU time of an idle broker. Under load, methods reach these numbers
+ * within seconds.
  */
 const OPTIMISE_LATER = [
   '-XX:Tier4InvocationThreshold=20000',
@@ -38,7 +39,7 @@ export interface StorageOptions {
 }
 
 /**
- * Writes the settings and formats the storage if that has not been done. The stamp is written last, so an interrupted
+ * Writes the settings, and formats the storage on the first start. The stamp is written last, so that an interrupted
  * format is repeated from the beginning.
  * @returns the path of the settings file
  */

@@ -11,42 +11,49 @@ export interface BrokerPorts {
 export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
 
 /**
- * Ten years, so that a machine that was off for longer than Kafka's default of seven days continues at its committed
- * offsets.
+ * Retention of committed offsets: ten years. A machine that was off for longer than Kafka's default of seven days
+ * therefore continues at its committed offsets.
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
- * The shortest session that tolerates five missed heartbeats, or two of a member that owns everything. With Kafka's
- * default, the partitions of a lost worker would wait for 45 s.
+ * Session time-out of consumer groups. It tolerates five missed heartbeats, or two from a member that owns all
+ * partitions. With Kafka's default, the partitions of a lost worker would wait for 45 s.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000
 /**
- * Transactions of dead producers block read_committed consumers until they are aborted, so check for them every second.
+ * Interval of the check for transactions to abort. Transactions of dead producers block read_committed consumers until
+ * they are aborted.
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**
- * While the markers of the previous transaction are being written, a leader cannot add its partition to the next one.
- * It tries again after this pause, 20 ms by default. Writing markers takes 2 to 5 ms.
+ * Pause before a leader tries again to add its partition to a transaction, 20 ms by default. It cannot add the
+ * partition while the markers of the previous transaction are being written. Writing markers takes 2 to 5 ms.
  */
 const ADD_PARTITIONS_RETRY_MS = 1
 /**
- * Kafka's default of 50 partitions per internal topic suits clusters. On one machine, these partitions would need 100
- * folders with open files.
+ * Number of partitions of each internal topic. Kafka's default of 50 suits clusters. On one machine, so many partitions
+ * would need 100 folders with open files.
  */
 const INTERNAL_PARTITIONS = 8
-/** Kafka appends an empty metadata record every 500 ms. With one every 30 s, an idle machine stays idle. */
+/**
+ * Interval at which Kafka appends an empty metadata record. With the default of 500 ms, an idle machine would never be
+ * quite idle.
+ */
 const METADATA_IDLE_MS = 30_000
 /**
- * After a kill -9, the controller rejects the restarted broker until the session of the old one expires, 9 s by
- * default. Three seconds still tolerate a machine that stalls briefly.
+ * Session time-out of the broker. After a kill -9, the controller rejects the restarted broker until the old session
+ * expires, 9 s by default. Three seconds still tolerate a machine that stalls briefly.
  */
 const BROKER_SESSION_MS = 3_000
 const BROKER_HEARTBEAT_MS = 1_000
 const CLEANER_BUFFER_BYTES = 16 * 1024 * 1024
 const SEGMENT_BYTES = 128 * 1024 * 1024
 
-/** Returns the server.properties of a single-node broker for development: loopback listeners only, no replication. */
+/**
+ * Returns the server.properties of a single-node broker for development. It listens only on loopback and does not
+ * replicate.
+ */
 export function brokerProperties(dataDir: string, ports: BrokerPorts, extra: BrokerSettings = {}): string {
   const settings: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',

@@ -5,7 +5,7 @@ import { brokerCommand, formatStorage } from './java.ts'
 
 const HEAP_MB = 256
 
-/** Describes a broker whose JVM writes the class archive. */
+/** Returns a temporary broker whose JVM writes the class archive. */
 export async function temporaryBroker(jars: string): Promise<TemporaryServer> {
   const ports = { client: await freePort(), controller: await freePort() }
   return {

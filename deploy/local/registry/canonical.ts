@@ -11,10 +11,10 @@ import {
 } from '../../../schemas/avro/types.ts'
 
 /**
- * Returns the canonical text of a schema: no white space, attributes in the order of Avro's printer followed by unknown
- * ones in alphabetical order, a namespace only where it changes, and every named type in full once and by name
- * afterwards. Schemas with equal text have the same id. The text includes documentation, aliases and defaults, because
- * they change what a reader does or shows.
+ * Returns the canonical text of a schema. It contains no white space. Attributes are in the order of Avro's printer,
+ * followed by unknown attributes in alphabetical order. A namespace occurs only where it changes. Every named type
+ * occurs in full once, and by name afterwards. Schemas with equal text have the same id. The text includes
+ * documentation, aliases and defaults, because they change what a reader does or shows.
  */
 export function canonicalText(type: AvroType): string {
   const defined = new Set<string>()

@@ -30,12 +30,12 @@ export interface Incompatibility {
 }
 
 /**
- * Enough for every real schema. Reasons inside a type are repeated for each path to it, and the number of paths can
- * double per level.
+ * Maximum number of reasons, enough for every real schema. Reasons inside a type are repeated for each path to the
+ * type, and the number of paths can double with each level.
  */
 const MAX_REASONS = 1_000
 
-/** Returns the reasons why `reader` cannot read data written with `writer`, at most 1,000; none when it can. */
+/** Returns the reasons why `reader` cannot read data written with `writer`, at most 1,000; empty when it can. */
 export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
   /**
    * Results by reader and writer. A pair that is still being compared counts as readable, which ends the recursion of
@@ -74,8 +74,8 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
   function readerUnion(r: UnionType, w: AvroType, path: string): Incompatibility[] {
     const tries = r.branches.map((branch, index) => check(branch, w, `${path}/${index}`))
     if (tries.some((found) => found.length === 0)) return []
-    // The branch of the same kind and name is most likely the intended one, and its differences explain more than "no
-    // branch matches" would.
+    // The branch of the same kind and name is probably the intended one, and its differences explain more than "no
+    // branch matches".
     const meant = r.branches.findIndex((branch) => isNamed(branch) && isNamed(w) && branch.kind === w.kind && sameName(branch, w))
     return meant >= 0 ? [missingBranch(w, path), ...tries[meant]] : [missingBranch(w, path)]
   }

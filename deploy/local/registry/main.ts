@@ -10,7 +10,7 @@ import { registryRoutes } from './routes.ts'
 import { schemasTopic } from './schemas-topic.ts'
 import { openStore } from './store.ts'
 
-/** Shorter than the 30 s after which the registry's clients give up. */
+/** Time limits of requests to Kafka. They are shorter than the 30 s after which clients of the registry give up. */
 const TIMEOUTS = { requestTimeoutMs: 5_000, deliveryTimeoutMs: 10_000 }
 
 const settings = registrySettings()

@@ -1,9 +1,9 @@
-/** The records of the `_schemas` topic in Confluent's format: JSON keys and values, compacted by key. */
+/** A record of the `_schemas` topic in Confluent's format: JSON keys and values, compacted by key. */
 export type SchemasRecord =
   | { readonly type: 'schema'; readonly schema: StoredSchema }
   /** A tombstone: the version was permanently deleted. */
   | { readonly type: 'schema-removed'; readonly subject: string; readonly version: number }
-  /** All versions up to this one are soft-deleted. Only Confluent's registry writes this record. */
+  /** All versions up to this version are soft-deleted. Only Confluent's registry writes this record. */
   | { readonly type: 'subject-deleted'; readonly subject: string; readonly version: number }
   /** An undefined subject means the global setting. An undefined level removes the setting. */
   | { readonly type: 'config'; readonly subject: string | undefined; readonly level: CompatibilityLevel | undefined }
@@ -15,7 +15,7 @@ export interface StoredSchema {
   readonly id: number
   /** Canonical JSON text. */
   readonly schema: string
-  /** Soft-deleted schemas are not listed, but can still be read by id. */
+  /** True if the schema is soft-deleted. Such a schema is not listed, but can still be read by id. */
   readonly deleted: boolean
 }
 
@@ -38,7 +38,7 @@ export interface EncodedRecord {
   readonly value: string | null
 }
 
-/** Keys must have the property order of Confluent's registry, because compaction compares bytes. */
+/** Encodes a record. Keys must have the property order of Confluent's registry, because compaction compares bytes. */
 export function encodeRecord(record: SchemasRecord): EncodedRecord {
   switch (record.type) {
     case 'schema': {
@@ -72,7 +72,9 @@ interface KeyJson {
   readonly version?: number
 }
 
-/** @returns undefined for records that this registry ignores: NOOP, and key types of later versions */
+/**
+ * Decodes a record. @returns undefined for records that this registry ignores: NOOP, and key types of later versions
+ */
 export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | undefined {
   const { keytype, subject, version } = JSON.parse(key) as KeyJson
   const body = value === null ? undefined : (JSON.parse(value) as Record<string, unknown>)

@@ -4,15 +4,18 @@ import { readSchema, type SchemaInput, versionNumber } from './input.ts'
 import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type SchemasRecord } from './records.ts'
 import type { KnownSchema, RegistryState } from './state.ts'
 
-/** Confluent's default, for which consumers are upgraded before producers. */
+/**
+ * The compatibility level by default. As in Confluent's registry, it assumes that consumers are upgraded before
+ * producers.
+ */
 const DEFAULT_LEVEL: CompatibilityLevel = 'BACKWARD'
 const DEFAULT_MODE: Mode = 'READWRITE'
 
 export interface RegistryDeps {
   readonly state: RegistryState
-  /** Writes all records or throws. The state includes them when this resolves. */
+  /** Writes all records or throws. The state includes the records when the promise resolves. */
   write(records: readonly SchemasRecord[]): Promise<void>
-  /** Runs one change at a time, so that what a change has checked still holds when it writes. */
+  /** Runs one change at a time, so that the conditions that a change has checked still hold when it writes. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
@@ -49,7 +52,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     })
   }
 
-  /** Registers a schema with the given id and version, to move schemas from another registry. */
+  /** Registers a schema under a given id and version, to move schemas from another registry. */
   async function importSchema(subject: string, text: string, input: SchemaInput): Promise<number> {
     const id = input.id ?? state.idOf(text) ?? state.nextId()
     const other = state.withId(id)[0]
@@ -80,8 +83,8 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Returns the reasons why the schema must not follow the given version, or the versions that the level compares with
-   * if `against` is undefined.
+   * Returns the reasons why the schema must not follow the version `against`. If `against` is undefined, the schema is
+   * compared with the versions that the compatibility level requires.
    */
   function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
     const { type } = readSchema(input)
@@ -147,7 +150,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Removes the level. Then the default applies or, for a subject, the global level.
+   * Removes a compatibility level. For a subject, the global level then applies, and otherwise the default.
    * @returns the removed level
    */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {
@@ -165,7 +168,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return own
   }
 
-  /** @param force allows IMPORT for a registry or subject that already has schemas */
+  /** Sets the mode of the registry or of a subject. @param force allows IMPORT even if there are schemas already */
   function setMode(subject: string | undefined, value: unknown, force: boolean): Promise<Mode> {
     const mode = String(value).toUpperCase() as Mode
     if (!MODES.includes(mode)) throw new RegistryError('invalidMode', `Invalid mode. Valid values are ${MODES.join(', ')}`)

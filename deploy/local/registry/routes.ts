@@ -7,9 +7,9 @@ import type { KnownSchema } from './state.ts'
 
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 const FORBIDDEN = 403
-/** Confluent's error code for a request that the caller may not make. */
+/** Confluent's error code for a request that the caller is not permitted to make. */
 const FORBIDDEN_CODE = 40_301
-/** Limits request bodies; real schemas have a few kilobytes. */
+/** Maximum size of a request body. Real schemas have a few kilobytes. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 /**
@@ -144,7 +144,8 @@ function flag(c: Context, name: string): boolean {
 }
 
 /**
- * Parses the request body as a JSON object for any content type, because clients often send none or a different one.
+ * Parses the request body as a JSON object. Ignores the content type, because clients often send none or a different
+ * one.
  */
 async function body<T>(c: Context): Promise<T> {
   const content = await c.req.text()

@@ -3,23 +3,26 @@ import { decodeRecord, encodeRecord, type SchemasRecord } from './records.ts'
 
 const PLACE = { topic: '_schemas', partition: 0 }
 const SPEC = { name: PLACE.topic, partitions: 1, replicationFactor: 1, config: { 'cleanup.policy': 'compact' } }
-/** A client of the registry gives up after 30 s, so an unavailable broker must be reported earlier. */
+/**
+ * Time limit of requests to the broker. Clients of the registry give up after 30 s, so an unavailable broker must be
+ * reported earlier.
+ */
 const TIMEOUT_MS = 10_000
 
 export interface SchemasTopic {
   /** Creates the compacted topic if it does not exist. */
   open(): Promise<void>
-  /** Applies all records written since the last call, in order; the first call applies the whole topic. */
+  /** Applies all records that were written since the last call, in order. The first call applies the whole topic. */
   catchUp(apply: (record: SchemasRecord) => void): Promise<void>
   /**
-   * Writes all records in one batch; resolves when the broker has stored them. After a failure it is unknown whether
-   * they were stored, so call `catchUp`.
+   * Writes all records in one batch. Resolves when the broker has stored them. After a failure, it is unknown whether
+   * they were stored; call `catchUp` to find out.
    */
   append(records: readonly SchemasRecord[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens the topic that stores the registry's schemas. Only one process writes to it. */
+/** Opens the topic that stores the registry's schemas. Only this process may write to it. */
 export function schemasTopic(transport: Transport): SchemasTopic {
   const fetcher = transport.fetcher({ isolation: 'read_uncommitted' })
   const appender = transport.publisher().appender(PLACE.topic, PLACE.partition)

@@ -3,7 +3,10 @@ import { canonicalText } from './canonical.ts'
 import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './records.ts'
 
 export interface KnownSchema extends StoredSchema {
-  /** The canonical text, which is equal for all ways to write this schema, even if another registry stored it. */
+  /**
+   * The canonical text of the schema. It is equal for all ways of writing the schema, even if another registry stored
+   * it.
+   */
   readonly identity: string
 }
 
@@ -88,7 +91,10 @@ export function registryState(): RegistryState {
   }
 }
 
-/** A topic written by another registry may contain non-canonical texts and schema types other than Avro. */
+/**
+ * Returns the canonical text of a stored schema, or its own text if it is not Avro. Another registry may have written
+ * texts that are not canonical, or other schema types.
+ */
 function identityOf(schema: string): string {
   try {
     return canonicalText(parseSchemaText(schema))

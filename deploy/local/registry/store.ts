@@ -4,7 +4,9 @@ import type { RegistryDeps } from './registry.ts'
 import type { SchemasTopic } from './schemas-topic.ts'
 import { registryState } from './state.ts'
 
-/** Reads the state from the whole topic. Changes are written to the topic first and then applied to the state. */
+/**
+ * Reads the state from the whole topic. Every later change is written to the topic first and then applied to the state.
+ */
 export async function openStore(topic: SchemasTopic): Promise<RegistryDeps> {
   const state = registryState()
   let lastChange: Promise<unknown> = Promise.resolve()
@@ -13,8 +15,9 @@ export async function openStore(topic: SchemasTopic): Promise<RegistryDeps> {
   await topic.catchUp(state.apply)
 
   /**
-   * The state is always the result of reading the topic: after each write, the records are read back. A write with an
-   * unknown outcome (a time-out after the broker has stored it) is therefore visible before the next change is checked.
+   * Writes records and reads them back, so that the state is always the result of reading the topic. Even a write with
+   * an unknown outcome (a time-out after the broker has stored it) is therefore visible before the next change is
+   * checked.
    */
   async function write(records: readonly SchemasRecord[]): Promise<void> {
     try {

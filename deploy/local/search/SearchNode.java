@@ -15,7 +15,7 @@ import org.opensearch.transport.Netty4Plugin;
 
 /**
  * Runs OpenSearch with the modules that are on the class path. The only argument is the home folder, whose file
- * config/opensearch.yml holds the settings. The class exists because the constructor that accepts modules is protected.
+ * config/opensearch.yml contains the settings. The class exists because the constructor that accepts modules is protected.
  */
 public final class SearchNode extends Node {
   private static final List<Class<? extends Plugin>> MODULES = List.of(

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 const SOURCES = ['BrowserGuardPlugin.java', 'SearchNode.java'].map((name) => fileURLToPath(new URL(`./${name}`, import.meta.url)))
-/** The oldest Java that runs the server. Later ones run what was compiled for it. */
+/** The oldest version of Java that runs the server. Later versions also run classes that were compiled for it. */
 const JAVA_RELEASE = '17'
 const COMPILER = 'jdk.compiler/com.sun.tools.javac.Main'
 const ARCHIVER = 'jdk.jartool/sun.tools.jar.Main'
@@ -18,9 +18,9 @@ const JAR = 'node.jar'
 const HASH_CHARACTERS = 12
 
 /**
- * Returns the jar of the class that starts the server. Compiles it if its source has changed. The compiler is a module
- * of the Java runtime, which Debian's `jre-headless` packages also contain, so no JDK is necessary. The jar has its own
- * folder, where the class archive is stored, too.
+ * Returns the jar with the class that starts the server. Compiles the class if its source has changed. The compiler is
+ * a module of the Java runtime, which Debian's `jre-headless` packages also contain, so no JDK is necessary. The jar is
+ * in a separate folder, together with the class archive.
  * @param jars folder of the server's jars
  */
 export async function ensureNodeJar(jars: string): Promise<string> {
@@ -35,7 +35,7 @@ export async function ensureNodeJar(jars: string): Promise<string> {
     await java(ARCHIVER, '--create', '--file', join(folder, JAR), '-C', classes, '.')
     await rm(classes, { recursive: true })
     await rename(folder, dirname(target)).catch((error) => {
-      // Another run may have been faster; its jar is just as good.
+      // Another run may have compiled the jar first. If that jar exists, it is used.
       if (!existsSync(target)) throw error
     })
   } finally {

@@ -5,7 +5,10 @@ import { REQUESTS_BEFORE_COMPILER } from '../java/compiler-priority.ts'
 import { searchSettings } from './settings.ts'
 
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
-/** The serial collector needs the least memory. From this heap size on, its pauses would be longer than a search. */
+/**
+ * Minimum heap size for the concurrent collector. The serial collector needs the least memory, but with a larger heap
+ * its pauses would be longer than a search.
+ */
 const SMALLEST_CONCURRENT_HEAP_MB = 768
 const JVM_OPTIONS = [
   '-XX:-UsePerfData',
@@ -31,7 +34,7 @@ export interface SearchCommandOptions {
   readonly extra?: readonly string[]
 }
 
-/** Writes the settings and returns how to launch the server. */
+/** Writes the settings and returns the command that starts the server. */
 export async function searchCommand({ jars, nodeJar, dataDir, port, logFile, heapMb, archive, extra = [] }: SearchCommandOptions) {
   const temporary = join(dataDir, 'tmp')
   const settings = join(dataDir, 'config', 'opensearch.yml')

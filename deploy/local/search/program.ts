@@ -20,7 +20,7 @@ export interface SearchProgram {
 
 /**
  * Downloads the server's jars, compiles its main class and creates its class archive, unless they exist.
- * @param toolsDir where all of them are kept
+ * @param toolsDir folder of the jars and the archive
  */
 export async function ensureSearchProgram(toolsDir: string): Promise<SearchProgram> {
   // The class archive is bound to the real path of the jars, so symbolic links must be resolved.

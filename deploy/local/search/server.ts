@@ -5,16 +5,18 @@ import { type ServerPlace, serverComponent } from '../server.ts'
 import { searchCommand } from './java.ts'
 import { ensureSearchProgram } from './program.ts'
 
-/** A start takes 3-5 s on an idle machine; recovering a large translog after kill -9 takes longer. */
+/**
+ * Time limit of a start. It takes 3-5 s on an idle machine, but recovering a large translog after kill -9 takes longer.
+ */
 const START_TIMEOUT_MS = 120_000
 const STOP_GRACE_MS = 20_000
 
 export interface SearchOptions extends ServerPlace {
   readonly port: number
-  /** Folder of the server's jars, which are downloaded if they are missing. */
+  /** Folder of the server's jars. Missing jars are downloaded. */
   readonly toolsDir: string
   readonly heapMb: number
-  /** Command that runs the server's command, such as `nsenter` with its options. */
+  /** Command line that precedes the server's command, such as `nsenter` with its options. */
   readonly prefix?: readonly string[]
   /** JVM options in addition to the default ones. */
   readonly javaOptions?: readonly string[]

@@ -3,7 +3,7 @@ import { LOOPBACK } from '../ports.ts'
 
 export type SearchSettings = Readonly<Record<string, string | number | boolean>>
 
-/** Returns the text of `opensearch.yml`. The settings are for one node on a small machine. */
+/** Returns the text of `opensearch.yml`. The settings suit a single node on a small machine. */
 export function searchSettings(dataDir: string, port: number): string {
   const settings: SearchSettings = {
     'cluster.name': 'millrace',
@@ -12,17 +12,19 @@ export function searchSettings(dataDir: string, port: number): string {
     'path.logs': dataDir,
     'network.host': LOOPBACK,
     'http.port': port,
-    // Other nodes would connect to this port, but there are none. The system chooses it.
+    // The port is for other nodes, which do not exist, so the system may choose any.
     'transport.port': 0,
     'discovery.type': 'single-node',
     'transport.type': 'netty4',
     'http.type': 'netty4',
     // At 95 % disk usage, the watermarks would make every index read-only, even if other programs fill the disk.
     'cluster.routing.allocation.disk.threshold_enabled': false,
-    // Otherwise a sink's write would create a deleted index again, without its mapping.
+    // If the server created indexes automatically, a sink's write would create a deleted index again, without its
+    // mapping.
     'action.auto_create_index': false,
     'action.destructive_requires_name': true,
-    // The serial collector counts garbage as used memory, so the server would refuse requests needlessly.
+    // If used memory were measured, the garbage that the serial collector leaves would make the server refuse requests
+    // needlessly.
     'indices.breaker.total.use_real_memory': false,
     // The defaults of 200 ms and 1 s cause most of an idle server's CPU usage.
     'thread_pool.estimated_time_interval': '1s',

@@ -1,11 +1,11 @@
-/** A mean with few ratings is drawn towards this mean, as if this many others had rated before. */
+/** Number of assumed prior ratings, which draw a mean of few ratings towards the prior mean. */
 const PRIOR_RATINGS = 10
 export const PRIOR_MEAN = 3.5
 
 const LEAST_STARS = 1
 const MOST_STARS = 5
 
-/** Returns the mean of ratings from 1 to 5 together with 10 prior ratings of 3.5. */
+/** Returns the mean of the ratings together with 10 prior ratings of 3.5. Ratings are from 1 to 5. */
 export function meanWithPrior(sum: number, count: number): number {
   return (PRIOR_RATINGS * PRIOR_MEAN + sum) / (PRIOR_RATINGS + count)
 }

@@ -1,7 +1,7 @@
 /**
- * Sales with forward decay: a unit that is sold at t weighs 2^(t / half-life) forever, and the sum is divided by
- * 2^(time / half-life) only when it is read. Nothing has to be rewritten as time passes. The sum is kept as its binary
- * logarithm, because the weights themselves would overflow a double.
+ * Half-life of sales. Sales use forward decay: a unit that is sold at t weighs 2^(t / half-life) forever, and the sum
+ * is divided by 2^(time / half-life) only when it is read. Nothing has to be rewritten as time passes. The binary
+ * logarithm of the sum is stored, because the weights themselves would overflow a double.
  */
 export const SALES_HALF_LIFE_MS = 7 * 24 * 3_600_000
 
@@ -18,7 +18,7 @@ export function addSale(salesLog: number | null, units: number, soldAt: number):
   return more + Math.log2(1 + 2 ** (less - more))
 }
 
-/** Returns the units at a time (epoch ms); a unit counts half as much every 7 days. */
+/** Returns the decayed number of units at a time (epoch ms). The weight of a unit halves every 7 days. */
 export function salesAt(salesLog: number | null, time: number): number {
   return salesLog === null ? 0 : 2 ** (salesLog - time / SALES_HALF_LIFE_MS)
 }

@@ -5,7 +5,7 @@ import { LARGE_RECORDS, type Topic } from '../../topic.ts'
 import { BY_PRODUCT, BY_SELLER } from '../partitions.ts'
 import type { CatalogDocument, Category, CategoryLeaders, ImageReferences, Review, Seller } from '../types.ts'
 
-/** What search and lists show of each product; key: product_id in decimal. */
+/** The data about each product that search and lists use; key: product_id in decimal. */
 export const catalogDocuments: Topic<string, CatalogDocument> = {
   name: 'catalog-documents',
   key: utf8,
@@ -15,7 +15,7 @@ export const catalogDocuments: Topic<string, CatalogDocument> = {
 }
 
 /**
- * Users' stars; key: product_id in decimal. Kept forever, because nothing else has them if the state must be rebuilt.
+ * Star ratings by users; key: product_id in decimal. Kept forever, because a rebuild of the state has no other source.
  */
 export const reviews: Topic<string, Review> = {
   name: 'reviews',
@@ -25,7 +25,7 @@ export const reviews: Topic<string, Review> = {
   config: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'segment.ms': String(24 * HOUR_MS) },
 }
 
-/** What buyers see of sellers; key: seller_id in decimal. */
+/** Public data of sellers; key: seller_id in decimal. */
 export const sellers: Topic<string, Seller> = {
   name: 'sellers',
   key: utf8,
@@ -34,7 +34,10 @@ export const sellers: Topic<string, Seller> = {
   config: compacted,
 }
 
-/** Categories; key: category_id in decimal. Every API instance holds all of them, so one partition is enough. */
+/**
+ * Categories; key: category_id in decimal. One partition is enough, because every API instance keeps all categories in
+ * memory.
+ */
 export const categories: Topic<string, Category> = {
   name: 'categories',
   key: utf8,
@@ -53,7 +56,7 @@ export const categoryLeaders: Topic<number, CategoryLeaders> = {
   config: compacted,
 }
 
-/** Which images products have; key: content hash, partitioned as the products are. */
+/** Images that products refer to; key: content hash, partitioned like the products. */
 export const catalogImages: Topic<string, ImageReferences> = {
   name: 'catalog-images',
   key: utf8,

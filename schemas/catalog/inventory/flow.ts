@@ -5,7 +5,7 @@ import { inventoryCommands, inventoryDecisions } from './topics.ts'
 /** What a command did to one reservation. */
 export interface AnsweredReservation {
   readonly reservation_id: string
-  /** Units that the command reserved, deducted or released. */
+  /** Number of units that the command reserved, deducted or released. */
   readonly quantity: number
   /** Epoch ms. */
   readonly ends_at: number
@@ -13,7 +13,7 @@ export interface AnsweredReservation {
 
 /**
  * The answer to a command about stock.
- * - `done`: the row after it, and the reservations that it concerned
+ * - `done`: the row after the command, and the reservations that the command concerned
  * - `out_of_stock`: there are too few available units
  * - `not_for_sale`: the variant or its product was not active, or there is no such variant
  * - `version_conflict`: the row does not have the version that the command names
@@ -21,10 +21,11 @@ export interface AnsweredReservation {
  *   requested
  * - `reservation_in_cart`: the reservation is part of a cart
  * - `too_many_reservations`: the command would end more reservations than one decision may
- * - `too_many_warehouses`, `too_much`: a limit of the variant or of the row
+ * - `too_many_warehouses`: the variant has reached its limit of warehouses
+ * - `too_much`: the row would exceed its limit of units
  * - `no_row`: the warehouse has never received the variant
- * - `reserved`: a cart's part, with the warehouses that were chosen
- * - `released`: a cart's part is released, or there is none
+ * - `reserved`: a part of a cart is reserved, in the chosen warehouses
+ * - `released`: a part of a cart is released, or did not exist
  */
 export type InventoryAnswer =
   | { readonly outcome: 'done'; readonly row: StockRow; readonly reservations: readonly AnsweredReservation[] }
@@ -39,7 +40,7 @@ export interface OutOfStock {
   readonly variant_id: number
   /** Null if any warehouse would do. */
   readonly warehouse_id: string | null
-  /** Available units in this warehouse or, if any would do, in the one that has most. */
+  /** Available units in this warehouse. If any warehouse would do, those in the warehouse with the most. */
   readonly available: number
 }
 

@@ -6,7 +6,10 @@ export interface StockKey {
   readonly warehouse_id: string
 }
 
-/** Returns the key of a row in `inventory-decisions`. A variant_id has no colon; a warehouse_id may have several. */
+/**
+ * Returns the key of a row in `inventory-decisions`. A variant_id contains no colon; a warehouse_id may contain
+ * several.
+ */
 export function rowName({ variant_id, warehouse_id }: StockKey): string {
   return `${rowsOfVariant(variant_id)}${warehouse_id}`
 }
@@ -16,7 +19,9 @@ export function rowsOfVariant(variantId: number): string {
   return `${variantId}:`
 }
 
-/** Identifies a reservation. A cart has one for each of its products, all with the same id. */
+/**
+ * Identifies a reservation. A cart has one reservation for each of its products, and all of them have the cart's id.
+ */
 export interface ReservationKey {
   readonly product_id: number
   readonly reservation_id: string
@@ -24,7 +29,7 @@ export interface ReservationKey {
 
 export const reservationKey = compositeKey<ReservationKey>({ product_id: u64Part, reservation_id: textPart })
 
-/** Identifies an open reservation. Those of a variant and warehouse sort by their end. */
+/** Identifies an open reservation. Keys of the same variant and warehouse sort by the end of the reservation. */
 export interface OpenKey extends StockKey {
   readonly ends_at: number
   readonly reservation_id: string

@@ -16,7 +16,7 @@ export const inventoryCommands: Topic<string, Command<InventoryCommand>> = comma
   config: { ...commandsKept, ...APPEND_TIME },
 })
 
-/** Rows of stock, key: <variant_id>:<warehouse_id>, and the results of commands. Partitioned by product. */
+/** Rows of stock, with the key <variant_id>:<warehouse_id>, and results of commands. Partitioned by product. */
 export const inventoryDecisions: Topic<string, Decision<StockRow>> = decisionTopic('inventory-decisions', {
   value: avro('catalog/StockRow'),
   ...BY_PRODUCT,
@@ -32,7 +32,7 @@ export const inventoryChanged: Topic<string, InventoryChange> = {
   config: keptFor(CHANGES_KEPT_DAYS * DAY_MS, HOUR_MS),
 }
 
-/** What became of carts, one record for each of their products; key: product_id. */
+/** The outcome of each cart, with one record for each of its products; key: product_id. */
 export const reservationOutcomes: Topic<string, CartOutcome> = {
   name: 'reservation-outcomes',
   key: utf8,

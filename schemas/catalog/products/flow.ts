@@ -8,7 +8,7 @@ export type ProductAnswer =
   | { readonly outcome: 'done'; readonly product: StoredProduct }
   /** `create`: another product has the product_id. */
   | { readonly outcome: 'taken' }
-  /** A sku of the product needs a claim that is newer than those of the command. */
+  /** The command needs a newer claim for a sku of the product. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }
   /** The product does not exist, is deleted, or belongs to another seller and is not public. */
   | { readonly outcome: 'not_found' }
@@ -20,17 +20,17 @@ export type ProductAnswer =
   | PriceOutOfRange
   /** Epoch ms of the other period. */
   | { readonly outcome: 'period_overlaps'; readonly starts_at: number; readonly ends_at: number }
-  /** The variant has no period that begins then. */
+  /** The variant has no limited-time price that begins at this time. */
   | { readonly outcome: 'no_such_period' }
   /** The product has too many periods. */
   | { readonly outcome: 'too_many_periods' }
-  /** The period has ended, or it ends before it begins. */
+  /** The limited-time price has already ended, or would end before it begins. */
   | { readonly outcome: 'period_over' }
   | { readonly outcome: 'too_many_variants' }
   /** The product would exceed MOST_PRODUCT_BYTES. */
   | { readonly outcome: 'too_large' }
 
-/** The bounds between which the price had to be, inclusive, in cents. */
+/** The inclusive bounds of an allowed price, in cents. */
 export interface PriceOutOfRange {
   readonly outcome: 'price_out_of_range'
   readonly variant_id: number

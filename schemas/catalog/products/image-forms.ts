@@ -1,10 +1,14 @@
-/** Widths of the WebP files of every image, in pixels. Files are never enlarged, so a wider one may be narrower. */
+/**
+ * Widths of the WebP files of every image, in pixels. Images are never enlarged, so a file may be narrower than its
+ * nominal width.
+ */
 export const IMAGE_WIDTHS = [150, 300, 600, 1200] as const
 
 export type ImageWidth = (typeof IMAGE_WIDTHS)[number]
 
 /**
- * Returns the name of an image's form in the store. The name must change when files of a width are made differently.
+ * Returns the name under which a width of an image is stored. Change the name when files of this width are generated
+ * differently.
  */
 export function imageForm(width: ImageWidth): string {
   return `webp-${width}`
@@ -16,7 +20,8 @@ export const IMAGE_FORMS: readonly string[] = IMAGE_WIDTHS.map(imageForm)
 export const THUMBNAIL_WIDTH: ImageWidth = 300
 
 /**
- * Returns the path of an image at the API, which always returns the same content. @param hash of the original's content
+ * Returns the path of an image in the API. The content at a path never changes. @param hash hash of the original's
+ * content
  */
 export function imagePath(hash: string, width: ImageWidth): string {
   return `/api/v1/images/${hash}/${imageFile(width)}`

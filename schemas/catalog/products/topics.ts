@@ -10,7 +10,10 @@ import type { CatalogProductCommand, CatalogProductState, PriceChanged, ProductE
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
-/** Requests about products; key: product_id in decimal. Claims for skus are compared with the broker's time. */
+/**
+ * Requests about products; key: product_id in decimal. The broker sets the timestamps, because claims for skus expire
+ * by the broker's clock.
+ */
 export const productCommands: Topic<string, Command<CatalogProductCommand>> = commandTopic('product-commands', {
   value: avro('catalog/CatalogProductCommand'),
   ...BY_PRODUCT,
@@ -33,7 +36,7 @@ export const productCreated: Topic<string, ProductEvent> = {
   config: eventsKept,
 }
 
-/** Changes of products, except for those of prices only; key: product_id in decimal. */
+/** Changes to products, except those that change only prices; key: product_id in decimal. */
 export const productUpdated: Topic<string, ProductEvent> = {
   name: 'product.updated',
   key: utf8,
@@ -51,7 +54,9 @@ export const priceChanged: Topic<string, PriceChanged> = {
   config: eventsKept,
 }
 
-/** The products of each seller, as lists show them; key: <seller_id>:<product_id>, partitioned by seller_id. */
+/**
+ * The products of each seller, with the data that lists show; key: <seller_id>:<product_id>, partitioned by seller_id.
+ */
 export const sellerProducts: Topic<string, SellerProduct> = {
   name: 'seller-products',
   key: utf8,

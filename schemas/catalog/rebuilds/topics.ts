@@ -6,7 +6,7 @@ import type { IndexRebuild, IndexRebuildStatus } from '../types.ts'
 
 const DAYS_KEPT = 7
 
-/** Requests to rebuild an index; key: name of the index. The owner of the only partition builds the indexes. */
+/** Requests to rebuild an index; key: name of the index. There is one partition, whose owner builds all indexes. */
 export const indexRebuild: Topic<string, IndexRebuild> = {
   name: 'index.rebuild',
   key: utf8,
@@ -15,7 +15,7 @@ export const indexRebuild: Topic<string, IndexRebuild> = {
   config: keptFor(DAYS_KEPT * DAY_MS, HOUR_MS),
 }
 
-/** The progress of each rebuild; key: rebuild_id. Every API instance reads all of them. */
+/** The progress of each rebuild; key: rebuild_id. Every API instance reads all records. */
 export const indexRebuilds: Topic<string, IndexRebuildStatus> = {
   name: 'index-rebuilds',
   key: utf8,

@@ -4,11 +4,12 @@ import { reservationCommands, reservationDecisions } from './topics.ts'
 
 /**
  * The answer to a command about a cart.
- * - `done`: the cart after it
+ * - `done`: the cart after the command
  * - `not_found`: there is no such cart
- * - `ended`: the cart has ended before, or its time was over
- * - `extended_before`: the cart was extended before, which is possible only once
- * - `parts_ended`: the parts were reserved so long ago that they might end before the cart, which was not opened
+ * - `ended`: the cart had already ended, or its time was over
+ * - `extended_before`: the cart had already been extended, which is possible only once
+ * - `parts_ended`: the cart was not opened, because its parts were reserved so long ago that they might end before the
+ *   cart
  */
 export type CartAnswer =
   | { readonly outcome: 'done' | 'ended' | 'extended_before'; readonly cart: Cart }

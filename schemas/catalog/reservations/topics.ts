@@ -5,7 +5,7 @@ import type { Topic } from '../../topic.ts'
 import { BY_RESERVATION } from '../partitions.ts'
 import type { Cart, CartCommand } from '../types.ts'
 
-/** Requests about carts; key: reservation_id. The broker stamps them, because the clocks of callers differ. */
+/** Requests about carts; key: reservation_id. The broker sets the timestamps, because the clocks of callers differ. */
 export const reservationCommands: Topic<string, Command<CartCommand>> = commandTopic('reservation-commands', {
   value: avro('catalog/CartCommand'),
   ...BY_RESERVATION,

@@ -7,7 +7,7 @@ import type { ProductSearch, SynonymGroup } from '../types.ts'
 /** The table keeps searches longer. */
 const SEARCHES_KEPT_DAYS = 7
 
-/** Terms that searches treat as equal; key: the name of the group. Every API process holds all of them. */
+/** Terms that searches treat as equal; key: the name of the group. Every API process keeps all groups in memory. */
 export const catalogSynonyms: Topic<string, SynonymGroup> = {
   name: 'catalog-synonyms',
   key: utf8,

@@ -6,7 +6,7 @@ import { skuCommands, skuDecisions } from './topics.ts'
 export type SkuAnswer =
   /** All skus are claimed. `claimed_at` is the time at which the broker appended the command, epoch ms. */
   | { readonly outcome: 'claimed'; readonly claimed_at: number }
-  /** No sku is claimed, because another product has this one. */
+  /** No sku is claimed, because another product has this sku. */
   | { readonly outcome: 'taken'; readonly sku: string }
   | { readonly outcome: 'released' }
 

@@ -6,7 +6,7 @@ import type { Topic } from '../../topic.ts'
 import { BY_SKU } from '../partitions.ts'
 import type { SkuCommand, SkuOwner, SkuUse } from '../types.ts'
 
-/** Requests about the skus of one partition; key: one of them. The broker's time decides when claims end. */
+/** Requests about skus of the same partition; key: one of the skus. Claims end by the broker's clock. */
 export const skuCommands: Topic<string, Command<SkuCommand>> = commandTopic('sku-commands', {
   value: avro('catalog/SkuCommand'),
   ...BY_SKU,
@@ -20,7 +20,7 @@ export const skuDecisions: Topic<string, Decision<SkuOwner>> = decisionTopic('sk
   config: compacted,
 })
 
-/** Which product uses a sku; key: sku. Compacted, so that the owners can be rebuilt. */
+/** The product that uses each sku; key: sku. Compacted, so that the owners of skus can be rebuilt. */
 export const skuUses: Topic<string, SkuUse> = {
   name: 'sku-uses',
   key: utf8,

@@ -11,7 +11,10 @@ export interface BlockedEntity {
   readonly entity_type: FraudBlocklistType
   /** Canonical; a keyed hash for EMAIL. */
   readonly entity_value: string
-  /** The masked form of an e-mail address for analysts; null for other types, whose value they may see. */
+  /**
+   * The masked form of an e-mail address for analysts. It is null for other types, because analysts may see their
+   * values.
+   */
   readonly masked_value: string | null
 }
 
@@ -30,12 +33,12 @@ export function blockedEntity(type: FraudBlocklistType, value: string, hashes: P
   return canonical === undefined || canonical === '' ? undefined : { entity_type: type, entity_value: canonical, masked_value: null }
 }
 
-/** Returns the key of an entry in `fraud-blocklist`. A type has no colon, a value may have several. */
+/** Returns the key of an entry in `fraud-blocklist`. A type contains no colon; a value may contain several. */
 export function blocklistKey({ entity_type, entity_value }: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
   return `${entity_type}:${entity_value}`
 }
 
-/** Returns the id of an entity's entry. Paths contain this id, so it reveals no personal data. */
+/** Returns the id of an entity's entry. It reveals no personal data, because it appears in URL paths. */
 export function entryIdOf(entity: Pick<BlockedEntity, 'entity_type' | 'entity_value'>): string {
   return createHash('sha256').update(blocklistKey(entity)).digest('hex').slice(0, ENTRY_ID_CHARACTERS)
 }
@@ -44,7 +47,10 @@ export function isEntryId(text: string): boolean {
   return ENTRY_ID.test(text)
 }
 
-/** Shows the first character and the domain: `a***@example.com`. @returns undefined if the text is not an address */
+/**
+ * Masks an address except for the first character and the domain: `a***@example.com`. @returns undefined if the text is
+ * not an address
+ */
 function maskedEmail(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   if (at < 1 || at === address.length - 1 || /\s/.test(address)) return undefined

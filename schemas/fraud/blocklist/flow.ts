@@ -3,8 +3,8 @@ import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../types.ts'
 import { fraudBlocklistCommands, fraudBlocklistDecisions } from './topics.ts'
 
 /**
- * The answer to a command about an entry. `exists`: the entity already has an equal entry. `conflict`: it has a
- * different one. `not_found`: it has none.
+ * The answer to a command about an entry. `exists`: the entity already has an equal entry. `conflict`: the entity has a
+ * different entry. `not_found`: the entity has no entry.
  */
 export type BlocklistAnswer =
   | { readonly outcome: 'created' | 'exists' | 'conflict' | 'changed' | 'removed'; readonly entry: FraudBlocklistEntry }

@@ -5,7 +5,10 @@ import { commandsKept, compacted } from '../../retention.ts'
 import type { Topic } from '../../topic.ts'
 import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../types.ts'
 
-/** Entries of the blocklist are independent of each other, so that many can change at once. */
+/**
+ * Partition counts of topics with blocklist entries. Entries are independent of each other, so several partitions can
+ * change many entries at once.
+ */
 const BY_ENTRY = { partitions: 2, productionPartitions: 8 }
 
 /** Requests to change entries of the blocklist; key: entry_id. */
@@ -22,7 +25,7 @@ export const fraudBlocklistDecisions: Topic<string, Decision<FraudBlocklistEntry
   config: compacted,
 })
 
-/** The blocklist; key: <entity_type>:<entity_value>. Every API instance holds all of it. */
+/** The blocklist; key: <entity_type>:<entity_value>. Every API instance keeps the whole blocklist in memory. */
 export const fraudBlocklist: Topic<string, FraudBlocklistEntry> = {
   name: 'fraud-blocklist',
   key: utf8,

@@ -1,7 +1,7 @@
 /**
  * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that made the id, and 12 bits that count the
- * ids of a millisecond. They are unique, are in the order of creation within a partition, and contain the partition of
- * the view that has the case. They exceed 2^53, so they are bigints inside and decimal strings in JSON.
+ * ids of a millisecond. Ids are unique, sort in the order of creation within a partition, and contain the partition of
+ * the view that stores the case. They exceed 2^53, so they are bigints in the program and decimal strings in JSON.
  */
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const PARTITION_BITS = 10n
@@ -25,7 +25,7 @@ export function nextCaseId(last: string | undefined, now: number, partition: num
   return isFull ? idOf(before.time + 1n, partition, 0n) : idOf(before.time, partition, before.sequence + 1n)
 }
 
-/** Returns the partition of a case; undefined if the text is not an id of a case. */
+/** Returns the partition of the case with this id; undefined if the text is not an id of a case. */
 export function partitionOfCase(text: string): number | undefined {
   if (!/^[1-9]\d{0,18}$/.test(text)) return undefined
   const id = BigInt(text)

@@ -1,7 +1,7 @@
 import { type CountedRequest, entitiesOf } from '../events.ts'
 import type { FraudReview, TxnScored } from '../types.ts'
 
-/** What a case needs to know of a scored transaction. */
+/** The data of a scored transaction that a case needs. */
 export interface ReviewedTransaction extends Pick<TxnScored, 'decision' | 'risk_score' | 'triggered_rules' | 'risk_factors' | 'scored_at'> {
   readonly request: CountedRequest
 }

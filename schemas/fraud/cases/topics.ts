@@ -7,10 +7,13 @@ import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 
 /** Replays after a bad week. */
 const REVIEWS_KEPT_DAYS = 7
-/** All topics keyed by a case have one partition count, so that one task owns everything about the case. */
+/**
+ * Partition count of all topics that are keyed by a case. It is the same for all of them, so that one task owns
+ * everything about a case.
+ */
 const BY_CASE = { partitions: 1, productionPartitions: 16 }
 
-/** Transactions with decision REVIEW, possibly more than once; key: transaction_id. */
+/** Transactions with the decision REVIEW; key: transaction_id. A transaction may occur more than once. */
 export const fraudReviews: Topic<string, FraudReview> = {
   name: 'fraud-reviews',
   key: utf8,

@@ -2,7 +2,7 @@ import type { FraudCaseStatus, FraudVerdict } from '../types.ts'
 
 type FinalVerdict = Exclude<FraudVerdict, 'SUSPICIOUS'>
 
-/** Which statuses may follow which. A final one may only be corrected, with a note. */
+/** The statuses that may follow each status. A final status may only be corrected, with a note. */
 const NEXT: Readonly<Record<FraudCaseStatus, readonly FraudCaseStatus[]>> = {
   OPEN: ['IN_REVIEW', 'ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
   IN_REVIEW: ['ESCALATED', 'CONFIRMED_FRAUD', 'FALSE_POSITIVE'],
@@ -22,7 +22,10 @@ export function isFinal(status: FraudCaseStatus): status is FinalVerdict {
   return status === 'CONFIRMED_FRAUD' || status === 'FALSE_POSITIVE'
 }
 
-/** A suspicion is not a label, so somebody else has to look at the case, even if it was closed. */
+/**
+ * Returns the status of a case after a verdict. SUSPICIOUS is not a label, so another analyst has to look at the case,
+ * even if it was closed.
+ */
 export function statusAfter(verdict: FraudVerdict): FraudCaseStatus {
   return verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict
 }

@@ -5,15 +5,16 @@ import { type Decision, type Levels, MAX_SCORE, MODELS, type ModelName, type Mod
 export type DecisionReason = 'blocklist_hit' | 'rule' | 'models' | 'default_profile' | 'no_risk_found'
 
 export interface DecisionInput {
-  /** True if any entity of the transaction is on the blocklist. Nothing else counts then. */
+  /** True if any entity of the transaction is on the blocklist. In that case, nothing else counts. */
   readonly isBlocklisted: boolean
   /** The action of the winning rule. */
   readonly action: RuleAction | undefined
   /**
-   * Undefined while the models are unavailable. Then, and if any score is not a probability, the rules decide alone.
+   * The scores of the models; undefined while the models are unavailable. If the scores are undefined, or any of them
+   * is not a probability, the rules alone decide.
    */
   readonly scores: ModelScores | undefined
-  /** True if the user's profile could not be read. A user who is known to have no history is new, not unread. */
+  /** True if the user's profile could not be read. False for a new user, whose empty profile was read. */
   readonly isDefaultProfile: boolean
   readonly amountUsd: number
 }
@@ -49,8 +50,8 @@ export function areProbabilities(scores: ModelScores): boolean {
 }
 
 /**
- * Returns the weighted sum of the scores times 1,000, rounded, or the score of a level that one model reaches alone if
- * that is higher.
+ * Returns the weighted sum of the scores times 1,000, rounded. If a single model alone reaches a level with a higher
+ * score, returns the score of that level.
  */
 function scoreOf(policy: Policy, scores: ModelScores): number {
   const sum = MODELS.reduce((total, model) => total + policy.weights[model] * scores[model], 0)
@@ -70,7 +71,10 @@ function modelsDecide({ thresholds }: Policy, score: number): Decision {
   return score >= thresholds.review ? 'REVIEW' : 'APPROVE'
 }
 
-/** APPROVE lifts the models' REVIEW, but only softens their BLOCK, so that no rule hides a certain fraud. */
+/**
+ * Combines the rules' action with the models' decision. APPROVE cancels a REVIEW of the models but only weakens their
+ * BLOCK, so that no rule hides a certain fraud.
+ */
 function rulesDecide(action: RuleAction | undefined, byModels: Decision): Decision {
   switch (action) {
     case 'BLOCK':
@@ -105,7 +109,7 @@ function verdict(policy: Policy, decision: Decision, score: number, isStepUp: bo
     decision,
     risk_score: score,
     risk_level: levelOf(policy.levels, score),
-    // A blocked payment has nothing left to authenticate.
+    // A blocked payment needs no authentication.
     requires_3ds: isStepUp && decision !== 'BLOCK',
     reason,
   }

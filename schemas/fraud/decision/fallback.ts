@@ -1,4 +1,4 @@
-/** What a payment service knows without the scoring service. */
+/** The data that a payment service has without the scoring service. */
 export interface FallbackInput {
   /** In USD. */
   readonly amount: number
@@ -8,7 +8,7 @@ export interface FallbackInput {
 
 export interface FallbackVerdict {
   readonly decision: 'APPROVE' | 'REVIEW'
-  /** True if the payment should be watched afterwards, because nobody has judged it. */
+  /** True if the payment should be monitored afterwards, because nothing has scored it. */
   readonly monitor: boolean
 }
 
@@ -18,12 +18,11 @@ const OLD_ACCOUNT_DAYS = 90
 const NEW_ACCOUNT_DAYS = 7
 
 /**
- * Decides on a payment while the scoring service does not answer, in the payment service that called it:
- * docs/services/fraud.md#fallback-of-the-caller. It imports nothing, so that callers can copy it. An amount that is not
- * a number results in REVIEW.
+ * Decides on a payment in the calling payment service while the scoring service does not respond (see
+ * docs/services/fraud.md#fallback-of-the-caller). The function imports nothing, so that callers can copy it. An amount
+ * that is not a number results in REVIEW.
  *
- * @example
- * callersFallback({ amount: 50, accountAgeDays: 400 }) // { decision: 'APPROVE', monitor: false }
+ * @example callersFallback({ amount: 50, accountAgeDays: 400 }) // { decision: 'APPROVE', monitor: false }
  */
 export function callersFallback({ amount, accountAgeDays }: FallbackInput): FallbackVerdict {
   if (amount < SMALL_AMOUNT && accountAgeDays !== undefined && accountAgeDays > OLD_ACCOUNT_DAYS) {

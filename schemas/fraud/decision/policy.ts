@@ -1,6 +1,6 @@
 import shipped from '../models/shipped/default.json' with { type: 'json' }
 
-/** A model, by the name of its score. */
+/** Name of a model, which is also the name of its score. */
 export type ModelName = 'account_takeover' | 'payment_fraud' | 'money_laundering'
 
 export const MODELS: readonly ModelName[] = ['account_takeover', 'payment_fraud', 'money_laundering']
@@ -11,7 +11,7 @@ export type ModelScores = Readonly<Record<ModelName, number>>
 export type Decision = 'APPROVE' | 'REVIEW' | 'BLOCK'
 export type RiskLevel = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
 
-/** The scores at which the levels above LOW begin. */
+/** The lowest score of each level above LOW. */
 export interface Levels {
   readonly medium: number
   readonly high: number
@@ -19,35 +19,35 @@ export interface Levels {
 }
 
 /**
- * Probabilities at which one model alone raises the score to the beginning of a level. A level without a threshold is
- * never reached by one model alone.
+ * Probabilities at which one model alone raises the score to the lowest score of a level. One model alone never reaches
+ * a level without a threshold.
  */
 export type AloneThresholds = Partial<Levels>
 
 /**
- * How rules and model scores become a decision: docs/services/fraud.md#decision. A policy is published together with
- * the models whose scores it was calibrated for.
+ * The parameters by which rules and model scores become a decision; see docs/services/fraud.md#decision. A policy is
+ * published together with the models whose scores it was calibrated for.
  */
 export interface Policy {
-  /** A whole number that grows with every change, from 0 for the default. */
+  /** Version of the policy. It increases with every change and is 0 for the default policy. */
   readonly version: number
-  /** Weights of the three models, which sum to 1. */
+  /** Weights of the three models. They add up to 1. */
   readonly weights: ModelScores
   readonly levels: Levels
-  /** Scores from which the models alone ask for a review or a block. */
+  /** Scores from which the models alone require a review or a block. */
   readonly thresholds: { readonly review: number; readonly block: number }
   /**
-   * In a weighted sum, a single certain model has too little effect: payment_fraud alone gives at most 600, and
-   * account_takeover 250. Therefore each model can raise the score by itself.
+   * Thresholds at which each model can raise the score by itself. In a weighted sum, a single certain model has too
+   * little effect: payment_fraud alone gives at most 600, and account_takeover 250.
    */
   readonly alone: Readonly<Record<ModelName, AloneThresholds>>
-  /** Minimum scores if the winning rule has one of these actions. */
+  /** Minimum scores when the winning rule has one of these actions. */
   readonly floors: { readonly review: number; readonly block: number }
   /** Amounts in USD for transactions whose user profile could not be read. */
   readonly default_profile: {
     /** Below this amount only rules decide. */
     readonly rules_only_below: number
-    /** From this amount on, the decision is at least REVIEW. */
+    /** Amount from which the decision is at least REVIEW. */
     readonly review_from: number
   }
 }
@@ -55,7 +55,7 @@ export interface Policy {
 export const MAX_SCORE = 1_000
 
 /**
- * The policy that is used until models are published with thresholds of their own. `npm run fraud:train` finds the
+ * The policy that is used until models are published with their own thresholds. `npm run fraud:train` finds the
  * thresholds of the shipped models.
  */
 export const DEFAULT_POLICY: Policy = {
@@ -68,10 +68,13 @@ export const DEFAULT_POLICY: Policy = {
   default_profile: { rules_only_below: 100, review_from: 1_000 },
 }
 
-/** Weights are written with few decimals, so their sum may differ from 1 by rounding only. */
+/**
+ * Maximum difference between the sum of the weights and 1. Weights are written with few decimals, so only rounding may
+ * cause a difference.
+ */
 const WEIGHT_TOLERANCE = 1e-9
 
-/** Returns what is wrong with a policy, as sentences that name the field. An empty list means that it can be used. */
+/** Returns the faults of a policy, as sentences that name the field. An empty list means that the policy is valid. */
 export function policyFaults(policy: Policy): string[] {
   const { weights, levels, thresholds, alone, floors, default_profile: limits } = policy
   const sum = MODELS.reduce((total, model) => total + weights[model], 0)
@@ -95,7 +98,7 @@ function aloneOf({ medium, high, critical }: AloneThresholds): number[] {
   return [medium, high, critical].filter((threshold) => threshold !== undefined)
 }
 
-/** Returns whether no number is smaller than the previous one. False if any is not finite. */
+/** Returns whether no number is smaller than the previous one. Returns false if any number is not finite. */
 function areAscending(numbers: readonly number[]): boolean {
   return numbers.every((number, index) => Number.isFinite(number) && (index === 0 || number >= numbers[index - 1]))
 }

@@ -11,18 +11,18 @@ import type { FraudEvent, FraudFeatures, FraudIpFacts, FraudProfile, FraudReques
 import { sessionRisk } from './session-risk.ts'
 import { travelBetween } from './travel.ts'
 
-/** What a look-up has found out about an entity. */
+/** The result of looking up an entity. */
 export interface Enrichment {
-  /** Undefined: the entity is known to have no history. */
+  /** The profile; undefined if the entity is known to have no history. */
   readonly profile: FraudProfile | undefined
   /** Transactions that were scored and may be missing from the profile. The current transaction may be among them. */
   readonly inFlight: readonly FraudEvent[]
-  /** Transactions of entities that have too many in flight. */
+  /** Numbers and sums of transactions per second, for entities that have too many transactions in flight. */
   readonly inFlightSeconds: readonly CountedSecond[]
 }
 
 /**
- * The look-ups of a transaction. `failed`: the profile could not be read, and the default profile takes its place.
+ * The look-ups of a transaction. `failed`: the profile could not be read, and the default profile is used instead.
  * Undefined for an entity that the request does not name.
  */
 export type Enrichments = Readonly<Record<EntityKind, Enrichment | 'failed' | undefined>>
@@ -41,10 +41,10 @@ const VELOCITY_WINDOWS = [HOUR_MS, DAY_MS, WEEK_MS]
 const MERCHANT_WINDOWS = [WEEK_MS, MONTH_MS]
 
 /**
- * Computes all features of a transaction: docs/services/fraud.md#features. The API, the pipeline and training call this
- * function, so that they cannot differ. Windows are (t − w, t], where t is the transaction's own timestamp, and contain
- * what was scored before it, whatever the decision. Without an entity, or with the default profile, the features that
- * depend on it are missing (null).
+ * Computes all features of a transaction (see docs/services/fraud.md#features). The API, the pipeline and training all
+ * call this function, so that their features cannot differ. Windows are (t − w, t], where t is the transaction's own
+ * timestamp. They contain all transactions that were scored earlier, regardless of the decision. If an entity is not
+ * named or has the default profile, the features that depend on the entity are missing (null).
  */
 export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments: Enrichments): FeatureResult {
   const reading: Reading = { t: request.timestamp, id: hash48(request.transaction_id) }
@@ -68,7 +68,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
     session_risk_score: sessionRisk({
       loginMethod: request.session.login_method,
       secondsSinceLogin: request.session.time_since_login_sec,
-      // The first device of a new user is always new, which says nothing.
+      // The first device of a new user is always new, so this sign has no meaning.
       isNewDevice: user.user_txn_count === 0 && user.is_new_device ? false : user.is_new_device,
       ipCountry: ip.geo_country,
       cardCountry: request.payment_instrument.bin_country,
@@ -79,7 +79,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
 
 /**
  * Adds the transactions in flight to a profile. Skips transactions that the profile still contains individually.
- * @param id hash of a transaction that is not added
+ * @param id hash of the transaction that must not be added
  */
 export function upToDate(kind: EntityKind, { profile = NEW_PROFILE, inFlight, inFlightSeconds }: Enrichment, id: number): FraudProfile {
   const shape = PROFILE_SHAPES[kind]
@@ -211,12 +211,15 @@ function velocities(profile: FraudProfile | undefined, reading: Reading): readon
   return sumsOf(profile, reading, VELOCITY_WINDOWS).map(({ count, units }) => ({ count, sum: usdOf(units) }))
 }
 
-/** Frauds that were confirmed in a window as a share of its transactions; 0 without transactions, at most 1. */
+/** Returns the confirmed frauds in a window as a share of its transactions, at most 1; 0 without transactions. */
 function fraudRate({ count, frauds }: { readonly count: number; readonly frauds: number }): number {
   return count === 0 ? 0 : Math.min(1, Math.max(0, frauds) / count)
 }
 
-/** For a transaction that is older than the entity's first one, the entity counts as new. */
+/**
+ * Returns the age of an entity in days. For a transaction that is older than the entity's first transaction, the entity
+ * counts as new.
+ */
 function ageInDays({ first_seen, txn_count }: FraudProfile, t: number): number {
   return txn_count === 0 ? 0 : Math.max(0, t - first_seen) / DAY_MS
 }

@@ -1,14 +1,14 @@
-/** What the risk of a session depends on; null: missing. */
+/** The signs that determine the risk of a session; null if a sign is missing. */
 export interface SessionSigns {
   readonly loginMethod: string | null
   readonly secondsSinceLogin: number | null
-  /** The user has paid before, but never with this device. */
+  /** True if the user has paid before, but never with this device. */
   readonly isNewDevice: boolean | null
   readonly ipCountry: string | null
   readonly cardCountry: string | null
 }
 
-/** Risk by login method, in lower case. Methods that resist phishing come first. */
+/** Risk by login method, in lower case. Methods that resist phishing are first. */
 const LOGIN_RISK: Readonly<Record<string, number>> = {
   passkey: 0,
   biometric: 0,
@@ -24,8 +24,8 @@ const OTHER_LOGIN_RISK = 0.3
 const NEW_DEVICE_RISK = 0.3
 const FOREIGN_IP_RISK = 0.3
 /**
- * By seconds since the login. A user who pays right after it may have come only for that; a long session may have been
- * stolen.
+ * Risk by seconds since the login. A user who pays immediately after the login may have logged in only for the payment,
+ * and a long session may have been stolen.
  */
 const LOGIN_AGE_RISK = [
   { belowSeconds: 30, risk: 0.2 },
@@ -35,8 +35,8 @@ const LOGIN_AGE_RISK = [
 ]
 
 /**
- * Adds up the risks of a session: docs/services/fraud.md#session-risk. Signs that are missing add nothing.
- * @returns 0 to 1; null if every sign is missing
+ * Adds up the risks of a session (see docs/services/fraud.md#session-risk). Missing signs add nothing.
+ * @returns the risk from 0 to 1; null if every sign is missing
  */
 export function sessionRisk({ loginMethod, secondsSinceLogin, isNewDevice, ipCountry, cardCountry }: SessionSigns): number | null {
   const risks: number[] = []

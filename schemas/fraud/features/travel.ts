@@ -5,17 +5,20 @@ const DEGREE = Math.PI / 180
 const HOUR_MS = 3_600_000
 /** Speed of an airliner. */
 const MOST_KM_PER_HOUR = 900
-/** Distances up to this are never suspicious, because places are inexact. */
+/** Distance in km up to which travel is never suspicious, because places are inexact. */
 const NEAR_KM = 100
 
 export interface Travel {
   readonly distanceKm: number
   readonly isImpossible: boolean
-  /** 0 for near places, otherwise the distance as a share of the possible distance in that time, at most 1. */
+  /**
+   * Severity from 0 to 1. It is 0 for near places. Otherwise it is the distance as a share of the distance that is
+   * possible in the time.
+   */
   readonly severity: number
 }
 
-/** @param elapsedMs time between the two transactions, at least 0 */
+/** Compares the places of two transactions. @param elapsedMs time between the transactions, at least 0 */
 export function travelBetween(from: FraudPlace, to: FraudPlace, elapsedMs: number): Travel {
   const distanceKm = distanceBetween(from, to)
   if (distanceKm <= NEAR_KM) return { distanceKm, isImpossible: false, severity: 0 }

@@ -13,13 +13,13 @@ export interface ModelInput {
 /** A number that a model can read. */
 export interface InputField {
   readonly name: string
-  /** The index of the value in a row of all inputs. */
+  /** The index of the input's value in a row of all inputs. */
   readonly slot: number
   /** Returns NaN if the value is missing. */
   read(input: ModelInput): number
 }
 
-/** Fields whose numbers name a moment or a place. A model would memorise them. */
+/** Fields whose numbers identify a moment or a place. A model would memorize these numbers. */
 const NOT_FOR_MODELS = new Set([
   'txn.timestamp',
   'txn.amount',
@@ -31,7 +31,7 @@ const NOT_FOR_MODELS = new Set([
 
 const TIERS = ['NORMAL', 'ELEVATED', 'HIGH']
 
-/** Inputs that rules can compute with operators, but trees cannot. */
+/** Inputs that rules can compute with operators, but decision trees cannot. */
 const DERIVED: Readonly<Record<string, (input: ModelInput) => number>> = {
   'derived.amount_to_user_avg': ({ features }) => ratio(features.amount_usd, features.user_avg_amount),
   'derived.amount_to_merchant_avg': ({ features }) => ratio(features.amount_usd, features.merchant_avg_amount_30d),
@@ -44,8 +44,8 @@ const DERIVED: Readonly<Record<string, (input: ModelInput) => number>> = {
 }
 
 /**
- * Everything that models can read, in the order of the slots: the rules' fields that are numbers, booleans or tiers,
- * under the same names, and the derived ones. A manifest names the inputs of its model.
+ * All inputs that models can read, in the order of the slots. They are the rules' fields that are numbers, booleans or
+ * tiers, under the same names, and the derived inputs. A manifest names the inputs of its model.
  */
 export const INPUT_FIELDS: readonly InputField[] = [
   ...FIELDS.filter(({ type, name }) => ['number', 'boolean', 'tier'].includes(type) && !NOT_FOR_MODELS.has(name)).map(ofRules),

@@ -1,9 +1,9 @@
 import { type AloneThresholds, MODELS, type ModelName } from '../decision/policy.ts'
 import { inputField } from './inputs.ts'
 
-/** Inputs of a model and the scores that every runtime must repeat. */
+/** Inputs of a model and the scores that every runtime must reproduce for them. */
 export interface GoldenVectors {
-  /** Values in the order of `features`; null: missing. */
+  /** Values in the order of `features`; null for a missing value. */
   readonly vectors: readonly (readonly (number | null)[])[]
   readonly scores: readonly number[]
   /** Greatest difference that is accepted. */
@@ -14,7 +14,7 @@ export interface GoldenVectors {
 export interface ModelManifest {
   readonly name: ModelName
   readonly version: string
-  /** The name of the ONNX file beside the manifest. */
+  /** The name of the ONNX file, which is in the folder of the manifest. */
   readonly file: string
   /** Of the ONNX file, in lower-case hexadecimal. */
   readonly sha256: string
@@ -24,12 +24,12 @@ export interface ModelManifest {
   /** Names of inputs in the order of the graph's columns. */
   readonly features: readonly string[]
   /**
-   * The values of a normal payment, in the order of `features`; null: usually missing. Risk factors are found by
-   * comparison with them.
+   * The values of a normal payment, in the order of `features`; null for a value that is usually missing. Risk factors
+   * are found by comparison with these values.
    */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors
-  /** Data and date of the training, for people. */
+  /** Data and date of the training, as text for people. */
   readonly trained_on: string
   /** The part of a policy that fits this model's scores. */
   readonly alone: AloneThresholds
@@ -38,12 +38,15 @@ export interface ModelManifest {
 const VERSION = /^[A-Za-z0-9_.-]{1,50}$/
 const FILE = /^[A-Za-z0-9_.-]{1,100}\.onnx$/
 const SHA256 = /^[0-9a-f]{64}$/
-/** A model without vectors could not be checked, and more vectors than this would only slow down the start. */
+/**
+ * Allowed number of golden vectors. A model without vectors could not be checked, and more vectors than this would only
+ * slow down the start.
+ */
 const VECTORS = { least: 4, most: 1_000 }
 
 /**
- * Reads a manifest.
- * @throws Error that names the first field that is wrong
+ * Parses a manifest.
+ * @throws Error that names the first invalid field
  */
 export function parseManifest(text: string): ModelManifest {
   let value: unknown
@@ -58,7 +61,7 @@ export function parseManifest(text: string): ModelManifest {
   return manifest
 }
 
-/** Later checks rely on earlier ones, so they are evaluated one by one. */
+/** Yields the checks of a manifest. Later checks rely on earlier ones, so the checks are evaluated one by one. */
 function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault: string]> {
   const { name, version, file, sha256, input, output, features, typical, golden, trained_on, alone } = manifest
   yield [MODELS.includes(name), `name must be one of ${MODELS.join(', ')}.`]

@@ -2,11 +2,11 @@ import { byteWriter } from '../../codec.ts'
 import { avro } from '../../load.ts'
 import type { FraudProfile } from '../types.ts'
 
-/** Version of the format below. A copy in another version is ignored until it is written again. */
+/** Version of the format below. A profile in a different version is ignored until it is written again. */
 const VERSION = 1
 
 const VERSION_BYTES = 1
-/** The copies are not registered with the schema registry. */
+/** Schema id for profiles outside of Kafka, which are not registered with the schema registry. */
 const NO_SCHEMA_ID = 0
 
 const codec = avro('fraud/FraudProfile').open(NO_SCHEMA_ID, { get: () => undefined })

@@ -2,8 +2,8 @@ import type { FraudEvent } from '../types.ts'
 import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
- * The column of a profile's newest transactions. Rows of 18 bytes, ordered by time and then by id: time in epoch ms,
- * hash of the id, amount in 1/10,000 USD; 6 bytes each, big-endian.
+ * The column of a profile's newest transactions. It has rows of 18 bytes, sorted by time and then by id. A row contains
+ * the time in epoch ms, the hash of the id, and the amount in 1/10,000 USD, each as 6 bytes, big-endian.
  */
 export const EVENT_BYTES = 18
 
@@ -63,8 +63,8 @@ export function firstRowFrom(rows: Buffer, at: number): number {
 }
 
 /**
- * Returns the rows with others inserted in their places.
- * @param added sorted as rows are, without those that `rows` contains
+ * Returns the rows with further rows inserted in order.
+ * @param added sorted like `rows`, without transactions that `rows` contains
  */
 export function withEvents(rows: Buffer, added: readonly EventRow[]): Buffer {
   const merged = Buffer.allocUnsafe(rows.length + added.length * EVENT_BYTES)

@@ -10,7 +10,7 @@ import { type SumEntry, withSums } from './sums.ts'
 const NONE = Buffer.alloc(0)
 const NO_EVENTS: readonly FraudEvent[] = []
 
-/** The profile of an entity about which nothing is known yet. */
+/** The profile of an entity without any history. */
 export const NEW_PROFILE: FraudProfile = {
   txn_count: 0,
   txn_units: 0,
@@ -32,7 +32,7 @@ export const NEW_PROFILE: FraudProfile = {
   included: NONE,
 }
 
-/** Transactions of one second of which only the number and the sum are known. */
+/** The number and the sum of transactions in one second. Further details about them are not known. */
 export interface CountedSecond {
   /** Epoch ms. */
   readonly at: number
@@ -40,13 +40,14 @@ export interface CountedSecond {
   readonly units: number
 }
 
-/** The columns of a profile that list entities of a kind. */
+/** The columns of a profile that list the entities of each kind. */
 const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card: 'cards', merchant: 'merchants' } as const
 
 /**
- * Adds transactions to a profile. Those that it still holds one by one are not added again. The order of transactions
- * does not matter, except for rounding in mean and deviation and for what exceeds the limits of the shape.
- * @returns a new profile; the given one stays as it is
+ * Adds transactions to a profile. Transactions that the profile still contains individually are not added again. The
+ * order of transactions does not matter, except for rounding in mean and deviation and for transactions that exceed the
+ * limits of the shape.
+ * @returns a new profile; the given profile is not changed
  */
 export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: readonly FraudEvent[]): FraudProfile {
   const added = newEvents(profile, events)
@@ -56,13 +57,13 @@ export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: r
   return next
 }
 
-/** Adds transactions as `foldEvents` does, to the given profile. Its columns stay as they are and are replaced. */
+/** Adds transactions to the given profile, as `foldEvents` does. Its columns are replaced, not modified. */
 export function addEvents(profile: FraudProfile, shape: ProfileShape, events: readonly FraudEvent[]): void {
   const added = newEvents(profile, events)
   if (added.length > 0) add(profile, shape, added)
 }
 
-/** @param added sorted, and none of the profile's */
+/** Adds sorted transactions to a profile. @param added sorted, without transactions that the profile contains */
 function add(profile: FraudProfile, shape: ProfileShape, added: readonly FraudEvent[]): void {
   profile.newest_at = Math.max(profile.newest_at, added[added.length - 1].at)
   profile.first_seen = profile.txn_count === 0 ? added[0].at : Math.min(profile.first_seen, added[0].at)
@@ -80,8 +81,8 @@ function add(profile: FraudProfile, shape: ProfileShape, added: readonly FraudEv
 }
 
 /**
- * Adds transactions of which only the sums per second are known, because an entity has too many in flight. For the
- * deviation, each of them counts with the mean of its second.
+ * Adds transactions of which only the sums per second are known, because an entity has too many transactions in flight.
+ * For the deviation, each transaction counts with the mean amount of its second.
  */
 export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds: readonly CountedSecond[]): FraudProfile {
   if (seconds.length === 0) return profile
@@ -96,7 +97,7 @@ export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds:
   return next
 }
 
-/** Returns the transactions that the profile does not hold yet, in order. */
+/** Returns the transactions that the profile does not contain yet, in order. */
 function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]): readonly FraudEvent[] {
   if (events.length === 1) return hasEvent(rows, events[0]) ? NO_EVENTS : events
   const added = events.filter((event) => !hasEvent(rows, event))
@@ -105,8 +106,8 @@ function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]
 }
 
 /**
- * Counts equal amounts in sum, mean and squared deviations: Welford, Technometrics 4 (1962), 419; Chan, Golub and
- * LeVeque (1979) for several at once.
+ * Adds several equal amounts to the sum, the mean and the squared deviations. The formula for one amount is from
+ * Welford, Technometrics 4 (1962), 419; for several amounts at once, from Chan, Golub and LeVeque (1979).
  */
 function countAmounts(profile: FraudProfile, count: number, units: number): void {
   const before = profile.txn_count
@@ -117,7 +118,7 @@ function countAmounts(profile: FraudProfile, count: number, units: number): void
   profile.m2_usd += (delta * delta * before * count) / profile.txn_count
 }
 
-/** Keeps transactions one by one as far as the shape allows, and the others as sums. */
+/** Keeps transactions individually as far as the shape allows, and adds all others to the sums. */
 function keepEvents(profile: FraudProfile, { exactMs, mostEvents, levels }: ProfileShape, added: readonly FraudEvent[]): void {
   if (mostEvents === 0) {
     profile.sums = withSums(profile.sums, added.map(asSum), levels, profile.newest_at)

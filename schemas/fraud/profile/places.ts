@@ -2,14 +2,14 @@ import type { FraudEvent, FraudPlace } from '../types.ts'
 import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
- * The column of a user's newest places. Rows of 14 bytes by time: time in epoch ms (6 bytes), latitude and longitude in
- * millionths of a degree (4 bytes each), which is 11 cm.
+ * Size of a row in the column of a user's newest places. Rows are sorted by time. A row contains the time in epoch ms
+ * (6 bytes), and the latitude and longitude in millionths of a degree (4 bytes each), a precision of 11 cm.
  */
 const PLACE_BYTES = 14
 
 const LAT_AT = 6
 const LNG_AT = 10
-/** Degrees are stored as whole multiples of 1/PER_DEGREE. */
+/** Number of units per degree. Latitudes and longitudes are stored in whole units. */
 export const PER_DEGREE = 1e6
 
 export interface PlaceAt extends FraudPlace {
@@ -28,7 +28,7 @@ export function withPlaces(rows: Buffer, events: readonly FraudEvent[], most: nu
   return Buffer.concat(all.sort(Buffer.compare).slice(-most))
 }
 
-/** Returns the newest place at or before a time; undefined if none is known. */
+/** Returns the newest place at or before a time; undefined if there is none. */
 export function placeBefore(rows: Buffer, t: number): PlaceAt | undefined {
   for (let row = rows.length - PLACE_BYTES; row >= 0; row -= PLACE_BYTES) {
     const at = readUint48(rows, row)

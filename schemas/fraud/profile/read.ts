@@ -2,7 +2,7 @@ import type { FraudProfile } from '../types.ts'
 import { eventCount, eventId, eventTime, eventUnits } from './events.ts'
 import { sumWithin, type WindowSum } from './sums.ts'
 
-/** A moment at which profiles are read, and the transaction that is not counted. */
+/** The time at which a profile is read, and the transaction that is not counted. */
 export interface Reading {
   /** Epoch ms. */
   readonly t: number
@@ -10,7 +10,7 @@ export interface Reading {
   readonly id: number
 }
 
-/** Counts and adds up a profile's transactions in (t − window, t]. */
+/** Returns the number and the sums of a profile's transactions in (t − window, t]. */
 export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windowsMs: readonly number[]): WindowSum[] {
   const results = windowsMs.map((): WindowSum => ({ count: 0, units: 0, frauds: 0 }))
   const longest = Math.max(...windowsMs)
@@ -30,7 +30,8 @@ export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windo
 }
 
 /**
- * Returns the time of the last transaction at or before t among those that are kept one by one; undefined without one.
+ * Returns the time of the last transaction at or before t among the transactions that are kept individually; undefined
+ * if there is none.
  */
 export function lastTimeOf({ events }: FraudProfile, { t, id }: Reading): number | undefined {
   for (let row = eventCount(events) - 1; row >= 0; row--) {
@@ -40,7 +41,7 @@ export function lastTimeOf({ events }: FraudProfile, { t, id }: Reading): number
   return undefined
 }
 
-/** Returns the sample deviation of a profile's amounts in USD; 0 with fewer than two. */
+/** Returns the sample standard deviation of a profile's amounts in USD; 0 for fewer than two transactions. */
 export function deviationOf({ txn_count, m2_usd }: FraudProfile): number {
   return txn_count < 2 ? 0 : Math.sqrt(m2_usd / (txn_count - 1))
 }

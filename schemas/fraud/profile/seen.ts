@@ -2,8 +2,8 @@ import type { SeenLimit } from './shape.ts'
 import { readUint48, writeUint48 } from './uint48.ts'
 
 /**
- * A column of the entities that were seen with a profile's entity. Rows of 16 bytes, in no order: hash of the entity (4
- * bytes), when it was first and last seen in epoch ms (6 bytes each).
+ * Size of a row in a column of the entities that were seen with the profile's entity. Rows are not sorted. A row
+ * contains the hash of the entity (4 bytes), and the times when it was first and last seen in epoch ms (6 bytes each).
  */
 const SEEN_BYTES = 16
 
@@ -16,10 +16,14 @@ export interface Sighting {
   readonly at: number
 }
 
-/** With more sightings than this, an index of the rows costs less than a search for each of them. */
+/**
+ * Number of sightings above which building an index of the rows costs less than searching the rows for each sighting.
+ */
 const MOST_SEARCHES = 4
 
-/** @param newest greatest time of the profile's transactions, from which ages are counted */
+/**
+ * Adds sightings to the rows. @param newest greatest time of the profile's transactions, from which ages are counted
+ */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], { keptMs, most }: SeenLimit, newest: number): Buffer {
   const next = Buffer.allocUnsafe(rows.length + sightings.length * SEEN_BYTES)
   let end = rows.copy(next)
@@ -42,8 +46,8 @@ export function withSightings(rows: Buffer, sightings: readonly Sighting[], { ke
 }
 
 /**
- * Counts the entities that were seen in (t − windowMs, t]. For a late transaction this may include some that were seen
- * only before and after the window.
+ * Returns the number of entities that were seen in (t − windowMs, t]. For a late transaction, it may include entities
+ * that were seen only before and after the window.
  */
 export function countSeen(rows: Buffer, t: number, windowMs: number): number {
   let count = 0
@@ -51,7 +55,10 @@ export function countSeen(rows: Buffer, t: number, windowMs: number): number {
   return count
 }
 
-/** Returns whether an entity was seen in (t − windowMs, t]. It is as inexact for a late transaction as `countSeen`. */
+/**
+ * Returns whether an entity was seen in (t − windowMs, t]. For a late transaction, the result may be inexact in the
+ * same way as that of `countSeen`.
+ */
 export function wasSeen(rows: Buffer, hash: number, t: number, windowMs: number): boolean {
   const row = rowOf(rows, rows.length, hash)
   return row !== undefined && firstOf(rows, row) <= t && lastOf(rows, row) > t - windowMs
@@ -77,8 +84,8 @@ function lastOf(rows: Buffer, row: number): number {
 }
 
 /**
- * Removes rows up to a time and, if there are still too many, those that were seen longest ago. Works in place and
- * returns the new end.
+ * Removes rows up to a time. If there are still too many rows, also removes those that were seen longest ago. Modifies
+ * the rows in place and returns their new end.
  */
 function withoutOld(rows: Buffer, end: number, horizon: number, most: number): number {
   const excess = end / SEEN_BYTES - most
@@ -93,7 +100,7 @@ function withoutOld(rows: Buffer, end: number, horizon: number, most: number): n
   return kept > most * SEEN_BYTES ? withoutTies(rows, kept, upTo, most) : kept
 }
 
-/** Returns the time at which the `rank`th row was last seen, where the oldest one is the first. */
+/** Returns the time at which the `rank`th row was last seen. Ranks begin at 1 with the oldest row. */
 function timeOfRank(rows: Buffer, end: number, rank: number): number {
   const times = new Float64Array(end / SEEN_BYTES)
   for (let index = 0; index < times.length; index++) times[index] = lastOf(rows, index * SEEN_BYTES)

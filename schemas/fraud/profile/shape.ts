@@ -6,36 +6,36 @@ export const DAY_MS = 24 * HOUR_MS
 export const WEEK_MS = 7 * DAY_MS
 export const MONTH_MS = 30 * DAY_MS
 
-/** A merchant or device counts as known to a user for this long. */
+/** How long a merchant or device counts as known to a user. */
 export const KNOWN_MS = 90 * DAY_MS
 
 /**
- * How much longer than its window data is kept. Clocks may be five minutes ahead, so ordinary transactions can be five
- * minutes older than the newest one, and their windows reach back further.
+ * How much longer than its window data is kept. Clocks may be five minutes fast, so ordinary transactions can be five
+ * minutes older than the newest transaction, and their windows begin that much earlier.
  */
 const SLACK_MS = 10 * MINUTE_MS
 
 /** Sums of transactions over aligned buckets. */
 export interface SumLevel {
   readonly spanMinutes: number
-  /** Age up to which this level is used, ms. Older buckets join those of the next level. */
+  /** Age up to which buckets of this level are used, ms. Older buckets are joined into buckets of the next level. */
   readonly keptMs: number
 }
 
-/** How long, and how many, entities of another kind are remembered. */
+/** The limits of remembered entities of another kind: how long, and how many. */
 export interface SeenLimit {
   readonly keptMs: number
-  /** If there are more, those that were seen longest ago are forgotten. */
+  /** Maximum number of entities. When there are more, the entities that were seen longest ago are forgotten. */
   readonly most: number
 }
 
 /** What the profile of a kind holds. */
 export interface ProfileShape {
-  /** Age up to which transactions are kept one by one, ms. */
+  /** Age up to which transactions are kept individually, ms. */
   readonly exactMs: number
   /** With more, the oldest ones become sums. */
   readonly mostEvents: number
-  /** From fine to coarse. Each span is a multiple of the previous one. */
+  /** The levels, from fine to coarse. The span of each level is a multiple of the previous level's. */
   readonly levels: readonly SumLevel[]
   readonly seen: Readonly<Partial<Record<EntityKind, SeenLimit>>>
   /** Number of user ids that are kept in full. */
@@ -46,7 +46,10 @@ export interface ProfileShape {
 }
 
 const MOST_EVENTS = 512
-/** Enough to distinguish a device farm from a family; the count ends here. */
+/**
+ * Maximum number of remembered entities of a kind. It suffices to distinguish a device farm from a family; greater
+ * counts are not distinguished.
+ */
 const MOST_SEEN = 128
 /** A user's merchants of 90 days. */
 const MOST_MERCHANTS = 256

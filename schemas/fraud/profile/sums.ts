@@ -1,10 +1,10 @@
 import type { SumLevel } from './shape.ts'
 
 /**
- * The column of a profile's sums. Rows of 22 bytes: start in minutes since 1970 (4 bytes), length in minutes (2),
- * number of transactions (4), confirmed frauds, which may be negative after corrections (4), amount in 1/10,000 USD
- * (8). Buckets begin at multiples of their length, so that those of a level join into the next one, and the order in
- * which transactions arrive does not matter.
+ * Size of a row in the column of a profile's sums, in bytes. A row contains the start in minutes since 1970 (4 bytes),
+ * length in minutes (2), number of transactions (4), confirmed frauds, which may be negative after corrections (4),
+ * amount in 1/10,000 USD (8). Buckets begin at multiples of their length, so that buckets of a level can be joined into
+ * a bucket of the next level, and the order in which transactions arrive does not matter.
  */
 const SUM_BYTES = 22
 
@@ -14,7 +14,7 @@ const COUNT_AT = 6
 const FRAUDS_AT = 10
 const UNITS_AT = 14
 
-/** What is added to the bucket at a time. */
+/** The values that are added to the bucket of a time. */
 export interface SumEntry {
   /** Epoch ms. */
   readonly at: number
@@ -36,8 +36,8 @@ interface Bucket extends Omit<SumEntry, 'at'> {
 }
 
 /**
- * Returns the sums with others added, and with buckets that became too old for their level joined into the next one. A
- * bucket that is too old for the last level is dropped.
+ * Returns the sums with further values added. Buckets that became too old for their level are joined into buckets of
+ * the next level. A bucket that is too old for the last level is dropped.
  * @param newest greatest time of the profile's transactions, from which ages are counted
  */
 export function withSums(rows: Buffer, added: readonly SumEntry[], levels: readonly SumLevel[], newest: number): Buffer {
@@ -65,19 +65,22 @@ function joined(rows: Buffer, levels: readonly SumLevel[], newest: number): Buff
   return next
 }
 
-/** Returns the finest level, of at least a length, that is used for the age of a time. */
+/** Returns the finest level that is used for the age of a time and has at least a given span. */
 function levelAt(time: number, levels: readonly SumLevel[], leastSpan: number, newest: number): SumLevel | undefined {
   return levels.find(
     (level) => level.spanMinutes >= leastSpan && (startIn(level, time) + level.spanMinutes) * MINUTE_MS > newest - level.keptMs,
   )
 }
 
-/** Returns the start of the bucket of a level that contains a time, in minutes since 1970. */
+/** Returns the start of the bucket that contains a time, in minutes since 1970. */
 function startIn({ spanMinutes }: SumLevel, time: number): number {
   return Math.floor(time / (spanMinutes * MINUTE_MS)) * spanMinutes
 }
 
-/** Adds to a bucket in place, or returns rows with another one. Most additions are to the newest buckets. */
+/**
+ * Adds to a bucket in place. If the bucket does not exist, returns rows that include it. Most additions are to the
+ * newest buckets.
+ */
 function plus(rows: Buffer, { start, span, count, frauds, units }: Bucket): Buffer {
   let at = rows.length
   for (; at > 0; at -= SUM_BYTES) {
@@ -102,8 +105,8 @@ function plus(rows: Buffer, { start, span, count, frauds, units }: Bucket): Buff
 }
 
 /**
- * Adds up the buckets that share a time with (from, to]. A window therefore reaches back by up to one bucket more than
- * its length: it never counts too little.
+ * Adds up the buckets that overlap (from, to]. The oldest bucket may begin before the window, so the sum may include up
+ * to one bucket too much, but never too little.
  */
 export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSum): void {
   for (let at = 0; at < rows.length; at += SUM_BYTES) {
@@ -115,7 +118,10 @@ export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSu
   }
 }
 
-/** Returns whether a bucket is too old for its level. Of each level, only the first row can be the oldest. */
+/**
+ * Returns whether a bucket is too old for its level. The first row of each level is its oldest, so only this row is
+ * checked.
+ */
 function hasOld(rows: Buffer, levels: readonly SumLevel[], newest: number): boolean {
   let left = levels.length
   for (let at = 0, spans = 0; at < rows.length && left > 0; at += SUM_BYTES) {

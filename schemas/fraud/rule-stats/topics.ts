@@ -4,7 +4,10 @@ import { DAY_MS, HOUR_MS, keptFor } from '../../retention.ts'
 import type { Topic } from '../../topic.ts'
 import type { FraudRuleTallies } from '../types.ts'
 
-/** What rules did in each API process; key: node. Kept for a day, which is enough to refill a repaired table. */
+/**
+ * Counts of rule results in each API process; key: node. Kept for a day, which is long enough to refill a repaired
+ * table.
+ */
 export const fraudRuleTallies: Topic<string, FraudRuleTallies> = {
   name: 'fraud-rule-tallies',
   key: utf8,

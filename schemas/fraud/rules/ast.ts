@@ -2,7 +2,7 @@ export type ComparisonOperator = '=' | '!=' | '<' | '<=' | '>' | '>='
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%'
 export type FunctionName = 'abs' | 'lower' | 'contains' | 'startsWith' | 'endsWith' | 'inList'
 
-/** UTF-16 offsets of a node in the condition. */
+/** UTF-16 offsets of a node's text in the condition. */
 export interface Span {
   readonly start: number
   readonly end: number

@@ -7,7 +7,9 @@ import { nearestOf } from './nearest.ts'
 import { shown } from './tokens.ts'
 import { wrongFormOf } from './value-forms.ts'
 
-/** The type of an expression. `unknown` follows a fault, so that one mistake gives one fault. */
+/**
+ * The type of an expression. `unknown` is the type of a faulty expression, so that one mistake causes only one fault.
+ */
 type Type = FieldType | 'unknown'
 
 const EQUALITIES: readonly ComparisonOperator[] = ['=', '!=']
@@ -23,10 +25,10 @@ const TYPE_WORDS: Readonly<Record<Type, string>> = {
   unknown: 'anything',
 }
 
-/** More faults help nobody, and looking for similar names takes time. */
+/** Maximum number of reported faults. More would not help the author, and looking for similar names takes time. */
 const MAX_FAULTS = 20
 
-/** Returns the faults of names, types and values in a condition, at most 20, in the order of the text. */
+/** Returns faults in the names, types and values of a condition, at most 20, in the order of the text. */
 export function checkCondition(text: string, node: Node): Fault[] {
   const checker = new Checker()
   checker.expect(node, 'boolean')
@@ -36,7 +38,7 @@ export function checkCondition(text: string, node: Node): Fault[] {
 class Checker {
   readonly faults: RawFault[] = []
 
-  /** Checks a node that must have a type, and returns whether it has. */
+  /** Checks that a node has the expected type. Returns whether it does. */
   expect(node: Node, wanted: 'number' | 'boolean' | 'string'): void {
     const found = this.#type(node)
     if (found === 'unknown' || found === wanted) return
@@ -138,7 +140,7 @@ class Checker {
     this.expect(node.right, 'number')
   }
 
-  /** Checks that two values can be equal. `left` has been checked before. */
+  /** Checks that two values can be compared for equality. `left` must have been checked already. */
   #comparable(left: Node, leftType: Type, right: Node): void {
     const rightType = this.#type(right)
     if (leftType === 'unknown' || rightType === 'unknown') return
@@ -151,7 +153,10 @@ class Checker {
     this.#literal(right, leftType)
   }
 
-  /** Checks a literal against the type that it is compared with, because `payer.country = 'Germany'` never matches. */
+  /**
+   * Checks a literal against the type with which it is compared. For instance, `payer.country = 'Germany'` never
+   * matches.
+   */
   #literal(node: Node, type: FieldType): void {
     if (node.kind !== 'string') return
     const wrong = wrongFormOf(node.value, type)
@@ -173,7 +178,10 @@ function isText(type: Type): boolean {
   return type !== 'number' && type !== 'boolean'
 }
 
-/** Strings of a known form compare with their own type and with any plain string. */
+/**
+ * Returns whether two types can be compared. Strings of a known form can be compared with their own type and with any
+ * plain string.
+ */
 function areComparable(one: FieldType, other: FieldType): boolean {
   return one === other || (isText(one) && isText(other) && (one === 'string' || other === 'string'))
 }

@@ -10,9 +10,12 @@ import { type TruthOf, truth } from './truth.ts'
 export interface Condition {
   readonly node: Node
   readonly evaluate: TruthOf
-  /** The fields whose absence can make the condition missing: all but those that only IS MISSING reads. */
+  /**
+   * The fields whose absence can make the result of the condition missing: all its fields except those that only IS
+   * MISSING reads.
+   */
   readonly needs: readonly Field[]
-  /** The names of the lists that it reads. */
+  /** The names of the lists that the condition reads. */
   readonly lists: readonly string[]
 }
 

@@ -6,9 +6,9 @@ import { isSnoozed, type Snoozes } from './snoozes.ts'
 import type { RuleTallies } from './tallies.ts'
 import type { Truth } from './truth.ts'
 
-/** All shadow rules together may take this long for a transaction. The budget of all rules is 10 ms. */
+/** Time limit of all shadow rules together for one transaction. The limit of all rules is 10 ms. */
 const SHADOW_BUDGET_MS = 2
-/** Reading the clock takes as long as evaluating a rule, so it is read once for this many shadow rules. */
+/** Number of shadow rules per reading of the clock, because reading the clock takes as long as evaluating a rule. */
 const SHADOW_RULES_PER_CLOCK_READ = 16
 
 /** What rules are evaluated on. */
@@ -16,25 +16,25 @@ export interface RuleInput {
   readonly facts: Facts
   readonly lists: Lists
   readonly snoozes: Snoozes
-  /** Epoch ms at which expiry and snoozes are judged. A back-test passes the logged time of the decision. */
+  /** Time at which expiry and snoozes are evaluated, epoch ms. A back-test passes the logged time of the decision. */
   readonly at: number
 }
 
-/** What the rules say about one transaction. All rules are in order of precedence. */
+/** The result of the rules for one transaction. Its lists of rules are in order of precedence. */
 export interface RuleOutcome {
-  /** The first live rule that matched. It alone acts on the decision. */
+  /** The first live rule that matched. Only this rule affects the decision. */
   readonly winner: Rule | undefined
   /** All live rules that matched. */
   readonly matched: readonly Rule[]
   /** Shadow rules that would have matched. */
   readonly shadow: readonly Rule[]
-  /** Live and shadow rules whose match a snooze suppressed. */
+  /** Live and shadow rules that would have matched without a snooze. */
   readonly snoozed: readonly Rule[]
 }
 
 /**
- * Evaluates a rule set. Rules never stop a decision: one that throws does not match. `clock` returns monotonic ms;
- * it limits shadow rules only, so live results depend on nothing but the input.
+ * Evaluates a rule set. Rules never prevent a decision: a rule that throws does not match. `clock` returns monotonic
+ * ms. It limits only shadow rules, so the results of live rules depend on nothing but the input.
  */
 export function evaluateRules(ruleSet: RuleSet, input: RuleInput, tallies: RuleTallies, clock: () => number): RuleOutcome {
   const matched: Rule[] = []
@@ -79,7 +79,10 @@ function evaluateRule(
   }
 }
 
-/** Returns whether a rule matches: undefined if a value that decides is missing, and false if the evaluation failed. */
+/**
+ * Returns whether a rule matches. Returns undefined if a missing value prevents a decision, and false if the evaluation
+ * failed.
+ */
 function resultOf(compiled: CompiledRule, plan: RulePlan, tallies: RuleTallies): Truth {
   try {
     return plan.evaluate(compiled.index)

@@ -1,10 +1,10 @@
 import type { Field, FieldValue } from './field.ts'
 import { FIELDS, type FieldName, fieldOf } from './fields.ts'
 
-/** The values of one transaction by slot. `undefined` is missing. */
+/** The values of one transaction by slot; `undefined` for a missing value. */
 export type Facts = readonly (FieldValue | undefined)[]
 
-/** Values by name, as tests and back-tests have them. */
+/** Values by field name, for tests and back-tests. */
 export type FactsByName = Readonly<Partial<Record<FieldName, FieldValue>>>
 
 /** Values by list name, for `inList`. */
@@ -13,14 +13,14 @@ export type Lists = ReadonlyMap<string, ReadonlySet<string>>
 export const NO_LISTS: Lists = new Map()
 
 /**
- * Longer strings are cut, so that 500 rules with `contains(lower(device.user_agent), …)` stay within their time however
- * long a caller makes the string.
+ * Maximum length of strings; longer strings are cut. With this limit, 500 rules with
+ * `contains(lower(device.user_agent), …)` stay within their time limit, however long the caller's string is.
  */
 export const MAX_STRING_CHARACTERS = 1_024
 
 /**
- * Returns the value as rules may see it. A value of the wrong type and a number that is not finite are missing, so
- * closures only ever meet values of their field's type.
+ * Returns the value that rules may see. A value of the wrong type or a number that is not finite counts as missing, so
+ * closures only receive values of their field's type.
  */
 export function factOf(field: Field, value: unknown): FieldValue | undefined {
   switch (field.type) {

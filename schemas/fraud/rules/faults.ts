@@ -19,18 +19,18 @@ export interface Fault {
   readonly message: string
   /** From 1. */
   readonly line: number
-  /** From 1, in characters (code points), so that it matches what an editor shows. */
+  /** Column of the fault, from 1, in characters (code points), as editors count columns. */
   readonly column: number
-  /** UTF-16 offsets of the faulty part, for marking it in a text field. */
+  /** UTF-16 offset of the start of the faulty part, for highlighting in a text field. */
   readonly start: number
   readonly end: number
-  /** What would have been right here, such as `AND` or `a number`. */
+  /** Texts or kinds of values that would be valid here, such as `AND` or `a number`. */
   readonly expected: readonly string[]
   /** The name that the author probably meant. */
   readonly nearest?: string
 }
 
-/** A fault before its line and column are known. `start` and `end` are UTF-16 offsets. */
+/** A fault whose line and column are not computed yet. `start` and `end` are UTF-16 offsets. */
 export type RawFault = Omit<Fault, 'line' | 'column'>
 
 const LINE_BREAK = /\r\n|\n|\r/g
@@ -54,7 +54,7 @@ export function codePoints(text: string): number {
   return length
 }
 
-/** Returns one line for logs and for API errors. */
+/** Returns a description of the fault in one line, for logs and API errors. */
 export function describeFault({ line, column, message, nearest }: Fault): string {
   const meant = nearest === undefined ? '' : ` Did you mean "${nearest}"?`
   return `line ${line}, column ${column}: ${message}${meant}`

@@ -1,4 +1,7 @@
-/** The type of a field's values. The last four are strings of a known form, so that the check finds wrong literals. */
+/**
+ * The type of a field's values. The last four types are strings of a known form, so that wrong literals are found when
+ * a condition is checked.
+ */
 export type FieldType = 'number' | 'boolean' | 'string' | 'country' | 'currency' | 'ip' | 'tier'
 
 export type FieldValue = number | string | boolean
@@ -11,7 +14,7 @@ export interface ScoredTransaction {
   readonly features: { readonly device_age_days?: number | null; readonly time_since_last_txn_s?: number | null }
 }
 
-/** Where a value comes from: a path in the transaction, or a function of it. */
+/** The source of a value: a path in the transaction, or a function of the transaction. */
 export type Source = string | ((transaction: ScoredTransaction) => unknown)
 
 export interface Field {
@@ -20,9 +23,9 @@ export interface Field {
   readonly type: FieldType
   /** True if some transactions lack the field. */
   readonly optional: boolean
-  /** The unit or meaning, for people who write rules. */
+  /** The unit or meaning of the field, for authors of rules. */
   readonly description: string
-  /** The index of the value in a row of facts. */
+  /** The index of the field's value in a row of facts. */
   readonly slot: number
   readonly source: Source
 }

@@ -1,6 +1,6 @@
 import type { Field, FieldType, ScoredTransaction, Source } from './field.ts'
 
-/** Type, source, meaning, and `required` if every transaction has the field. */
+/** A field's type, source and meaning, and `required` if every transaction has the field. */
 type Entry = readonly [type: FieldType, source: Source, description: string, required?: 'required']
 
 const MS_PER_SECOND = 1_000
@@ -22,8 +22,9 @@ const velocityOf = <Entity extends string>(entity: Entity, whose: string) => {
 }
 
 /**
- * All fields that a condition can read: docs/services/fraud.md#fields. Their sources are what `txn.scored` logs, so a
- * back-test sees what the live evaluation saw. Model scores are left out, because models run at the same time as rules.
+ * All fields that a condition can read; see docs/services/fraud.md#fields. Their sources are logged in `txn.scored`, so
+ * a back-test reads the same values as the live evaluation. Model scores are not included, because models run at the
+ * same time as rules.
  */
 const ENTRIES = {
   'txn.transaction_id': ['string', 'request.transaction_id', "the caller's id of the transaction", 'required'],
@@ -125,7 +126,7 @@ const ENTRIES = {
 /** The name of a field, without aliases. */
 export type FieldName = keyof typeof ENTRIES
 
-/** Names of the profiles' fields that mean a field above. A condition may use either name. */
+/** Names of profile fields that are aliases of fields above. A condition may use either name. */
 const PROFILE_ALIASES: readonly (readonly [alias: string, name: FieldName])[] = [
   ['user.txn_count_1h', 'velocity.user.txn_count_1h'],
   ['user.txn_count_24h', 'velocity.user.txn_count_24h'],
@@ -134,7 +135,7 @@ const PROFILE_ALIASES: readonly (readonly [alias: string, name: FieldName])[] = 
   ['ip.txn_count_1h', 'velocity.ip.txn_count_1h'],
 ]
 
-/** Names that people try, with the reason why rules do not have them. */
+/** Field names that authors may try, with the reason why rules cannot read them. */
 export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
   ...['ml_scores.account_takeover', 'ml_scores.payment_fraud', 'ml_scores.money_laundering'].map((name): [string, string] => [
     name,
@@ -167,7 +168,7 @@ const profileNames = PROFILE_ALIASES.map(([alias, name]): [string, Field] => [al
 
 const byName: ReadonlyMap<string, Field> = new Map([...ownNames, ...profileNames, ...featureNames])
 
-/** Every name that a condition may use. Aliases come last, so that suggestions prefer a field's own name. */
+/** Every name that a condition may use. Aliases are last, so that suggestions prefer a field's own name. */
 export const FIELD_NAMES: readonly string[] = [...byName.keys()]
 
 /** Returns the field of a name or alias. */

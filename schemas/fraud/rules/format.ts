@@ -1,7 +1,7 @@
 import type { Node } from './ast.ts'
 
 /**
- * How tightly a node binds, from OR to a literal. An operand that binds less tightly than its place requires needs
+ * Levels of precedence, from OR to literals. An operand with a lower precedence than its place requires needs
  * parentheses.
  */
 const OR = 1
@@ -13,7 +13,7 @@ const PRODUCT = 6
 const UNARY = 7
 const PRIMARY = 8
 
-/** Writes a condition in its canonical form: parsing the result gives an equal tree. */
+/** Returns a condition in its canonical form. Parsing the result gives an equal tree. */
 export function formatCondition(node: Node): string {
   switch (node.kind) {
     case 'number':

@@ -1,6 +1,6 @@
 import type { FunctionName } from './ast.ts'
 
-/** What a parameter accepts. `list` is the name of a list, as a literal. */
+/** The type of a parameter. `list` is a literal with the name of a list. */
 type Parameter = 'number' | 'string' | 'list'
 
 export interface RuleFunction {

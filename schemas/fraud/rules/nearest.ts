@@ -1,11 +1,11 @@
 import { editDistance } from '../../edit-distance.ts'
 
-/** A suggestion may differ from the name by this share of its characters. */
+/** Maximum share of a name's characters that may differ in a suggestion. */
 const MAX_DIFFERENT_SHARE = 0.4
-/** Longer names are never compared, so that a condition of 4,000 letters costs nothing. */
+/** Maximum length of names that are compared, so that a name of 4,000 letters costs nothing. */
 const MAX_COMPARED_CHARACTERS = 60
 
-/** Returns the candidate that is most similar to the name, ignoring case, or undefined if none is similar. */
+/** Returns the candidate that is most similar to the name, ignoring case; undefined if none is similar. */
 export function nearestOf(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > MAX_COMPARED_CHARACTERS) return undefined
   const wanted = name.toLowerCase()

@@ -5,9 +5,9 @@ import { nearestOf } from './nearest.ts'
 import { syntaxFault, thrownFault } from './syntax-fault.ts'
 import { KEYWORDS, type Keyword, type Token, tokenName, tokensOf } from './tokens.ts'
 
-/** Maximum length in code points. It keeps 500 rules, and the evaluation of each, small. */
+/** Maximum length of a condition in code points. It keeps 500 rules small and fast. */
 export const MAX_CONDITION_CHARACTERS = 4_000
-/** Maximum depth of the syntax tree, and of parentheses. It keeps every walk of the tree far from a stack overflow. */
+/** Maximum depth of the syntax tree, and of parentheses. It keeps recursive functions far from a stack overflow. */
 export const MAX_CONDITION_DEPTH = 32
 
 export type Parsed = { readonly ok: true; readonly node: Node } | { readonly ok: false; readonly fault: Fault }
@@ -28,8 +28,8 @@ const VALUE = 'a field, number, string, function or "("'
 const AFTER_CONDITION = ['AND', 'OR', 'the end of the condition']
 
 /**
- * Parses a condition: docs/services/fraud.md#rule-language. Types and names are not checked. `maxCharacters` is larger
- * only for canonical text, which may be longer than what its author wrote.
+ * Parses a condition (see docs/services/fraud.md#rule-language). Types and names are not checked. Pass a greater
+ * `maxCharacters` only for canonical text, which may be longer than the text that its author wrote.
  */
 export function parseCondition(text: string, maxCharacters = MAX_CONDITION_CHARACTERS): Parsed {
   try {
@@ -42,7 +42,7 @@ export function parseCondition(text: string, maxCharacters = MAX_CONDITION_CHARA
   }
 }
 
-/** A code point has at most two UTF-16 units, so most texts need no counting. */
+/** Maximum number of UTF-16 units per code point. With it, most texts need no counting. */
 const MAX_UNITS_PER_CHARACTER = 2
 
 function checkLength(text: string, maxCharacters: number): void {
@@ -57,11 +57,11 @@ function checkLength(text: string, maxCharacters: number): void {
   })
 }
 
-/** A parser by recursive descent with one method per rule of the grammar. */
+/** A recursive-descent parser with one method per rule of the grammar. */
 class Parser {
   readonly #tokens: readonly Token[]
   #at = 0
-  /** Parentheses, NOT, minus and calls that are open. */
+  /** Number of open parentheses, NOTs, minus signs and calls. */
   #open = 0
   readonly #depths = new Map<Node, number>()
 
@@ -139,7 +139,7 @@ class Parser {
     return this.#node({ kind: 'between', negated, operand, low, high, start: operand.start, end: high.end })
   }
 
-  /** Explains `a < b < c`, which reads well and means nothing. */
+  /** Reports a fault for `a < b < c`, which looks valid but has no meaning. */
   #unchained(node: Node): Node {
     const token = this.#token
     if (token.kind === 'symbol' && COMPARISONS.has(token.text)) {

@@ -6,26 +6,29 @@ import { type Truth, type TruthOf, truth } from './truth.ts'
 import { constantNumber, kindOf } from './values.ts'
 
 /**
- * Evaluates the conditions of many rules on one transaction. A condition is a chain of AND, of which nearly all parts
- * are bounds on single fields. The bounds of 500 rules take 30 KB side by side. Closures of the same rules are spread
- * over a megabyte, which the processor's caches would lose between two payments. Any other part has a closure, which
- * all rules with this part share.
+ * Evaluates the conditions of many rules on one transaction. A condition is a chain of AND. Nearly all parts of the
+ * chain are bounds on single fields. The bounds of 500 rules take 30 KB of contiguous memory. Closures for the same
+ * rules would be spread over a megabyte, which does not stay in the processor's caches between two payments. Any other
+ * part is a closure, which all rules with this part share.
  */
 export interface RulePlan {
   /** Sets the transaction for all calls of `evaluate` until the next `begin`. */
   begin(facts: Facts, lists: Lists): void
-  /** Returns the value of the condition at this position. Throws if a closure does. */
+  /** Returns the value of the condition at this position. Throws if a closure throws. */
   evaluate(position: number): Truth
 }
 
-/** A part of a condition: it is false if the number of its column is outside of [low, high], and missing for NaN. */
+/**
+ * A part of a condition. It is false if its column's number is outside of [low, high], and missing if the number is
+ * NaN.
+ */
 interface Bound {
   readonly column: number
   readonly low: number
   readonly high: number
 }
 
-/** The number for all texts that no condition compares with. */
+/** The number that represents all texts with which no condition compares. */
 const OTHER_TEXT = -1
 
 /** @param conditions checked conditions */
@@ -40,7 +43,10 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   const lows = Float64Array.from(all, ({ low }) => low)
   const highs = Float64Array.from(all, ({ high }) => high)
   const row = new Float64Array(slots.length)
-  /** Whether the number of a column is known. Columns with closures are computed when a condition needs them. */
+  /**
+   * Whether the number of each column has been computed. Columns with closures are computed when a condition needs
+   * them.
+   */
   const known = new Uint8Array(slots.length)
   let [facts, lists]: [Facts, Lists] = [[], new Map()]
 
@@ -76,15 +82,15 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   }
 }
 
-/** The numbers of a transaction that conditions have bounds on. */
+/** The numbers of a transaction for which conditions have bounds. */
 interface Columns {
-  /** The field of each column; undefined for a column with a closure. */
+  /** The slot of each column's field; undefined for a column with a closure. */
   readonly slots: (number | undefined)[]
   readonly closures: (TruthOf | undefined)[]
-  /** Numbers of the texts that conditions compare with. */
+  /** The number of each text with which conditions compare. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
-  /** The column of any condition: 1 for true, 0 for false. */
+  /** Returns the column of a condition of any kind: 1 for true, 0 for false. */
   ofCondition(node: Node): number
 }
 
@@ -109,12 +115,12 @@ function columnsOf(): Columns {
     closures,
     texts: new Map(),
     ofField: ({ name }) => column(name, fieldOf(name)!.slot, () => undefined),
-    // The parentheses keep the text of a condition different from every name of a field.
+    // The parentheses distinguish the text of a condition from the name of a field.
     ofCondition: (node) => column(`(${formatCondition(node)})`, undefined, () => truth(node)),
   }
 }
 
-/** Returns the parts of a condition, the cheapest ones first. */
+/** Returns the parts of a condition, cheapest first. */
 function boundsOf(node: Node, columns: Columns): Bound[] {
   const parts = node.kind === 'and' ? partsOf(node) : [node]
   const bounds = parts.map((part) => fieldBound(part, columns) ?? { column: columns.ofCondition(part), low: 1, high: 1 })
@@ -126,7 +132,7 @@ function partsOf(node: NodeOf<'and' | 'or'>): Node[] {
   return node.operands.flatMap((operand) => (operand.kind === 'and' ? partsOf(operand) : [operand]))
 }
 
-/** Returns a condition as the bound on a field; undefined if it is anything else. */
+/** Returns a condition as a bound on a field; undefined if it has a different form. */
 function fieldBound(node: Node, columns: Columns): Bound | undefined {
   switch (node.kind) {
     case 'field':
@@ -181,7 +187,7 @@ function numberOfText(text: string, texts: Map<string, number>): number {
   return number
 }
 
-/** Returns the next greater (1) or smaller (-1) number of 64 bits. */
+/** Returns the next greater (1) or smaller (-1) 64-bit floating-point number. */
 function next(value: number, direction: 1 | -1): number {
   if (value === 0) return direction * Number.MIN_VALUE
   const view = new DataView(new ArrayBuffer(8))

@@ -7,8 +7,8 @@ type Read = (transaction: ScoredTransaction) => unknown
 const readers = FIELDS.map((field) => ({ field, read: readerOf(field.source) }))
 
 /**
- * Returns the facts of a transaction, read once for all rules. The live evaluation and the back-test both call this
- * with what `txn.scored` logs, so they agree.
+ * Returns the facts of a transaction, which are read once for all rules. The live evaluation and the back-test both
+ * call this function with the data that `txn.scored` logs, so their results agree.
  */
 export function factsOfTransaction(transaction: ScoredTransaction): Facts {
   const row = new Array<FieldValue | undefined>(readers.length)
@@ -19,13 +19,13 @@ export function factsOfTransaction(transaction: ScoredTransaction): Facts {
   return row
 }
 
-/** Returns a function that reads one field of a transaction; undefined if its value is missing. */
+/** Returns a function that reads one field of a transaction. It returns undefined if the value is missing. */
 export function valueReader(field: Field): (transaction: ScoredTransaction) => FieldValue | undefined {
   const read = readerOf(field.source)
   return (transaction) => factOf(field, read(transaction))
 }
 
-/** Turns a path of two or three names into a function without a loop. */
+/** Converts a path of two or three names into a function without a loop. */
 function readerOf(source: Source): Read {
   if (typeof source === 'function') return source
   const [part, name, inner] = source.split('.') as [keyof ScoredTransaction, string, string?]

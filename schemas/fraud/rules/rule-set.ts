@@ -9,11 +9,14 @@ export interface CompiledRule {
   readonly condition: Condition
   /** Position in `RuleSet.rules`, for counters and the plan. */
   readonly index: number
-  /** Epoch ms from which the rule is not evaluated, possibly infinite. */
+  /** Time from which the rule is not evaluated, epoch ms, possibly infinite. */
   readonly endsAt: number
 }
 
-/** A rule whose condition this version refuses, although an earlier one accepted it. It is never evaluated. */
+/**
+ * A rule whose condition this version of the program rejects, although an earlier version accepted it. It is never
+ * evaluated.
+ */
 export interface BrokenRule {
   readonly rule: Rule
   readonly faults: readonly Fault[]
@@ -33,8 +36,8 @@ export interface RuleSet {
 }
 
 /**
- * Compiles the enabled rules of a set. A rule that does not compile is set aside and listed, because one wrong rule
- * must not stop the others. Conditions that the previous set has are not compiled again, because compiling hundreds
+ * Compiles the enabled rules of a set. A rule that does not compile is listed as broken, because one invalid rule must
+ * not stop the others. Conditions that are also in the previous set are not compiled again, because compiling hundreds
  * would delay the payments that are being scored.
  */
 export function compileRuleSet(version: number, given: readonly Rule[], previous?: RuleSet): RuleSet {

@@ -1,7 +1,7 @@
-/** What a rule does to a transaction: docs/services/fraud.md#rule-language */
+/** The effect of a rule on a transaction; see docs/services/fraud.md#rule-language. */
 export type RuleAction = 'APPROVE' | 'REVIEW' | 'BLOCK' | 'STEP_UP'
 
-/** `shadow`: the rule is evaluated and counted, and changes no decision. */
+/** The mode of a rule. `shadow`: the rule is evaluated and counted, but does not affect decisions. */
 export type RuleMode = 'live' | 'shadow'
 
 export interface Rule {
@@ -11,9 +11,9 @@ export interface Rule {
   readonly name: string
   readonly condition: string
   readonly action: RuleAction
-  /** An integer. Of the rules that match, the one with the lowest number decides. */
+  /** Priority of the rule, an integer. Of the rules that match, the one with the lowest number decides. */
   readonly priority: number
-  /** A disabled rule is kept but not evaluated. */
+  /** False if the rule is stored but not evaluated. */
   readonly enabled: boolean
   readonly mode: RuleMode
   readonly created_by: string
@@ -21,11 +21,11 @@ export interface Rule {
   readonly created_at: number
   /** Epoch ms. */
   readonly updated_at: number
-  /** Epoch ms from which the rule is not evaluated, or null. */
+  /** Time from which the rule is not evaluated, epoch ms; null if the rule does not expire. */
   readonly expires_at: number | null
 }
 
-/** More rules than this are refused, because 500 must be evaluated within 10 ms. Shadow rules count as well. */
+/** Maximum number of active rules, because all of them must be evaluated within 10 ms. Shadow rules count as well. */
 export const MAX_ACTIVE_RULES = 500
 
 /** Returns whether a rule is evaluated at a time in epoch ms. */
@@ -33,12 +33,14 @@ export function isActive(rule: Pick<Rule, 'enabled' | 'expires_at'>, at: number)
   return rule.enabled && (rule.expires_at === null || at < rule.expires_at)
 }
 
-/** Of rules with equal priority, the one whose action comes first decides. */
+/**
+ * Precedence of actions. Of matching rules with equal priority, the rule whose action is earlier in this list decides.
+ */
 const ACTION_ORDER: readonly RuleAction[] = ['BLOCK', 'STEP_UP', 'REVIEW', 'APPROVE']
 
 /**
- * Orders rules so that the first one that matches decides: by priority, then by action, then by id, so that the result
- * never depends on the order in which rules were created.
+ * Orders rules so that the first matching rule decides: by priority, then by action, then by id. The order therefore
+ * never depends on when rules were created.
  */
 export function byPrecedence(one: Rule, other: Rule): number {
   if (one.priority !== other.priority) return one.priority - other.priority

@@ -1,7 +1,7 @@
 import type { Facts } from './facts.ts'
 import { type FieldName, slotOf } from './fields.ts'
 
-/** Entities that a rule can skip, with the fields that hold their ids. */
+/** Types of entities that a rule can skip, with the fields that contain their ids. */
 const ENTITY_FIELDS = {
   USER: 'payer.user_id',
   DEVICE: 'device.fingerprint_id',
@@ -17,20 +17,20 @@ export type SnoozeEntity = keyof typeof ENTITY_FIELDS
 export interface Snooze {
   readonly rule_id: string
   readonly entity_type: SnoozeEntity
-  /** The id as it is in the field; a keyed hash for EMAIL. */
+  /** The id as it appears in the field; for EMAIL, a keyed hash. */
   readonly entity_value: string
-  /** Epoch ms from which the rule applies again. */
+  /** Time from which the rule applies again, epoch ms. */
   readonly until: number
 }
 
-/** The ends of snoozes by rule and entity. */
+/** End times of snoozes, by rule and entity. */
 export type Snoozes = ReadonlyMap<string, ReadonlyMap<string, number>>
 
 export const NO_SNOOZES: Snoozes = new Map()
 
 const SLOTS = Object.entries(ENTITY_FIELDS).map(([type, field]) => ({ type, slot: slotOf(field) }))
 
-/** Indexes snoozes for evaluation. Of two for the same rule and entity, the later end counts. */
+/** Indexes snoozes for evaluation. If two snoozes have the same rule and entity, the later end counts. */
 export function snoozesOf(snoozes: Iterable<Snooze>): Snoozes {
   const byRule = new Map<string, Map<string, number>>()
   for (const { rule_id, entity_type, entity_value, until } of snoozes) {

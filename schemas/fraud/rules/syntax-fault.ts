@@ -1,6 +1,6 @@
 import type { RawFault } from './faults.ts'
 
-/** Carries the first fault out of lexer and parser. `parseCondition` catches it, so no caller sees it. */
+/** Carries the first fault out of the lexer and the parser. `parseCondition` catches it, so no other code sees it. */
 class SyntaxFault extends Error {
   readonly fault: RawFault
 
@@ -10,12 +10,12 @@ class SyntaxFault extends Error {
   }
 }
 
-/** Returns an error to throw at the first fault of a text. */
+/** Creates the error to throw at the first fault of a text. */
 export function syntaxFault(fault: RawFault): Error {
   return new SyntaxFault(fault)
 }
 
-/** Returns the fault that was thrown, or undefined if the error has another cause. */
+/** Returns the fault that was thrown; undefined if the error has a different cause. */
 export function thrownFault(error: unknown): RawFault | undefined {
   return error instanceof SyntaxFault ? error.fault : undefined
 }

@@ -3,7 +3,7 @@ import type { Facts, Lists } from './facts.ts'
 import type { RuleMode } from './rule.ts'
 import type { CompiledRule, RuleSet } from './rule-set.ts'
 
-/** What a rule has done since the counters were started. */
+/** Counts of a rule's results since the counters were started. */
 export interface RuleTally {
   readonly rule_id: string
   readonly mode: RuleMode
@@ -14,13 +14,13 @@ export interface RuleTally {
   readonly snoozed: number
   /** Evaluations that threw. They count neither as matched nor as missing. */
   readonly failed: number
-  /** Times that a shadow rule was left out because the shadow rules' time was up. */
+  /** Number of times that a shadow rule was skipped because the time limit of shadow rules was reached. */
   readonly skipped: number
   /** Evaluations whose result was missing. */
   readonly missing: number
   /**
-   * How often each value was absent when the result was missing, by field name. `list:<name>` is a list that does not
-   * exist, and `arithmetic` a division by zero or an overflow. One evaluation may count for several.
+   * Number of times that each value was absent when the result was missing, by field name. `list:<name>` is a list that
+   * does not exist, and `arithmetic` is a division by zero or an overflow. One evaluation may count for several values.
    */
   readonly missing_by: ReadonlyMap<string, number>
 }
@@ -34,7 +34,7 @@ class Counters {
   failed = 0
   skipped = 0
   missing = 0
-  /** Counts in the order of the condition's fields and lists, and of arithmetic as the last. */
+  /** Counts of missing values, in the order of the condition's fields and lists, with `arithmetic` last. */
   readonly causes: Float64Array
 
   constructor({ needs, lists }: Condition) {
@@ -42,11 +42,11 @@ class Counters {
   }
 }
 
-/** Counts what the rules of one set do, because a rule that silently never fires must be noticed. */
+/** Counts the results of the rules of one set, so that operators notice a rule that never matches. */
 export class RuleTallies {
   readonly #ruleSet: RuleSet
   readonly #counters: readonly Counters[]
-  /** In one array, because every transaction increments the counters of nearly all rules. */
+  /** Evaluations of all rules, in one array because every transaction increments the counters of nearly all rules. */
   readonly #evaluated: Float64Array
 
   constructor(ruleSet: RuleSet) {

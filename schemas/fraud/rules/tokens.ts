@@ -1,10 +1,10 @@
 import { syntaxFault } from './syntax-fault.ts'
 
-/** Words that are never names. They may be written in any case. */
+/** Words that are never names. They are not case-sensitive. */
 export const KEYWORDS = ['AND', 'OR', 'NOT', 'IN', 'BETWEEN', 'IS', 'MISSING', 'TRUE', 'FALSE'] as const
 export type Keyword = (typeof KEYWORDS)[number]
 
-/** A token with its UTF-16 offsets. `text` of a keyword is in capitals. */
+/** A token with its UTF-16 offsets. `text` of a keyword is in upper case. */
 export type Token = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'number'; readonly value: number }
   | { readonly kind: 'string'; readonly value: string }
@@ -165,7 +165,7 @@ function badCharacter(text: string, start: number): Error {
 
 const MAX_SHOWN_CHARACTERS = 60
 
-/** Shortens a part of the condition for a message. */
+/** Shortens a part of a condition for use in a message. */
 export function shown(part: string): string {
   return part.length > MAX_SHOWN_CHARACTERS ? `${part.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed()}…` : part
 }

@@ -3,7 +3,7 @@ import type { Facts, Lists } from './facts.ts'
 import { fieldOf } from './fields.ts'
 import { constantNumber, kindOf, type NumberOf, number, type StringOf, string } from './values.ts'
 
-/** The value of a condition in three-valued logic: `undefined` means that a missing value decides. */
+/** The value of a condition in three-valued logic. `undefined` means that the result depends on a missing value. */
 export type Truth = boolean | undefined
 
 export type TruthOf = (facts: Facts, lists: Lists) => Truth
@@ -54,7 +54,7 @@ function negatedIf(negated: boolean, operand: TruthOf): TruthOf {
   }
 }
 
-/** False if any operand is false, otherwise missing if any is missing. */
+/** Returns false if any operand is false; otherwise missing if any operand is missing. */
 function all(operands: readonly TruthOf[]): TruthOf {
   return function and(facts, lists) {
     let result: Truth = true
@@ -67,7 +67,7 @@ function all(operands: readonly TruthOf[]): TruthOf {
   }
 }
 
-/** True if any operand is true, otherwise missing if any is missing. */
+/** Returns true if any operand is true; otherwise missing if any operand is missing. */
 function any(operands: readonly TruthOf[]): TruthOf {
   return function or(facts, lists) {
     let result: Truth = false
@@ -103,7 +103,7 @@ function comparison({ operator, left, right }: NodeOf<'comparison'>): TruthOf {
   return negatedIf(operator === '!=', equal(left, right))
 }
 
-/** Returns whether two values of one kind are equal. */
+/** Returns whether two values of the same kind are equal. */
 function equal(left: Node, right: Node): TruthOf {
   switch (kindOf(left)) {
     case 'number':
@@ -129,7 +129,7 @@ function equal(left: Node, right: Node): TruthOf {
   }
 }
 
-/** Compares a field with a constant, which most conditions do, in one closure. */
+/** Compares a field with a constant in a single closure, because most conditions do this. */
 function fieldCompares(operator: ComparisonOperator, slot: number, constant: number): TruthOf {
   const holds = COMPARE[operator]
   switch (operator) {
@@ -179,7 +179,7 @@ const COMPARE: Readonly<Record<ComparisonOperator, (left: number, right: number)
   '>=': (left, right) => left >= right,
 }
 
-/** Three-valued as if written `low <= operand AND operand <= high`. */
+/** Returns the three-valued result of `low <= operand AND operand <= high`. */
 function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   const [read, readLow, readHigh] = [number(operand), number(low), number(high)]
   return function isBetween(facts) {
@@ -192,7 +192,7 @@ function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   }
 }
 
-/** Three-valued as if written `operand = item OR operand = item …`. */
+/** Returns the three-valued result of `operand = item OR operand = item …`. */
 function isIn({ operand, items }: NodeOf<'in'>): TruthOf {
   const kind = kindOf(operand)
   if (kind === 'number') {
@@ -237,7 +237,10 @@ const STRING_PREDICATES: ReadonlyMap<string, (text: string, part: string) => boo
   ['endsWith', (text: string, part: string) => text.endsWith(part)],
 ])
 
-/** A list that does not exist is missing, so deleting a list fires no rule, not even one with NOT inList. */
+/**
+ * Returns whether a list contains a value. A list that does not exist is missing, so deleting a list triggers no rule,
+ * not even one with NOT inList.
+ */
 function inList(name: string, read: StringOf): TruthOf {
   return function isInList(facts, lists) {
     const value = read(facts)

@@ -8,15 +8,13 @@ export interface WrongForm {
   readonly nearest?: string
 }
 
-/** How far analysts and confirmed frauds have raised the risk of a user or device. */
+/** Risk tiers of users and devices, which analysts and confirmed frauds raise. */
 const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
 
 const COUNTRY = /^[A-Z]{2}$/
 const CURRENCY = /^[A-Z]{3}$/
 
-/**
- * Returns what is wrong with a literal that is compared with values of a type, or undefined if such a value can occur.
- */
+/** Returns the fault of a literal that is compared with values of a type; undefined if the type can have this value. */
 export function wrongFormOf(value: string, type: FieldType): WrongForm | undefined {
   switch (type) {
     case 'country':

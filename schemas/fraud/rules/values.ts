@@ -3,11 +3,11 @@ import type { Facts } from './facts.ts'
 import { fieldOf } from './fields.ts'
 import { FUNCTIONS } from './functions.ts'
 
-/** NaN is missing, so arithmetic with a missing value is missing without any further test. */
+/** Computes a number. NaN represents a missing value, so arithmetic needs no test for missing operands. */
 export type NumberOf = (facts: Facts) => number
 export type StringOf = (facts: Facts) => string | undefined
 
-/** Returns which of the three kinds of closure computes an expression. */
+/** Returns the type of closure that computes an expression. */
 export function kindOf(node: Node): 'number' | 'string' | 'boolean' {
   switch (node.kind) {
     case 'number':
@@ -27,7 +27,7 @@ export function kindOf(node: Node): 'number' | 'string' | 'boolean' {
   }
 }
 
-/** Returns the value of a number literal with or without a sign. */
+/** Returns the value of a number literal, with or without a sign; undefined for any other node. */
 export function constantNumber(node: Node): number | undefined {
   if (node.kind === 'number') return node.value
   if (node.kind !== 'negate') return undefined

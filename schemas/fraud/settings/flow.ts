@@ -13,21 +13,24 @@ export interface ListSummary {
   readonly updated_at: number
 }
 
-/** `revision` is the number of the change, or of the last one if nothing had to change. */
+/**
+ * The result of a successful command. `revision` is the number of the change, or of the last change if nothing had to
+ * change.
+ */
 type Done<T> = T & { readonly revision: number }
 
 /** The answer to a change of settings. */
 export type FraudSettingsAnswer =
-  /** `rule` is the rule that changed, or null if several did. */
+  /** The rules were changed. `rule` is the changed rule, or null if several changed. */
   | Done<{ readonly outcome: 'rules'; readonly rule: FraudRule | null; readonly ruleset_version: number }>
   | Done<{ readonly outcome: 'list'; readonly list: ListSummary }>
   | Done<{ readonly outcome: 'snooze'; readonly snooze: FraudSnooze }>
   | Done<{ readonly outcome: 'models'; readonly models: FraudModels }>
   | Done<{ readonly outcome: 'removed' }>
   | { readonly outcome: 'exists' | 'not_found' | 'rule_not_found' | 'version_not_found' | 'no_challenger' | 'no_previous_models' }
-  /** A limit forbids the change; `limit` is a sentence about it. */
+  /** A limit forbids the change. `limit` is a sentence about the limit. */
   | { readonly outcome: 'limit'; readonly limit: string }
-  /** The challenger may become the champion at `from`, in epoch ms. */
+  /** The challenger cannot become the champion yet. It can from the time `from`, epoch ms. */
   | { readonly outcome: 'too_early'; readonly from: number }
 
 export const fraudSettingsFlow: CommandFlow<FraudSettingsCommand, FraudSetting, FraudSettingsAnswer> = {

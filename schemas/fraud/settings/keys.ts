@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FraudSnooze } from '../types.ts'
 
-/** The keys of the settings in the store, the topics and the audit. */
+/** The keys of settings in the store, the topics and the audit log. */
 export const RULES_KEY = 'rules'
 export const MODELS_KEY = 'models'
 export const COUNTS_KEY = 'counts'
@@ -18,7 +18,7 @@ export function snoozeKey(snoozeId: string): string {
   return SNOOZE_PREFIX + snoozeId
 }
 
-/** The key of a version of the rule set that can be restored. */
+/** Returns the key of a version of the rule set that can be restored. */
 export function versionKey(version: number): string {
   return VERSION_PREFIX + version
 }
@@ -27,7 +27,7 @@ export function isVersionKey(key: string): boolean {
   return key.startsWith(VERSION_PREFIX)
 }
 
-/** Returns the id of a snooze, which is the same for every snooze of one entity by one rule. */
+/** Returns the id of a snooze. It is the same for every snooze of the same entity by the same rule. */
 export function snoozeIdOf({ rule_id, entity_type, entity_value }: Pick<FraudSnooze, 'rule_id' | 'entity_type' | 'entity_value'>): string {
   const hash = createHash('sha256').update(JSON.stringify([rule_id, entity_type, entity_value]))
   return hash.digest('base64url').slice(0, SNOOZE_ID_CHARACTERS)

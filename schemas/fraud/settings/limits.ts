@@ -2,9 +2,12 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const MIB = 1_048_576
 
-/** More rules than this are refused. The limit for active rules is `MAX_ACTIVE_RULES`. */
+/** Maximum number of rules. The limit for active rules is `MAX_ACTIVE_RULES`. */
 export const MAX_RULES = 1_000
-/** Maximum size of the JSON of all rules in UTF-8 bytes. All rules are one record, so that a change is atomic. */
+/**
+ * Maximum size of the JSON of all rules, in UTF-8 bytes. All rules are stored in one record, so that a change is
+ * atomic.
+ */
 export const MAX_RULE_SET_BYTES = MIB
 /** Number of versions of the rule set that can be restored, including the current one. */
 export const KEPT_VERSIONS = 50

@@ -2,8 +2,8 @@ import { isActive, MAX_ACTIVE_RULES, type Rule } from '../rules/rule.ts'
 import { jsonBytes, MAX_RULE_SET_BYTES, MAX_RULES } from './limits.ts'
 
 /**
- * Returns a sentence about the limit that a change of the rules would exceed. A change that makes a set smaller is
- * always allowed.
+ * Returns a sentence about the limit that a change to the rules would exceed; undefined if the change is allowed. A
+ * change that makes a set smaller is always allowed.
  * @param now epoch ms
  */
 export function exceededRuleLimit(current: readonly Rule[], rules: readonly Rule[], now: number): string | undefined {

@@ -1,8 +1,8 @@
 import type { InteractionType } from '../types.ts'
 
 /**
- * The last interactions of a user, the newest first, as bytes: 8 bytes item id, 4 bytes epoch seconds, 4 bytes weight
- * and 1 byte type each.
+ * The last interactions of a user as bytes, newest first. Each has 8 bytes of item id, 4 bytes of epoch seconds, 4
+ * bytes of weight and 1 byte of type.
  */
 
 const AT_OFFSET = 8
@@ -14,7 +14,7 @@ const MS_PER_SECOND = 1_000
 /** How many interactions are kept per user. */
 const MAX_HISTORY = 100
 
-/** The numbers of the types in the bytes. Never change their order. */
+/** The numbers of the interaction types in the bytes. Never change their order. */
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
 
 export interface PackedInteraction {
@@ -28,7 +28,10 @@ export interface PackedInteraction {
 
 export const NO_HISTORY: Buffer = Buffer.alloc(0)
 
-/** Puts an interaction at its place in time, before others of the same second, and forgets the oldest ones. */
+/**
+ * Inserts an interaction by its time, before others of the same second, and drops the oldest interactions above the
+ * limit.
+ */
 export function insertInteraction(packed: Uint8Array, { itemId, at, weight, type }: PackedInteraction): Buffer {
   const bytes = asBuffer(packed)
   const seconds = Math.floor(at / MS_PER_SECOND)

@@ -1,6 +1,6 @@
 /**
- * Items with times, the newest first, as bytes: 8 bytes id and 4 bytes epoch seconds each. State, topics and Redis hold
- * the same bytes, so that a list is copied from one place to the next without being converted.
+ * Items with times as bytes, newest first. Each has 8 bytes of id and 4 bytes of epoch seconds. State, topics and Redis
+ * contain the same bytes, so that a list is never converted.
  */
 
 const ID_BYTES = 8
@@ -20,7 +20,7 @@ export function unpackIds(packed: Uint8Array): bigint[] {
   return Array.from({ length: packedCount(bytes) }, (_, index) => idAt(bytes, index))
 }
 
-/** Returns the place of an item, counted from 0; -1 if it is not there. */
+/** Returns the index of an item, counted from 0; -1 if the list does not contain it. */
 export function placeOf(packed: Uint8Array, itemId: bigint): number {
   const bytes = asBuffer(packed)
   const count = packedCount(bytes)
@@ -48,7 +48,7 @@ export function insertItem(packed: Uint8Array, itemId: bigint, at: number, limit
   return out
 }
 
-/** As `insertItem`, but the item occurs once, at its newest place. */
+/** Inserts an item like `insertItem`, but keeps only the newest occurrence of the item. */
 export function moveItem(packed: Uint8Array, itemId: bigint, at: number, limit: number): Buffer {
   const bytes = asBuffer(packed)
   const place = placeOf(bytes, itemId)
@@ -64,7 +64,7 @@ export function removeItem(packed: Uint8Array, itemId: bigint): Buffer {
   return bytes
 }
 
-/** Returns the items of this time (epoch ms) or earlier. */
+/** Returns the items with this time (epoch ms) or an earlier one. */
 export function itemsUntil(packed: Uint8Array, at: number): Buffer {
   const bytes = asBuffer(packed)
   const count = packedCount(bytes)

@@ -1,4 +1,4 @@
-/** Keys of the records of one user in `user-features`. A user id is decimal, so it has no colon. */
+/** Keys of the records of one user in `user-features`. User ids are decimal numbers, so they contain no colon. */
 
 const SELF = 'self'
 const PAGE = 'page-'

@@ -5,14 +5,19 @@ export type Told = Pick<Interaction, 'event_type' | 'dwell_time_sec' | 'rating' 
 
 const PURCHASE_WEIGHT = 4
 const SKIP_WEIGHT = -1
-/** A rating with this many stars is neutral. */
+/** Number of stars of a neutral rating. */
 const NEUTRAL_STARS = 2.5
 const SECONDS_PER_DWELL = 30
 const MAX_DWELL_WEIGHT = 2
-/** A view of less than this share counts as tried, and the item may be recommended again. */
+/**
+ * Share of an item from which it counts as watched. With a smaller share, the item was only tried and may be
+ * recommended again.
+ */
 const WATCHED_SHARE = 0.3
 
-/** Returns how much an interaction says about a user's interest: docs/services/recommendations.md#weights */
+/**
+ * Returns the weight of an interaction as a sign of a user's interest; see docs/services/recommendations.md#weights.
+ */
 export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told): number {
   switch (event_type) {
     case 'VIEW':
@@ -31,13 +36,13 @@ export function weightOf({ event_type, dwell_time_sec, rating, watch_pct }: Told
   }
 }
 
-/** Returns whether the user is done with the item, so that it must not be recommended again. */
+/** Returns whether the user has finished the item, so that it must not be recommended again. */
 export function isWatched({ event_type, watch_pct }: Told): boolean {
   if (event_type === 'VIEW') return watch_pct === null || watch_pct >= WATCHED_SHARE
   return event_type === 'PURCHASE' || event_type === 'RATE' || event_type === 'SKIP'
 }
 
-/** Returns whether the item counts as viewed: for the last five, the session and near items. */
+/** Returns whether an interaction counts as a view in the last five items, the session and similar items. */
 export function isViewed(type: InteractionType): boolean {
   return type !== 'SKIP' && type !== 'NOT_INTERESTED'
 }

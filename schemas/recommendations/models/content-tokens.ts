@@ -5,12 +5,12 @@ export interface ItemContent {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Maximum number of tokens of an item. Further ones come from long texts, whose single words say little. */
+/** Maximum number of tokens of an item. Items with more have long texts, in which single words mean little. */
 const MAX_TOKENS = 100
 
 /**
  * Splits an item into tokens: the words of its title, the parts of its category path, and its attributes. Training and
- * serving must use the same ones.
+ * serving must use the same tokens.
  */
 export function contentTokens({ title, categoryPath, attributes }: ItemContent): string[] {
   const tokens = new Set<string>()

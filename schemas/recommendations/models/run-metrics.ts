@@ -1,11 +1,13 @@
-/** Names of metrics of a training, in the records of its run and of its version. */
+/** Names of a training's metrics, in the records of its run and of its version. */
 export const NDCG_CANDIDATE = 'ndcg_candidate'
 export const NDCG_IN_FORCE = 'ndcg_in_force'
 
-/** Users are grouped by their earlier interactions. A group starts at one of these numbers and ends before the next. */
+/**
+ * The lower bounds of the groups of users by their number of earlier interactions. A group ends before the next bound.
+ */
 export const INTERACTION_GROUPS = [0, 1, 10, 50] as const
 
-/** What a training measured for the users of a group. */
+/** The quality that a training measured for the users of a group. */
 export interface GroupQuality {
   /** One of INTERACTION_GROUPS. */
   readonly from: number
@@ -15,7 +17,7 @@ export interface GroupQuality {
   readonly inForce: number
 }
 
-/** Returns the beginning of the group that a number of interactions belongs to. */
+/** Returns the lower bound of the group to which a number of interactions belongs. */
 export function interactionGroup(interactions: number): number {
   return INTERACTION_GROUPS.findLast((from) => from <= interactions)!
 }
@@ -28,7 +30,7 @@ export function groupMetrics({ from, questions, candidate, inForce }: GroupQuali
   }
 }
 
-/** Reads what `groupMetrics` has written. Groups without questions are absent. */
+/** Reads the metrics that `groupMetrics` has written. Groups without questions are absent. */
 export function groupsOf(metrics: Readonly<Record<string, number>>): GroupQuality[] {
   return INTERACTION_GROUPS.flatMap((from) => {
     const questions = metrics[`questions_from_${from}`]

@@ -4,12 +4,12 @@ import { compacted, DAY_MS, HOUR_MS, keptFor } from '../../retention.ts'
 import type { Topic } from '../../topic.ts'
 import type { ModelHistory, ModelRequest, ModelRun } from '../types.ts'
 
-/** The only key of `recommendation-models` and of the requests. */
+/** The only key of `recommendation-models` and of requests. */
 export const MODELS_KEY = 'models'
-/** Retention of runs in Kafka. ClickHouse keeps them for as long as interactions. */
+/** Retention of runs in Kafka, in days. ClickHouse keeps runs for as long as interactions. */
 const RUNS_KEPT_DAYS = 7
 
-/** Which models there are, and which of them answer. Every API process reads it. */
+/** The existing models, and which of them answer requests. Every API process reads this topic. */
 export const recommendationModels: Topic<string, ModelHistory> = {
   name: 'recommendation-models',
   key: utf8,
@@ -18,7 +18,10 @@ export const recommendationModels: Topic<string, ModelHistory> = {
   config: compacted,
 }
 
-/** Requests to train, promote and roll back. The owner of the only partition is the one process that changes models. */
+/**
+ * Requests to train, promote and roll back models. There is one partition, so that its owner is the only process that
+ * changes models.
+ */
 export const modelRequests: Topic<string, ModelRequest> = {
   name: 'recommendation-model-requests',
   key: utf8,

@@ -1,9 +1,9 @@
 /**
- * What the ranker knows about one candidate: docs/services/recommendations.md#ranking. Training and serving fill their
- * rows with the same function, so that a model sees the same numbers in service as in training.
+ * Features of one candidate for the ranker; see docs/services/recommendations.md#ranking. Training and serving compute
+ * them with the same function, so that a model sees the same numbers in both.
  */
 
-/** The columns of a row, in this order. A new column goes to the end, and makes a new version of the ranker. */
+/** The columns of a row, in this order. Add a new column at the end; it requires a new version of the ranker. */
 export const RANKING_FEATURES = [
   'vector_similarity',
   'neighbour_score',
@@ -37,7 +37,7 @@ export type RankingFeature = (typeof RANKING_FEATURES)[number]
 /** Doubles per row. */
 export const RANKING_WIDTH = RANKING_FEATURES.length
 
-/** The places where lists are shown. Their order is part of the rows. */
+/** The places where lists are shown. Rows contain their indexes, so never change the order. */
 export const CONTEXTS = ['homepage', 'post_play', 'product_page'] as const
 export type RecommendationContext = (typeof CONTEXTS)[number]
 
@@ -45,26 +45,26 @@ export type RecommendationContext = (typeof CONTEXTS)[number]
 export interface RankedUser {
   /** Interactions of the user so far. */
   readonly interactions: number
-  /** Hours since the last event; undefined if there was none within 7 days. */
+  /** Hours since the user's last event; undefined if there was none within 7 days. */
   readonly hoursAway: number | undefined
   /** Different items of the session. */
   readonly sessionItems: number
   readonly context: RecommendationContext
 }
 
-/** The statistics that the streams have about an item at the time of the request. */
+/** The statistics of an item in the streams at the time of the request. */
 export interface RankedItem {
-  /** Views, clicks, purchases and ratings, which count half after 30 days. */
+  /** Decayed number of views, clicks, purchases and ratings. The weight of an event halves every 30 days. */
   readonly popularity: number
   /** The same, which count half after 6 hours. */
   readonly recentActivity: number
-  /** Clicks per impression, with prior clicks and impressions, 0 to 1. */
+  /** Clicks per impression, from 0 to 1, including prior clicks and impressions. */
   readonly clickRate: number
-  /** Mean of the stars with prior ratings, 1 to 5. */
+  /** Mean number of stars, from 1 to 5, including prior ratings. */
   readonly meanRating: number
   /** Purchases per interaction with prior purchases, 0 to 1. */
   readonly purchaseShare: number
-  /** The popularity that the producer of the item gave, 0 to 1. */
+  /** The popularity that the producer of the item provided, from 0 to 1. */
   readonly givenPopularity: number
   /** Interactions ever. */
   readonly interactions: number
@@ -73,29 +73,38 @@ export interface RankedItem {
 
 /** What connects the user with the item. */
 export interface RankedMatch {
-  /** Product of the vectors, where the longest item has length 1, so that it is -1 to 1; 0 without a model. */
+  /**
+   * Product of the user's and the item's vectors, from -1 to 1, scaled so that the longest item vector has length 1; 0
+   * without a model.
+   */
   readonly vectorSimilarity: number
-  /** Sum of the strengths of the last ten items, the newer ones counting more. */
+  /** Sum of the strengths with which the user's last ten items name the candidate. Newer items count more. */
   readonly neighbourScore: number
-  /** The greatest of these strengths, that of the newest item, and how many of the ten name the candidate. */
+  /**
+   * The greatest of these strengths (`neighbourBest`), the strength of the newest item (`neighbourLast`), and the
+   * number of the ten items that name the candidate (`neighbourCount`).
+   */
   readonly neighbourBest: number
   readonly neighbourLast: number
   readonly neighbourCount: number
-  /** Similarity to the item that the list is about, 0 to 1; 0 without such an item. */
+  /** Similarity to the item to which the list belongs, from 0 to 1; 0 if there is no such item. */
   readonly anchorSimilarity: number
-  /** Place among the trending items, 1 for the first, 0 if it is not among them. */
+  /** Rank-based score among the trending items: 1 for the first item, 0 if the candidate is not among them. */
   readonly trendingScore: number
   readonly isEditorial: boolean
-  /** Share of the session's items, and of the last 100 interactions, that have the genre of the item, 0 to 1. */
+  /**
+   * The shares of the session's items (`sessionGenreShare`) and of the last 100 interactions (`historyGenreShare`) that
+   * have the candidate's genre, from 0 to 1.
+   */
   readonly sessionGenreShare: number
   readonly historyGenreShare: number
-  /** Weight of the user's preference for the genre; 0 without one. */
+  /** Weight of the user's preference for the candidate's genre; 0 without a preference. */
   readonly preferenceWeight: number
-  /** How often the user was shown the item lately without having chosen it. */
+  /** Number of times that the candidate was recently shown to the user, who did not choose it. */
   readonly timesShown: number
 }
 
-/** Writes the row of one candidate: `RANKING_WIDTH` doubles from `offset` on. */
+/** Writes the row of one candidate: `RANKING_WIDTH` doubles, starting at `offset`. */
 export function writeRankingFeatures(out: Float64Array, offset: number, user: RankedUser, item: RankedItem, match: RankedMatch): void {
   let at = offset
   out[at++] = match.vectorSimilarity
@@ -125,6 +134,6 @@ export function writeRankingFeatures(out: Float64Array, offset: number, user: Ra
   out[at] = Math.log1p((user.hoursAway ?? NEVER_HOURS) * SECONDS_PER_HOUR)
 }
 
-/** Stands for users without an event within 7 days. */
+/** Hours since the last event for users without an event within 7 days. */
 const NEVER_HOURS = 7 * 24
 const SECONDS_PER_HOUR = 3_600

@@ -4,14 +4,17 @@ const STATISTICS_DAYS = 7
 const NEIGHBOURS_DAYS = 30
 const TRENDING_HOURS = 6
 
-/** The time after which an event counts half, ms: docs/services/recommendations.md#half-lives */
+/**
+ * Half-lives of events, in ms: the time in which an event's weight halves; see
+ * docs/services/recommendations.md#half-lives.
+ */
 export const HALF_LIFE_MS = {
   trending: TRENDING_HOURS * HOUR_MS,
   statistics: STATISTICS_DAYS * DAY_MS,
   neighbours: NEIGHBOURS_DAYS * DAY_MS,
 } as const
 
-/** Returns the factor by which the weight of an event shrinks within `ms`. */
+/** Returns the factor by which the weight of an event decreases within `ms`. */
 export function decay(ms: number, halfLifeMs: number): number {
   return 2 ** (-ms / halfLifeMs)
 }

@@ -1,14 +1,17 @@
-/** Neighbours of an item with their weights, the greatest first, as bytes: 8 bytes id and 4 bytes weight each. */
+/**
+ * Neighbours of an item with their weights as bytes, greatest weight first. Each has 8 bytes of id and 4 bytes of
+ * weight.
+ */
 
 const ID_BYTES = 8
 const ENTRY_BYTES = 12
 
-/** How many neighbours of an item are published. */
+/** Maximum number of neighbours of an item that are published. */
 export const PUBLISHED_NEIGHBOURS = 50
 
 export interface Neighbour {
   readonly itemId: bigint
-  /** Sum of the closeness of all pairs of the two items, with a half-life of 30 days. */
+  /** Sum of the closeness of all co-occurrences of the two items, with a half-life of 30 days. */
   readonly weight: number
 }
 

@@ -1,4 +1,4 @@
-/** The groups of users whose trending items are known. */
+/** The groups of users for which trending items are computed. */
 
 export const ALL_USERS = 'all'
 

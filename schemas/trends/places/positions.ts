@@ -1,12 +1,12 @@
 import table from './positions.json' with { type: 'json' }
 
-/** Degrees north and east, to two decimals: about a kilometre. */
+/** Degrees north and east, rounded to two decimals, which is about a kilometre. */
 export interface Position {
   readonly lat: number
   readonly long: number
 }
 
-/** The centres of the 500 cities by woeid. The world and the countries have none. */
+/** The centres of the 500 cities by woeid. The world and the countries have no position. */
 export const positions: ReadonlyMap<number, Position> = new Map(
   Object.entries(table).map(([woeid, [lat, long]]) => [Number(woeid), { lat, long }]),
 )

@@ -2,7 +2,7 @@ import table from './regions.json' with { type: 'json' }
 
 /** A place with a trend list. */
 export interface Region {
-  /** Where-on-earth id. Cities that are missing in the public trend list have 100,000,000 + GeoNames id. */
+  /** Where-on-earth id. For cities that the public trend list lacks, it is 100,000,000 + GeoNames id. */
   readonly woeid: number
   readonly name: string
   readonly type: 'Supername' | 'Country' | 'Town'
@@ -26,7 +26,10 @@ export function regionOf(woeid: number): Region | undefined {
   return byWoeid.get(woeid)
 }
 
-/** Returns the region and those that enclose it, smallest first (city, country, 1); undefined for an unknown woeid. */
+/**
+ * Returns the woeids of the region and of the regions that enclose it, smallest first (city, country, and 1 for the
+ * world); undefined for an unknown woeid.
+ */
 export function pathOf(woeid: number): readonly number[] | undefined {
   return pathByWoeid.get(woeid)
 }

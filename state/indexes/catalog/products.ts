@@ -9,16 +9,16 @@ export const PRODUCTS_INDEX = 'catalog-products'
 
 /**
  * Settings of the index. `wordsOf` splits the text before it reaches the index, so the analyzers only split at spaces
- * and stem. How often a word occurs in a title hardly matters (k1), and the length of a title matters little (b). Both
- * values scored best on the judgments of `npm run bench:search-quality`.
+ * and stem. `k1` makes the number of occurrences of a word in a title almost irrelevant, and `b` gives little weight to
+ * the length of a title. Both values scored best on the judgments of `npm run bench:search-quality`.
  */
 export const productsSettings = {
   number_of_shards: 1,
   number_of_replicas: 0,
   // Searches find a change within a second.
   refresh_interval: '1s',
-  // A position and the documents that it covers may be in different shards, so neither may be lost after its
-  // acknowledgement.
+  // A position and the documents up to it may be in different shards, so no shard may lose a write that it has
+  // acknowledged.
   translog: { durability: 'request' },
   analysis: {
     filter: {
@@ -27,7 +27,7 @@ export const productsSettings = {
     analyzer: {
       exact: { type: 'custom', tokenizer: 'whitespace', filter: [] },
       stems: { type: 'custom', tokenizer: 'whitespace', filter: ['porter_stem'] },
-      // Joins two neighbouring words, so that "deck over" and "deckover" find each other.
+      // Joins two neighbouring words, so that "deck over" and "deckover" match each other.
       stem_pairs: { type: 'custom', tokenizer: 'whitespace', filter: ['porter_stem', 'pairs'] },
     },
   },
@@ -38,11 +38,14 @@ export const productsSettings = {
 } as const
 
 const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
-/** Facets of every search need the ordinals, so they are built when the index is refreshed, not by the next search. */
+/**
+ * Every search counts facets and needs the global ordinals for it. They are therefore built when the index is
+ * refreshed, not during the next search.
+ */
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 
 export const productsMappings = {
-  // Results do not show these fields, and a rebuild reads everything from the topic.
+  // Search results do not contain these fields, and a rebuild reads everything from the topic.
   _source: { excludes: ['words', 'head', 'more', 'description'] },
   properties: {
     product_id: { type: 'long' },
@@ -125,8 +128,8 @@ export interface ProductSource
 }
 
 /**
- * The document of a product that is not public. No search finds it, and it keeps an older write from restoring the
- * product.
+ * The document of a product that is not public. Searches never find it. Its version prevents an older write from
+ * restoring the product.
  */
 export interface HiddenSource {
   readonly product_id: number
@@ -177,7 +180,7 @@ function shownRating(sum: number, count: number): number {
   return count === 0 ? 0 : Math.round((sum / count) * DECIMALS) / DECIMALS
 }
 
-/** Many titles start with the brand, which must not count twice. */
+/** Returns the brand unless the title starts with it, because the brand must not count twice. */
 function brandPart(brand: string | null, title: string): string {
   return brand === null || title.toLowerCase().includes(brand.toLowerCase()) ? '' : `${brand} `
 }

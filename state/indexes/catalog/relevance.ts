@@ -9,15 +9,15 @@ export type Factor = keyof typeof WEIGHTS
 export type Factors = Readonly<Record<Factor, number>>
 
 const DAY_MS = 24 * 3_600_000
-/** The recency of a product falls to 1/e in this time. */
+/** Time in which the recency of a product falls to 1/e. */
 export const RECENCY_MS = 90 * DAY_MS
-/** Recencies in the index are relative to this time, so that products age without a change of the index. */
+/** Reference time of the recencies in the index. Because of it, products age without a change to the index. */
 const RECENCY_EPOCH = Date.UTC(2026, 0, 1)
 const STOCK_FACTORS: Readonly<Record<CatalogStockStatus, number>> = { in_stock: 1, low_stock: 0.5, out_of_stock: 0 }
 
 /**
  * Text score at which the text factor is one half. Of eleven values, this one scored best on the judgments, although
- * values from 8 to 20 hardly differ (npm run bench:search-quality -- --constants).
+ * the scores for values from 8 to 20 hardly differ (`npm run bench:search-quality -- --constants`).
  */
 export const TEXT_HALF = 14
 
@@ -45,8 +45,8 @@ export function qualityOf(document: Rated): number {
 }
 
 /**
- * Returns the most that the factors of the document can add to its relevance: `qualityOf`, plus the weight of sales if
- * the product was ever sold. Neither time nor the sales of other products can increase it.
+ * Returns an upper bound of the part of the relevance that depends on the document: `qualityOf`, plus the weight of
+ * sales if the product was ever sold. Neither time nor the sales of other products can increase it.
  */
 export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>): number {
   return qualityOf(document) + (document.sales_log === null ? 0 : WEIGHTS.sales)

@@ -1,4 +1,4 @@
-/** Units of measure: the one spelling that the index uses, and the ways in which people write it. */
+/** Units of measure: the single spelling that the index uses, and the spellings that people use. */
 const SPELLINGS = {
   in: ['in', 'inch', 'inches', 'ins'],
   ft: ['ft', 'foot', 'feet'],

@@ -18,7 +18,7 @@ const FRACTIONS: ReadonlyMap<string, string> = new Map([
   ['quarter', '1/4'],
 ])
 
-/** A lower-case letter before a capitalised part, as in DeckOver. The index stores the whole word. */
+/** Matches a number or a word. A word with a capital letter in the middle, such as DeckOver, is stored as one word. */
 const TOKEN = /\d+(?:\.\d+)?-\d+\/\d+|\d+\/\d+|\.\d+|[\p{L}\p{N}]+(?:\.\d+)?/gu
 const NUMBER = /^(?:\d+(?:\.\d+)?(?:-\d+\/\d+)?|\d+\/\d+)$/
 const NUMBER_WITH_UNIT = /^(\d+(?:\.\d+)?)(\p{L}+)$/u
@@ -46,7 +46,10 @@ export function wordsOf(text: string): Word[] {
   return words
 }
 
-/** Spells a unit without a number like one with a number. Leaves single letters alone, because most are not units. */
+/**
+ * Spells a unit without a number as it is spelled after a number. Leaves single letters unchanged, because most of them
+ * are not units.
+ */
 function spelled(token: string): string {
   return token.length === 1 ? token : (unitOf(token) ?? token)
 }
@@ -81,13 +84,19 @@ function tidied(text: string): string {
     .replace(/(\d\s*(?:in|ft|cm|mm)?\.?)\s*[x*×]\s*(?=\d|\.\d)/g, '$1 x ')
 }
 
-/** Words after which a title says what belongs to the product rather than what it is. */
+/**
+ * Words that end a product's name in a title. The text after them says what belongs to the product, not what the
+ * product is.
+ */
 const END_OF_NAME = /\s(?:with|without|in|for|by|from|-|–|—)\s|,/i
 const IN_BRACKETS = /\([^)]*\)/g
-/** In English, a product's name ends with the noun for the product; the words before it narrow it down. */
+/**
+ * Number of words at the end of a product's name that say what the product is. In English, a name ends with the noun
+ * for the product, and the words before it narrow it down.
+ */
 const HEAD_WORDS = 3
 
-/** Returns the words at the end of a product's name, which say what it is. */
+/** Returns the words at the end of a product's name, which say what the product is. */
 export function headOf(title: string): Word[] {
   const [name] = title.replace(IN_BRACKETS, ' ').split(END_OF_NAME, 1)
   return wordsOf(name)

@@ -1,4 +1,4 @@
-/** The bytes end before the value does, or contain a value that the format does not allow. */
+/** Thrown when the bytes of a page end too early or contain a value that the format does not allow. */
 export class MalformedPageError extends Error {
   override readonly name = 'MalformedPageError'
 }
@@ -50,8 +50,8 @@ export function writeUnary(writer: BitWriter, count: number): void {
 }
 
 /**
- * Writes from the next whole byte on: seven bits per byte, the lowest first. The eighth bit means that another byte
- * follows.
+ * Writes a number of variable length, starting at the next whole byte. Each byte holds seven bits, the lowest ones
+ * first. Its eighth bit is set if another byte follows.
  */
 export function writeVarint(writer: BitWriter, value: number): void {
   alignToByte(writer)
@@ -108,7 +108,7 @@ export function readVarint(reader: BitReader): number {
   throw new MalformedPageError('a number of the page has too many bytes')
 }
 
-/** Returns the 32 bits from a position on, with zeros after the end. */
+/** Returns the 32 bits that begin at a position. Bits after the end are zero. */
 function wordAt(bytes: Uint8Array, at: number): number {
   const byte = at >>> 3
   const bit = at & 7

@@ -1,6 +1,9 @@
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 
-/** Collects the pages that changed since they were last taken, each once, with the items that were added to them. */
+/**
+ * Collects the pages that changed since the last call of `take`. Each page occurs once, with the items that were added
+ * to it.
+ */
 export interface ChangedPages<K, I> {
   readonly size: number
   note(key: K, page: number, added?: I): void
@@ -18,7 +21,7 @@ export function changedPages<K, I>(keys: Codec<K>): ChangedPages<K, I> {
   let changed: ChangedPage<K, I>[] = []
   let ofSets = new Map<unknown, Map<number, ChangedPage<K, I>>>()
 
-  /** Keys may be objects, which are equal when their bytes are. */
+  /** Keys may be objects, which are equal when their encoded bytes are equal. */
   function idOf(key: K): unknown {
     if (typeof key !== 'object') return key
     bytes.length = 0

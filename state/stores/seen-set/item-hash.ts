@@ -15,8 +15,8 @@ const UINT32_BITS = 32
 const UINT32_VALUES = 2 ** UINT32_BITS
 
 /**
- * Returns the first and the second four bytes (little-endian) of the item's MD5, which is used as a fast hash with a
- * good distribution and not for security.
+ * Returns the first and the second four bytes (little-endian) of the item's MD5. MD5 is used as a fast hash with a good
+ * distribution, not for security.
  */
 export function hashItem(bytes: Uint8Array): ItemHash {
   if (bytes.length <= MAX_SHORT_BYTES) {

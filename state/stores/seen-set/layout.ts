@@ -1,23 +1,25 @@
 import { MAX_PAGE_BYTES, MAX_PAGE_ENTRIES } from './page.ts'
 
 /**
- * The properties of a seen-set. All three determine where items are stored, so a store with other values needs another
- * name.
+ * The properties of a seen-set. Each of them affects where items are stored, so a store with different properties needs
+ * a different name.
  */
 export interface SeenSetShape {
-  /** Minimum number of items that a set remembers. With more, it may forget the oldest ones early. */
+  /** Minimum number of items that a set remembers. A set with more items may forget the oldest ones early. */
   readonly capacity: number
   /** Maximum false-positive rate: the share of new items that are reported as seen. From 1e-6 to below 1. */
   readonly errorRate: number
-  /** Time in ms for which a set remembers an item after it was last added. It may remember it up to a tenth longer. */
+  /**
+   * Time in ms for which a set remembers an item after it was last added. The set may remember it up to a tenth longer.
+   */
   readonly lifetimeMs: number
 }
 
 /**
- * Where a set keeps its items. A set consists of layers of pages: the first layer has one page, and each further one
- * has several times as many as the previous one. In each layer an item belongs to one page, by its hash. It is stored
- * in the first of these pages that has room. A small set therefore has one page, a set of any size changes one page
- * when an item is added, and a look-up reads one page per layer, or only the first one if the set has no other.
+ * Where a set stores its items. A set consists of layers of pages: the first layer has one page, and each further layer
+ * has several times as many pages as the previous one. The hash of an item selects one page per layer, and the item is
+ * stored in the first of these pages that has room. A small set therefore has one page. In a set of any size, adding an
+ * item changes one page. A look-up reads one page per layer, or only the first page if the set has no other.
  */
 export interface SeenSetLayout {
   readonly layers: readonly Layer[]
@@ -27,7 +29,7 @@ export interface SeenSetLayout {
   readonly unitMs: number
   /** The lifetime in units. */
   readonly lifeUnits: number
-  /** Maximum distance between an item's time and the start of its run, in units. */
+  /** Maximum difference between an item's time and the start of its run, in units. */
   readonly spanUnits: number
 }
 
@@ -38,17 +40,29 @@ export interface Layer {
   readonly fingerprintBits: number
 }
 
-/** Units are long, so that starts of runs take few bytes, but short enough that items do not live much longer. */
+/**
+ * Number of time units per lifetime. Longer units save bytes in the starts of runs, but keep items longer than
+ * necessary.
+ */
 const UNITS_PER_LIFETIME = 1_000
-/** A run of items expires as a whole, so a run must be short compared with the lifetime. */
+/**
+ * Number of spans of a run per lifetime. A run of items expires as a whole, so its span must be short compared with the
+ * lifetime.
+ */
 const SPANS_PER_LIFETIME = 10
-/** Times are rounded to units, which must not extend an item's life by more than a span. */
+/**
+ * Units by which the span of a run is reduced, because times are rounded to units and rounding must not keep an item
+ * longer by more than a span.
+ */
 const ROUNDING_UNITS = 2
-/** Ratio of the sizes of two layers. A greater one means fewer layers to read, and more pages that are nearly empty. */
+/**
+ * Ratio of the sizes of two neighbouring layers. A greater ratio means fewer layers to read, but more pages that are
+ * nearly empty.
+ */
 const GROWTH = 6
-/** The last layer may be this many times larger, so that no small layer follows. */
+/** Factor by which the last layer may be larger than the ratio allows, so that no small layer follows it. */
 const LAST_LAYER_FACTOR = 2
-/** Extra room, because some pages get more than their share of the items, and because runs are forgotten as a whole. */
+/** Factor of extra room. Some pages get more than their share of the items, and runs are forgotten as a whole. */
 const ROOM = 1.5
 /**
  * The first layer's share of the error rate. Most sets have only this page, so its share is large and its fingerprints
@@ -62,9 +76,9 @@ const BITS_PER_BYTE = 8
 
 /**
  * False positives: a page of n entries reports a new item with probability n / 2^bits, regardless of its entries. A
- * page has at most MAX_PAGE_ENTRIES entries, of any age, and a look-up reads one page per layer. The bits of each layer
- * are chosen so that the sum over the layers is at most the error rate, even if all pages are full. Pages with more
- * than their share of the items need no allowance, because the number of entries has a limit.
+ * page has at most MAX_PAGE_ENTRIES entries of any age, and a look-up reads one page per layer. The bits of each layer
+ * are chosen so that the sum over the layers is at most the error rate, even if all pages are full. Unevenly filled
+ * pages need no allowance, because the number of entries per page is limited.
  *
  * @throws RangeError when the shape is invalid
  */
@@ -117,8 +131,8 @@ function layersOf(capacity: number, [firstBits, furtherBits]: readonly [number, 
 }
 
 /**
- * Returns the number of entries that fit into a page, regardless of how their times are spread. With about 24 entries
- * in each of eleven runs, an entry takes 3 bits less than a fingerprint, because entries are sorted, and 1.5 bits more
+ * Returns the number of entries that fit into a page, regardless of how their times are spread. With eleven runs of
+ * about 24 entries each, an entry takes 3 bits less than a fingerprint, because entries are sorted, and 1.5 bits more
  * for the headers of runs.
  */
 function entriesPerPage(fingerprintBits: number): number {

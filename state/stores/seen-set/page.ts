@@ -12,12 +12,12 @@ import {
 } from './bits.ts'
 
 /**
- * The format of a page of a seen-set. To read it, the number of bits of its fingerprints must be known.
+ * The format of a page of a seen-set. A reader must know the number of bits per fingerprint.
  *
  * | bytes | content | |---|---| | 1 | version of the format: 1, or 2 in a store, for the only page of a set | | the rest |
  * runs, newest first |
  *
- * A run has the fingerprints of items that were last added within a short time. It begins at a whole byte:
+ * A run contains the fingerprints of items that were last added within a short time. It begins at a whole byte:
  *
  * | part | content | |---|---| | varint | the first run: its start; a further one: how much earlier than the previous
  * run it started | | varint | number of fingerprints, at least 1 | | bits | the fingerprints in ascending order,
@@ -30,7 +30,7 @@ import {
  * 1966; Rice, "Some practical universal noiseless coding techniques", 1979).
  */
 export interface Run {
-  /** Time at which its first item was added, in units of the set's layout. */
+  /** Time at which the run's first item was added, in units of the set's layout. */
   readonly start: number
   /** In ascending order, without duplicates. */
   readonly fingerprints: number[]
@@ -46,7 +46,9 @@ export const MAX_PAGE_ENTRIES = 340
 const VERSION = 1
 const ONLY_PAGE_VERSION = 2
 const BITS_PER_BYTE = 8
-/** Large enough for a page that turns out not to fit: at most 340 runs of 20 bytes. */
+/**
+ * Size of the buffer for encoding. It is large enough for pages that turn out not to fit: at most 340 runs of 20 bytes.
+ */
 const SCRATCH_BYTES = 8_192
 const scratch = Buffer.alloc(SCRATCH_BYTES)
 
@@ -75,7 +77,10 @@ export function encodePage(page: Page, fingerprintBits: number): Buffer | undefi
   return length > MAX_PAGE_BYTES ? undefined : Buffer.from(scratch.subarray(0, length))
 }
 
-/** Marks a page as the only one of its set, so that no other one needs to be looked for. Copies have no mark. */
+/**
+ * Marks a page as the only one of its set, so that readers do not look for further pages. Copies outside the store have
+ * no mark.
+ */
 export function markAsOnly(bytes: Buffer): void {
   bytes[0] = ONLY_PAGE_VERSION
 }
@@ -84,7 +89,7 @@ export function isOnlyPage(bytes: Uint8Array): boolean {
   return bytes[0] === ONLY_PAGE_VERSION
 }
 
-/** Returns the page without a mark. Bytes that a store holds stay as they are. */
+/** Returns a copy of the page without a mark. The store's own bytes do not change. */
 export function withoutMark(bytes: Buffer): Buffer {
   if (!isOnlyPage(bytes)) return bytes
   const copy = Buffer.from(bytes)

@@ -3,16 +3,15 @@ import { fingerprintIn, hashItem, type ItemHash, pageIn } from './item-hash.ts'
 import { oldestLive, type SeenSetShape, seenSetLayout } from './layout.ts'
 import { decodePage } from './page.ts'
 
-/** Reads copies of pages as the store itself does, for instance in an API that has them in Redis. */
+/** Reads copies of pages in the way the store does, for instance in an API that reads the copies from Redis. */
 export interface SeenSetReader<I> {
   /**
-   * Returns the numbers of the pages that may have the item, one per layer of the set. To look up one item, only these
-   * are needed.
+   * Returns the numbers of the pages that may contain the item, one per layer of the set. Looking up the item requires
+   * only these pages.
    */
   pagesOf(item: I): readonly number[]
   /**
-   * Opens a set whose pages are given. Each page is decoded once, when an item needs it, so that it is cheap to look up
-   * thousands of items.
+   * Opens a set. Each page is decoded once, when it is first needed, so that looking up thousands of items is cheap.
    * @param pageOf returns the bytes of a page; undefined for pages that the set does not have
    * @param now epoch ms
    */
@@ -21,14 +20,14 @@ export interface SeenSetReader<I> {
 
 export interface OpenSeenSet<I> {
   /**
-   * Returns whether the set has the item. Reports new items as seen at the error rate of the set.
+   * Returns whether the set contains the item. Reports new items as seen at the error rate of the set.
    * @throws MalformedPageError when a page cannot be read
    */
   has(item: I): boolean
 }
 
 /**
- * @param options those of the store that wrote the pages
+ * @param options the options of the store that wrote the pages
  * @throws RangeError when the shape is invalid
  */
 export function seenSetReader<I>({ item: items, ...shape }: SeenSetShape & { readonly item: Codec<I> }): SeenSetReader<I> {

@@ -1,8 +1,8 @@
 import { byteWriter, type Codec, CodecError } from '../../../schemas/codec.ts'
 
 /**
- * The rows of a seen-set store: the pages of the sets, and for each page a row that finds it again when its items have
- * expired. Rows of the second kind are sorted by the start of the page's newest run, and have no value.
+ * The rows of a seen-set store. Each page has a row with its content, and a second row that finds the page when its
+ * items have expired. The rows of the second kind are sorted by the start of the page's newest run, and have no value.
  */
 export type SeenSetRow<K> =
   | { readonly kind: 'page'; readonly key: K; readonly page: number }
@@ -13,17 +13,19 @@ export type SeenSetRow<K> =
 const PAGE = 0x70
 const DUE = 0x74
 const KIND_BYTES = 1
-/** Starts of runs are big-endian doubles, because the bytes of non-negative doubles sort like the numbers. */
+/** Size of the start of a run, a big-endian double, because the bytes of non-negative doubles sort like the numbers. */
 const START_BYTES = 8
 const KEY_LENGTH_BYTES = 2
 const MAX_KEY_BYTES = 0xffff
 const PAGE_BYTES = 2
-/** Enough for the keys of most sets; the buffer grows for others. */
+/**
+ * Initial size of the buffer for row keys. It suffices for the keys of most sets, and the buffer grows for longer ones.
+ */
 const FIRST_ROW_BYTES = 64
 
 /**
- * Returns the codec of rows. A page's row has its kind, the length of the set's key, the key, and the number of the
- * page, so that the pages of a set are adjacent.
+ * Returns the codec of rows. The key of a page's row consists of the row's kind, the length of the set's key, that key,
+ * and the page number, so that the pages of a set are adjacent.
  */
 export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
   return {
@@ -52,7 +54,7 @@ export function seenSetRows<K>(keys: Codec<K>): Codec<SeenSetRow<K>> {
   }
 }
 
-/** Returns the first bytes of the rows of all pages of a set. */
+/** Returns the common first bytes of the rows of all pages of a set. */
 export function pagesOfSet<K>(rows: Codec<SeenSetRow<K>>, key: K): Buffer {
   const first = byteWriter(FIRST_ROW_BYTES)
   rows.encode({ kind: 'page', key, page: 0 }, first)

@@ -1,9 +1,9 @@
 import type { Page } from './page.ts'
 
-/** A run is forgotten as a whole when the page is full, so it must be a small part of the page. */
+/** Maximum number of entries in a run. A full page forgets a whole run, so a run must be a small part of the page. */
 const MAX_RUN_ENTRIES = 56
 
-/** Returns the start of the newest run that has the fingerprint. */
+/** Returns the start of the newest run that contains the fingerprint. */
 export function newestStartWith(page: Page, fingerprint: number): number | undefined {
   return page.find(({ fingerprints }) => fingerprints[placeOf(fingerprints, fingerprint)] === fingerprint)?.start
 }
@@ -14,8 +14,8 @@ export function dropBefore(page: Page, oldest: number): void {
 }
 
 /**
- * Adds the fingerprint to the run of its time, or to a new one, and removes it from older runs.
- * @param span maximum distance of an item's time from the start of its run
+ * Adds the fingerprint to the run of its time, or to a new run, and removes it from older runs.
+ * @param span maximum difference between an item's time and the start of its run
  */
 export function addFingerprint(page: Page, time: number, span: number, fingerprint: number): void {
   let at = page.findIndex(({ start }) => start <= time)
@@ -38,7 +38,7 @@ function removeFrom(page: Page, run: number, fingerprint: number): void {
   if (fingerprints.length === 0) page.splice(run, 1)
 }
 
-/** Returns the index of the first number that is not smaller, by binary search. */
+/** Returns the index of the first number that is at least `value`, by binary search. */
 function placeOf(ascending: readonly number[], value: number): number {
   let low = 0
   let high = ascending.length

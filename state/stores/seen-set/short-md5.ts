@@ -1,9 +1,9 @@
 /**
  * MD5 (RFC 1321) of inputs that fit into one block. It takes a quarter of the time of `node:crypto`, where the call
- * costs more than the hash does.
+ * costs more than the hash.
  */
 
-/** Longest input of one block: the rest is the padding and the length. */
+/** Maximum number of input bytes in one block. The padding and the length take the remaining bytes. */
 export const MAX_SHORT_BYTES = 55
 
 const BLOCK_WORDS = 16
@@ -36,7 +36,7 @@ const digest = new Uint32Array(2)
 
 /**
  * Returns the first and the second four bytes (little-endian) of the MD5 of at most `MAX_SHORT_BYTES` bytes. The next
- * call overwrites them.
+ * call overwrites the returned array.
  */
 export function shortMd5(bytes: Uint8Array): Uint32Array {
   const { length } = bytes

@@ -5,7 +5,7 @@ import { readRows, type TableReader } from '../reader.ts'
 /** The history of changes to the settings of fraud scoring. Fed by `fraud-audit`. */
 export const fraudAuditTable = auditTable<FraudSettingsChange>('fraud_audit', ['version Nullable(UInt64)'])
 
-/** A change as it was read. The texts are JSON. */
+/** A change as read from the table. `before` and `after` are JSON. */
 export interface FraudAuditRow extends FraudSettingsChange {
   /** Whether `before` or `after` is null because it is longer than `maxTextBytes`. */
   readonly is_shortened: boolean
@@ -16,7 +16,10 @@ export interface FraudAuditQuery {
   readonly subject: string | undefined
   readonly offset: number
   readonly limit: number
-  /** Texts with more bytes are left out. The text of a list or of a whole rule set can have a mebibyte. */
+  /**
+   * Maximum size of `before` and `after`; longer texts are left out. The text of a list or of a whole rule set can have
+   * a mebibyte.
+   */
   readonly maxTextBytes: number
 }
 

@@ -83,7 +83,10 @@ export interface ArchivedQuery {
   readonly count: number
 }
 
-/** Returns the ids of the newest cases that were closed long ago, newest first, and the number of all such cases. */
+/**
+ * Returns the ids of the newest archived cases, newest first, and the number of all archived cases. A case is archived
+ * some time after it was closed.
+ */
 export async function listArchivedCases(
   reader: TableReader,
   { statuses, assignedTo, count }: ArchivedQuery,
@@ -102,7 +105,7 @@ export async function readTableCases(reader: TableReader, ids: readonly string[]
   return new Map(ids.length === 0 ? [] : await readRows<[string, string]>(reader, query, { ids: ids.map(BigInt) }))
 }
 
-/** Returns the JSON of a case; undefined if the table has none. It may be older than the view. */
+/** Returns the JSON of a case; undefined if the table has none. The JSON may be older than the case in the view. */
 export async function readTableCase(reader: TableReader, caseId: string): Promise<string | undefined> {
   const query = `SELECT whole FROM fraud_cases WHERE case_id = {id:UInt64} ORDER BY version DESC, is_archived DESC LIMIT 1`
   const [row] = await readRows<[string]>(reader, query, { id: caseId })

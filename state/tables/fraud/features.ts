@@ -23,9 +23,9 @@ const FEATURES = featureFields()
 export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ name }) => name as keyof FraudFeatures)
 
 /**
- * All features as scored, for 30 days, and what their decision was based on, so that back-tests and training read one
- * table. Features are never computed again. Fed by `txn.scored`; the first answer to a transaction counts. Read it with
- * FINAL.
+ * All features of scored transactions, for 30 days, and the basis of each decision, so that back-tests and training
+ * read one table. Features are never computed again. Fed by `txn.scored`. If a transaction was answered several times,
+ * the first answer counts. Read it with FINAL.
  */
 export const fraudFeaturesTable: Table<string, TxnScored> = {
   name: 'fraud_features',
@@ -43,8 +43,8 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
   version: EARLIEST,
   partitionBy: 'toDate(scored_at)',
   ttl: `toDateTime(scored_at) + INTERVAL ${FEATURE_DAYS} DAY`,
-  // A table that is older than a feature lacks its column. Features are only ever added, so their number identifies the
-  // migration.
+  // A table that is older than a feature lacks the feature's column. Features are only ever added, so their number
+  // identifies the migration.
   migrations: [
     {
       id: `features-${FEATURES.length}`,
@@ -73,7 +73,7 @@ export const fraudFeaturesTable: Table<string, TxnScored> = {
   lingerMs: SCORED_LINGER_MS,
 }
 
-/** Columns from which `scoredOf` restores the event: select them in this order, and pass it each row. */
+/** Columns from which `scoredOf` restores the event. Select them in this order, and pass each row to `scoredOf`. */
 export const SCORED_SELECTION = ['scored', ...FEATURE_NAMES].join(', ')
 
 /** @param row the columns of `SCORED_SELECTION` */

@@ -5,7 +5,7 @@ import { TRANSACTION_DAYS } from './retention.ts'
 
 /**
  * All verdicts about transactions, with their corrections, for 90 days. The newest verdict about a transaction is its
- * label, unless it is SUSPICIOUS, which is not a label. Fed by `fraud-feedback`. Read it with FINAL.
+ * label, except for SUSPICIOUS, which is not a label. Fed by `fraud-feedback`. Read it with FINAL.
  */
 export const fraudFeedbackTable: Table<string, FraudFeedback> = {
   name: 'fraud_feedback',

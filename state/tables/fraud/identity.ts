@@ -1,17 +1,20 @@
 import type { TxnScored } from '../../../schemas/fraud/types.ts'
 
 /**
- * Tables of transactions are sorted by this hash, so that a range of hashes is an even sample and reads nothing else,
- * and an id is found in one granule per part.
+ * Sort order of tables of transactions. A range of hashes is an even sample that is read without other rows, and a
+ * look-up by id reads one granule per part.
  */
 export const BY_TRANSACTION = '(cityHash64(transaction_id), transaction_id)'
 
-/** Condition that finds one transaction by the parameter `id`, in tables that are sorted by `BY_TRANSACTION`. */
+/**
+ * Condition that selects the transaction with the id in the parameter `id`, in tables that are sorted by
+ * `BY_TRANSACTION`.
+ */
 export const IS_TRANSACTION = 'cityHash64(transaction_id) = cityHash64({id:String}) AND transaction_id = {id:String}'
 
 /**
  * Column that determines which answer to a transaction was the first and therefore counts. If a caller repeats a
- * transaction while the stored answers are unavailable, two different events have its id.
+ * transaction while the stored answers are unavailable, there are two different events with the transaction's id.
  */
 export const EARLIEST = 'earliest'
 const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(9223372036854775807 - toUnixTimestamp64Milli(scored_at))`
@@ -20,8 +23,9 @@ const EARLIEST_COLUMN = `${EARLIEST} UInt64 MATERIALIZED toUInt64(92233720368547
 export const SCORED_COLUMNS = ['transaction_id String', "scored_at DateTime64(3, 'UTC')", EARLIEST_COLUMN]
 
 /**
- * These rows may be written late, because Redis has each answer for a day. An insert into the 40 or 70 columns of such
- * a table costs ClickHouse as much as hundreds of rows, and its part is merged several times.
+ * How long rows of scored transactions may wait for further rows. They may be written late, because Redis keeps each
+ * answer for a day. An insert into the 40 or 70 columns of such a table costs ClickHouse as much as hundreds of rows,
+ * and the new part is merged several times.
  */
 export const SCORED_LINGER_MS = 3_000
 

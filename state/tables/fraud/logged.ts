@@ -2,7 +2,7 @@ import type { FraudVerdict, TxnScored } from '../../../schemas/fraud/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import { SCORED_SELECTION, scoredOf } from './features.ts'
 
-/** What was logged about a transaction when it was scored, and the analysts' verdict since then. */
+/** The log entry of a scored transaction, and the analysts' verdict since then. */
 export interface LoggedTransaction
   extends Pick<
     TxnScored,
@@ -18,15 +18,15 @@ export interface LoggedQuery {
   readonly from: number
   /** Epoch ms; excluded. */
   readonly to: number
-  /** Maximum number of transactions. If there are more, an even sample is read. */
+  /** Maximum number of transactions. If the period has more, an even sample is read. */
   readonly limit: number
 }
 
 /** A sample of the logged transactions of a period. */
 export interface LoggedSample {
-  /** Number of transactions that the log has for the period; approximate, because duplicates may count. */
+  /** Approximate number of logged transactions in the period. Duplicates may count. */
   readonly available: number
-  /** Yields batches in chronological order. A batch is small enough to fit in memory. */
+  /** Yields batches in chronological order. Each batch fits into memory. */
   readonly batches: AsyncIterable<readonly LoggedTransaction[]>
 }
 
@@ -37,20 +37,20 @@ export interface LoggedTransactions {
 
 /** Number of transactions per batch, about 15 MB. */
 const BATCH_ROWS = 5_000
-/** Size of the space of hashes that the table is sorted by. */
+/** Number of possible hashes by which the table is sorted. */
 const HASHES = 2n ** 64n
 /**
  * The number of transactions is estimated from a part of the hashes, since a day may have billions. The first of these
- * shares that contains enough is used.
+ * shares that contains enough transactions is used.
  */
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
-/** With this many transactions, the estimate is right to about 3 %. */
+/** Number of counted transactions that is enough for an estimate with an error of about 3 %. */
 const ENOUGH_COUNTED = 10_000
 /** Share of the limit that a sample aims for, so that a low estimate does not make the sample exceed the limit. */
 const AIMED_SHARE = 0.95
-/** A share is turned into a hash with this precision, which is that of a double. */
+/** Number of bits with which a share is converted into a hash. It is the precision of a double. */
 const SHARE_BITS = 52
-/** A back-test uses one of ClickHouse's cores, and all other queries have priority over it. */
+/** Settings of queries for back-tests. They use one core of ClickHouse, and all other queries have priority. */
 const QUIET = { max_threads: 1, priority: 10 }
 
 const COUNT_QUERY = `

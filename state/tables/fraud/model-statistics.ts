@@ -10,7 +10,8 @@ export interface ScoreCount {
 }
 
 /**
- * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin holds missing values.
+ * Counts of a feature's values by bin, for the earlier period and for the last day. The last bin contains missing
+ * values.
  */
 export interface FeatureCounts {
   readonly feature: string
@@ -19,7 +20,7 @@ export interface FeatureCounts {
 }
 
 const SCORES = ['account_takeover', 'payment_fraud', 'money_laundering'] as const
-/** Features whose distribution shows a change in the traffic or in what callers send. */
+/** Features whose distribution shows a change in the traffic or in the data that callers send. */
 const WATCHED = [
   'amount_usd',
   'amount_zscore',
@@ -45,7 +46,9 @@ const DAYS = 30
 const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
-/** Transactions without a verdict count as normal: most never get one. */
+/**
+ * Counts transactions by score and label. A transaction without a verdict counts as normal, because most never get one.
+ */
 const SCORES_QUERY = `
 WITH labels AS (
   SELECT transaction_id, argMax(verdict, at) AS label FROM fraud_feedback FINAL
@@ -78,23 +81,25 @@ FROM (
 )
 GROUP BY feature, is_now, bin`
 
-/** Quantiles have 9 edges, so there are 10 bins, and one for missing values. */
+/** Number of bins of a feature: ten between the 9 quantiles, and one for missing values. */
 const FEATURE_BINS = 11
 
-/** Returns the greatest hash of a transaction id of the sample, as text, because it exceeds 2^53. */
+/** Returns the upper end of the hashes of transaction ids in the sample, as text because it exceeds 2^53. */
 export async function sampledHashes(tables: TableReader): Promise<string> {
   const [[count]] = await readRows<[number]>(tables, COUNT_QUERY, {})
   const share = Math.min(1, MOST_ROWS / Math.max(1, count))
   return share === 1 ? '18446744073709551615' : String(BigInt(Math.floor(share * MAX_HASH)))
 }
 
-/** Reads how the scores of the last 30 days are distributed. @param most from `sampledHashes` */
+/**
+ * Reads how the scores of the last 30 days are distributed. @param most upper end of the sample, from `sampledHashes`
+ */
 export async function readScoreCounts(tables: TableReader, most: string): Promise<ScoreCount[]> {
   const rows = await readRows<[string, number, number, number]>(tables, SCORES_QUERY, { most })
   return rows.map(([model, score, frauds, normal]) => ({ model, score, frauds, normal }))
 }
 
-/** Reads the distribution of features over the last day, in bins that are equally full over the 29 days before it. */
+/** Reads the distribution of features over the last day. Each bin contains an equal share of the 29 days before. */
 export async function readFeatureCounts(tables: TableReader, most: string): Promise<FeatureCounts[]> {
   const [quantiles] = await readRows<(number | null)[][]>(tables, QUANTILES_QUERY, { most })
   // Without values, all quantiles are missing.

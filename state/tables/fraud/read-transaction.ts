@@ -17,12 +17,12 @@ export interface TransactionFeedback {
 
 /** A transaction of the last 90 days. */
 export interface StoredTransaction {
-  /** The event; its features are null after 30 days. */
+  /** The event. Its features are null when it is older than 30 days. */
   readonly scored: Omit<TxnScored, 'features'> & { readonly features: FraudFeatures | null }
   readonly feedback: TransactionFeedback | null
 }
 
-/** Of repeated answers the first one counts, so no FINAL is needed. */
+/** Of repeated answers, the first one counts, so the query orders rows instead of using FINAL. */
 const TRANSACTION_QUERY = `
 SELECT request, ip, decision, risk_score, risk_level, reason, requires_3ds, triggered_rules, shadow_rules,
   (ml_evaluated, account_takeover, payment_fraud, money_laundering),
@@ -55,7 +55,7 @@ type TransactionRow = [
   scoredAt: number,
 ]
 
-/** The day comes from the transaction, so that one partition is read. */
+/** The day is taken from the transaction, so that one partition is read. */
 const FEATURES_QUERY = `
 SELECT ${FEATURE_NAMES.join(', ')}
 FROM fraud_features
@@ -74,7 +74,7 @@ type FeedbackRow = [string, string, string | null, string, string[], string, num
 
 /**
  * Looks a transaction up by its id.
- * @returns undefined if no such transaction was scored in the last 90 days, or the sink has not written it yet
+ * @returns undefined if no such transaction was scored in the last 90 days, or if the sink has not written it yet
  */
 export async function readTransaction(reader: TableReader, id: string): Promise<StoredTransaction | undefined> {
   const [[row], feedback] = await Promise.all([

@@ -4,13 +4,13 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 
-/** A week, plus the day on which it begins. */
+/** Retention in days: a week, plus the day on which the week begins. */
 const KEPT_DAYS = 8
 const MS_PER_SECOND = 1_000
 
 /**
  * Counts of what rules did, by hour, mode and API process, kept for a week. A process sends the counts of the current
- * hour repeatedly, and the last ones replace the earlier ones. Fed by `fraud-rule-tallies`. Read it with FINAL.
+ * hour repeatedly, and later counts replace earlier ones. Fed by `fraud-rule-tallies`. Read it with FINAL.
  */
 export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   name: 'fraud_rule_tallies',
@@ -39,7 +39,7 @@ export const fraudRuleTalliesTable: Table<string, FraudRuleTallies> = {
   partitionOf: (_node, { hour }) => isoDay(hour),
 }
 
-/** What a rule did in an hour, in all API processes. */
+/** The counts of a rule in one hour, over all API processes. */
 export interface RuleHour {
   /** Epoch ms of the hour's beginning. */
   readonly hour: number

@@ -17,8 +17,8 @@ export interface ScoredTransaction extends Omit<TxnScored, 'features'> {
 
 /**
  * Every scored transaction, for 90 days; docs/services/fraud.md#tables-for-analysts describes the columns. Fed by
- * `txn.scored`, which may repeat transactions, even with another answer: the first one counts. Read it with FINAL.
- * Features are in `fraud_features`, verdicts in `fraud_feedback`.
+ * `txn.scored`, which may repeat transactions, even with a different answer; the first answer counts. Read it with
+ * FINAL. Features are in `fraud_features`, verdicts in `fraud_feedback`.
  */
 export const fraudTransactionsTable: Table<string, ScoredTransaction> = {
   name: 'fraud_transactions',

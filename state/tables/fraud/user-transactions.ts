@@ -18,21 +18,21 @@ export interface UserTransaction {
 
 export interface UserTransactionsQuery {
   readonly userId: string
-  /** Epoch ms; the transaction's own time is at or after it, and before `to`. */
+  /** Start of the period, epoch ms. The transaction's own time is at or after `from` and before `to`. */
   readonly from: number
   readonly to: number
   readonly limit: number
 }
 
 /**
- * Maximum time from a transaction's own time until it is scored. Because clocks differ, the day before is searched,
- * too.
+ * Maximum number of days between a transaction's own time and its scoring. Because clocks differ, the previous day is
+ * searched, too.
  */
 const LATE_DAYS = 7
 
 /**
- * The index of users skips granules without the user's transactions, and the days limit the search. If answers were
- * repeated, the first one counts.
+ * Selects the transactions of a user. The index of users skips granules without the user's transactions, and the days
+ * limit the search. If a transaction was answered several times, the first answer counts.
  */
 const QUERY = `
 SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,
@@ -64,7 +64,10 @@ type Row = [
   riskScore: number,
 ]
 
-/** Returns the transactions of a user in a period, newest first. The sink may not have written the last ones yet. */
+/**
+ * Returns the transactions of a user in a period, newest first. The newest transactions may be missing until the sink
+ * has written them.
+ */
 export async function readUserTransactions(
   reader: TableReader,
   { userId, from, to, limit }: UserTransactionsQuery,

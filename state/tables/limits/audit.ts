@@ -14,7 +14,7 @@ ORDER BY at DESC, kafka_partition DESC, kafka_offset DESC
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
 /**
- * Returns changes of rules and API keys, newest first.
+ * Returns changes to rules and API keys, newest first.
  * @param subject undefined selects all subjects
  */
 export async function readAudit(reader: TableReader, subject: string | undefined, page: Page) {

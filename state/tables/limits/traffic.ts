@@ -2,11 +2,14 @@ import type { LimitTraffic } from '../../../schemas/limits/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 
-/** Retention. Replays look back an hour, and rows contain callers' addresses, so they are kept no longer than this. */
+/**
+ * Retention in hours. Rows contain callers' addresses, so they are not kept longer than replays need. Replays look back
+ * one hour.
+ */
 const TRAFFIC_HOURS = 2
 const HOUR_MS = 3_600_000
 const MS_PER_SECOND = 1_000
-/** Maximum number of rows of a replay, which takes a second or two. */
+/** Maximum number of rows in a replay. A replay of this size takes a second or two. */
 const MAX_TRAFFIC_ROWS = 500_000
 
 /** Requests by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
@@ -32,7 +35,7 @@ export const limitTrafficTable: Table<string, LimitTraffic> = {
   rowsOf(_node, traffic) {
     if (traffic === null) return []
     const { second, node, entries, left_out } = traffic
-    // Only the first row carries `left_out`, so that sums count it once.
+    // Only the first row contains `left_out`, so that sums count it once.
     return entries.map((entry, index) => ({ second: new Date(second).toISOString(), node, ...entry, left_out: index === 0 ? left_out : 0 }))
   },
   partitionOf: (_node, { second }) => Math.floor(second / HOUR_MS),
@@ -92,7 +95,7 @@ export async function readTraffic(
 
 type AnsweredRow = [second: number, clientId: string, tier: string, apiKeyId: string, userId: string, ip: string, requests: number]
 
-/** Yields one row at a time, so that the reader may let other work run in between. */
+/** Yields one row at a time, so that the caller can let other tasks run in between. */
 function* trafficRows(found: readonly AnsweredRow[]): Iterable<TrafficRow> {
   for (const [second, clientId, tier, apiKeyId, userId, ip, requests] of found) {
     yield { second, requests, caller: { clientId, tier, apiKeyId: apiKeyId || undefined, userId: userId || undefined, ip } }

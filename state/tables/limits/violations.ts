@@ -8,8 +8,8 @@ const VIOLATION_DAYS = 30
 const MS_PER_SECOND = 1_000
 
 /**
- * Requests over a limit: one row per rule, client and second, regardless of the API instances that saw them. Fed by
- * `limit-violations`.
+ * Requests over a limit. There is one row per rule, client and second, regardless of how many API instances saw the
+ * requests. Fed by `limit-violations`.
  */
 export const limitViolationsTable: Table<string, LimitViolation> = {
   name: 'limit_violations',

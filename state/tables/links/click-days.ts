@@ -1,26 +1,26 @@
 import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 
-/** Retention. Three years allow comparisons of a season with those of previous years. */
+/** Retention in years. Three years allow comparisons of a season with the same season of previous years. */
 const RETENTION_YEARS = 3
 /**
- * Clicks that arrive later than this number of days are stored only in `clicks`. The limit is within the 90 days of raw
- * clicks, so that no day is recomputed after some of its clicks have expired.
+ * Maximum delay in days of clicks that are added to daily totals. Later clicks are stored only in `clicks`. The limit
+ * is below the 90 days of raw clicks, so that no day is recomputed after some of its clicks have expired.
  */
 const RENEWED_DAYS = 30
 /**
- * Overlap of two computations, because an insert's rows become visible later than their `inserted_at`. A request takes
- * at most one minute.
+ * Overlap of two successive computations in minutes. A row becomes visible later than its `inserted_at`, but an insert
+ * takes at most one minute.
  */
 const OVERLAP_MINUTES = 10
 
 /**
- * Returns the statements that create the roll-up: clicks by link, UTC day, country, referrer and device. Analysts ask
- * for it most often, and it outlives the raw clicks.
+ * Returns the statements that create the roll-up: clicks by link, UTC day, country, referrer and device. Analysts use
+ * it most often, and it is kept longer than the raw clicks.
  *
- * A materialized view on inserts would count a block twice when a crashed sink repeats its insert. Instead, every
- * minute the days with new rows are recounted from the table itself (with FINAL, so that each click counts once). The
- * aggregates are idempotent: the maximum of the counts, and the union of the visitors. Recomputed rows, including those
- * of a second replica, therefore change nothing, and a count is never too high.
+ * A materialized view on inserts would count a block twice when a sink repeats an insert after a crash. Therefore, a
+ * refresh every minute recounts the days with new rows from the table itself, with FINAL so that each click counts
+ * once. The aggregates are idempotent: the maximum of the counts, and the union of the visitors. Recomputed rows,
+ * including those of a second replica, therefore change nothing, and a count is never too high.
  */
 export function clickDaysStatements(cluster: ClusterOptions): string[] {
   const { onCluster } = ddlParts(cluster)

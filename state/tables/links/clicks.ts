@@ -4,11 +4,11 @@ import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'
 
-/** Raw clicks are kept for a quarter; the daily totals in `click_days` are kept longer. */
+/** Retention of raw clicks in days, which is a quarter. The daily totals in `click_days` are kept longer. */
 const RETENTION_DAYS = 90
 /**
- * Rows per page, about 1 MB of JSON. Pages bound the memory and the duration of a query, regardless of a link's number
- * of clicks.
+ * Rows per page, about 1 MB of JSON. The page size bounds the memory and the duration of a query, regardless of a
+ * link's number of clicks.
  */
 const PAGE_ROWS = 10_000
 
@@ -94,7 +94,7 @@ WHERE short_code = {code:String}
 ORDER BY short_code, clicked_at, kafka_partition, kafka_offset
 LIMIT {limit:UInt32}`
 
-/** @param after the `next` of the previous page; undefined starts from the beginning */
+/** @param after the `next` of the previous page; undefined selects the first page */
 export async function readClicks(
   reader: TableReader,
   { code, from, to }: ClickRange,

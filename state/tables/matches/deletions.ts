@@ -3,12 +3,12 @@ import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
 
 /**
- * Longer than the retention of the topics. When a table is filled again, their events could bring back rows of a
- * deleted user.
+ * Retention in days, longer than that of the topics. When a table is filled again, events in the topics could bring
+ * back rows of a deleted user.
  */
 const RETENTION_DAYS = 30
 
-/** The last deletion of each user. It voids the user's older rows in other tables. Fed by `match-profiles`. */
+/** The last deletion of each user. It invalidates the user's older rows in other tables. Fed by `match-profiles`. */
 export const matchDeletionsTable: Table<string, Decision<MatchProfile>> = {
   name: 'match_deletions',
   columns: ['user_id UUID', "deleted_at DateTime64(3, 'UTC')"],

@@ -4,16 +4,22 @@ import { matchDeletionsTable } from './deletions.ts'
 import { matchesTable } from './matches.ts'
 import { matchSwipesTable } from './swipes.ts'
 
-/** Columns with users, and the time of a row. A new profile with the same id keeps its rows, which are newer. */
+/**
+ * Columns that contain user ids, each with the column of the row's time. If a user creates a new profile with the same
+ * id, its newer rows are kept.
+ */
 const ERASED = [
   { table: matchSwipesTable.name, users: ['swiper_id', 'target_id'], time: 'ts' },
   { table: matchesTable.name, users: ['user_a', 'user_b'], time: 'matched_at' },
 ]
-/** Users per statement, so that its parameters remain short. */
+/** Number of users per statement, which keeps the parameters short. */
 const USERS_AT_ONCE = 1_000
-/** Rows may arrive late, because their sink was behind. */
+/** Time for which deletions are repeated, because rows may arrive late when their sink was behind. */
 const LATE_MS = 24 * 3_600_000
-/** The first run repeats what an earlier process may have left: the topics keep events for seven days. */
+/**
+ * The first run repeats the deletions of eight days, because an earlier process may not have finished them and the
+ * topics keep events for seven days.
+ */
 const LATE_AT_FIRST_MS = 8 * 24 * 3_600_000
 
 /** Removes the rows of deleted users. */
@@ -67,7 +73,7 @@ WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
   }
 }
 
-/** Returns the condition that a row concerns a deleted user and is from before the deletion. */
+/** Returns an SQL condition for rows that concern a deleted user and are older than the deletion. */
 function isOlder(column: string, time: string): string {
   const deletedAt = `transform(toString(${column}), {ids:Array(String)}, {times:Array(Int64)}, toInt64(0))`
   return `(${column} IN ({ids:Array(UUID)}) AND toUnixTimestamp64Milli(${time}) <= ${deletedAt})`

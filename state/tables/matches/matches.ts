@@ -2,7 +2,7 @@ import type { MatchEvent } from '../../../schemas/matches/types.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
-/** Every match, without a limit of time. Fed by `match-events`. Read it with FINAL. */
+/** Every match. Matches are kept without a time limit. Fed by `match-events`. Read it with FINAL. */
 export const matchesTable: Table<string, MatchEvent> = {
   name: 'matches',
   columns: ['match_id UUID', 'user_a UUID', 'user_b UUID', 'conversation_id Nullable(UUID)', "matched_at DateTime64(3, 'UTC')"],

@@ -4,7 +4,7 @@ import type { Table } from '../table.ts'
 
 const KEPT_DAYS = 90
 
-/** How each training went, for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL. */
+/** The course and result of each training, for 90 days. Fed by `recommendation-model-runs`. Read it with FINAL. */
 export const modelRunsTable: Table<string, ModelRun> = {
   name: 'model_runs',
   columns: [

@@ -25,7 +25,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   ],
   orderBy: 'paste_id',
   partitionBy: 'toYYYYMM(created_at)',
-  // Trigrams of a word rule out most granules that cannot contain it.
+  // Skips most granules that cannot contain a word, because they lack some of its trigrams.
   parts: ['INDEX searched_ngrams searched TYPE ngrambf_v1(3, 65536, 2, 0) GRANULARITY 4'],
   rowsOf(_id, text) {
     if (text === null) return []
@@ -42,13 +42,13 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** The row of a deleted or expired snippet contains nothing about it and erases the earlier row. */
+/** A deleted or expired snippet has a row without any of its data, which erases the earlier row. */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
-/** ClickHouse aborts searches that take longer, and the API responds with 503. */
+/** ClickHouse aborts searches that take longer than this, and the API responds with 503. */
 const MAX_EXECUTION_SECONDS = 3
 
-/** Snippets with limited reads have neither title nor text, but their language would match. */
+/** Excludes snippets with limited reads. They have neither title nor text, but their language could match. */
 const SEARCH_QUERY = `
 SELECT paste_id, count() OVER () AS total
 FROM snippets FINAL

@@ -6,11 +6,11 @@ import { VOLUMES_KEPT } from './trend-volumes.ts'
 const ADDS_AS = 'adds_as String'
 
 /**
- * The counts of rare terms per minute, with one row for all regions. Each row holds the counts so far, and the one with
- * the greatest total is final. As a term has few such rows, queries need no order by region. When a term becomes
- * frequent, its minutes are also in `trend_volumes`, with counts that are not smaller. Rows with `adds_as` hold what
- * was counted after the minute had left the state of a frequent term, and add to the others. Fed by
- * `trend-rare-volumes`.
+ * The counts of rare terms per minute, with one row for all regions. Each row contains the counts so far, and the row
+ * with the greatest total is final. A term has few of these rows, so queries do not need them sorted by region. When a
+ * term becomes frequent, its minutes are also in `trend_volumes`, with counts that are not smaller. Rows with `adds_as`
+ * contain counts from after the minute had left the state of a frequent term. These counts are added to those of other
+ * rows. Fed by `trend-rare-volumes`.
  */
 export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
   name: 'trend_rare_volumes',
@@ -23,7 +23,8 @@ export const trendRareVolumesTable: Table<number, TrendRareVolumes> = {
     {
       id: '002-added-rows',
       statements: ({ onCluster }) => [
-        // Without a default expression, because ClickHouse allows no other new column in a sorting key.
+        // The column has no default expression, because ClickHouse allows no new column with a default in a sorting
+        // key.
         `ALTER TABLE trend_rare_volumes${onCluster} ADD COLUMN IF NOT EXISTS ${ADDS_AS}, MODIFY ORDER BY (term, minute, adds_as)`,
       ],
     },

@@ -8,10 +8,10 @@ const SNAPSHOT_RANKS = 100
 /** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90
 const MS_PER_SECOND = 1_000
-/** The greatest second that a DateTime can hold. */
+/** The greatest number of seconds that a DateTime can store. */
 const MAX_SECONDS = 2 ** 32 - 1
 
-/** Null in rows from before these columns existed. */
+/** Columns that are null in rows from before the columns existed. */
 const LATER_COLUMNS = [
   'volume_24h Nullable(Int64)',
   'velocity_vs_usual Nullable(Float64)',
@@ -19,14 +19,14 @@ const LATER_COLUMNS = [
   "trending_since Nullable(DateTime64(3, 'UTC'))",
 ]
 
-/** Null and empty in rows from before these columns existed. */
+/** Columns that are null or empty in rows from before the columns existed. */
 const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
 
 /**
  * The list of each region per minute: one row per (woeid, window_end, rank) for ranks up to 100, kept for 90 days. Fed
  * by `trend-output`. A posted list has a greater `version` and replaces the pipeline's list of the same window. If the
- * posted list is shorter, the remaining ranks hold an empty term. So does the first rank of an empty list, which
- * thereby differs from a list that is missing.
+ * posted list is shorter, the remaining ranks have an empty term. In an empty list, the first rank has an empty term,
+ * which distinguishes the list from a missing one.
  */
 export const trendSnapshots: Table<number, TrendOutput> = {
   name: 'trend_snapshots',
@@ -96,13 +96,13 @@ export interface SnapshotEntry {
   /** Empty if there is none. */
   readonly label: string
   readonly sample_tweets: readonly string[]
-  /** This and the following are null in rows from before their columns existed. */
+  /** This and the following columns are null in rows from before the columns existed. */
   readonly volume_24h: number | null
   readonly velocity_vs_usual: number | null
   /** Epoch ms. */
   readonly trending_since: number | null
   readonly users: number | null
-  /** Empty in rows from before its column existed. */
+  /** Empty in rows from before this column existed. */
   readonly variants: readonly string[]
 }
 

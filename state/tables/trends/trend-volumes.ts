@@ -9,8 +9,8 @@ export const VOLUMES_KEPT = `minute + INTERVAL ${RETENTION_DAYS} DAY`
 const MS_PER_SECOND = 1_000
 
 /**
- * The count of each frequent term per region and minute; rare ones are in `trend_rare_volumes`. Each row holds the
- * count so far, and the greatest one is final. Fed by `trend-volumes`.
+ * The count of each frequent term per region and minute. Counts of rare terms are in `trend_rare_volumes`. Each row
+ * contains the count so far, and the greatest count is final. Fed by `trend-volumes`.
  */
 export const trendVolumesTable: Table<string, TrendVolume> = {
   name: 'trend_volumes',
@@ -53,7 +53,7 @@ FROM (
 )
 GROUP BY step_start`
 
-/** @returns volumes by the start of their step (epoch ms); steps without events are absent */
+/** @returns volumes by the start of their step (epoch ms), without steps that have no events */
 export async function readVolumes(reader: TableReader, { woeid, term, from, to, stepMs }: VolumeRange): Promise<Map<number, number>> {
   const params = { woeid, term, from: from / MS_PER_SECOND, to: to / MS_PER_SECOND, step: stepMs / MS_PER_SECOND }
   const rows = await readRows<[step: number, volume: number]>(reader, VOLUMES_QUERY, params)

@@ -18,7 +18,7 @@ export interface TermsRange extends Omit<VolumeRange, 'term'> {
   readonly terms: readonly string[]
 }
 
-/** @returns volumes by term and by the start of their step (epoch ms); terms and steps without events are absent */
+/** @returns volumes by term and by the start of their step (epoch ms), without terms and steps that have no events */
 export async function readVolumesOfTerms(
   reader: TableReader,
   { woeid, terms, from, to, stepMs }: TermsRange,

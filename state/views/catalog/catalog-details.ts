@@ -2,7 +2,7 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * What a product page shows in addition to the product, its stock and its seller. Fed by `catalog-documents` and
+ * Additional data for product pages, beside the product, its stock and its seller. Fed by `catalog-documents` and
  * partitioned like it.
  *
  * | key | value |

@@ -2,7 +2,8 @@ import type { ImageReferences } from '../../../schemas/catalog/types.ts'
 import { caughtUpKey, type View, viewTag } from '../view.ts'
 
 /**
- * Which images products have. Fed by `catalog-images` and partitioned like it, and so like the products.
+ * Images that products refer to. Fed by `catalog-images` and partitioned like it, which is also how products are
+ * partitioned.
  *
  * | key | value |
  * |---|---|
@@ -24,8 +25,8 @@ interface ExistenceReader {
 }
 
 /**
- * Returns the images that a product of any partition has.
- * @throws Error when a partition has not caught up, because a reference may still be missing from it
+ * Returns those of the images to which a product of any partition refers.
+ * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedImages(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
   const referenced = new Set<string>()

@@ -2,8 +2,8 @@ import type { CatalogProduct, VariantOffer } from '../../../schemas/catalog/type
 import { type NOT_CAUGHT_UP, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Which variants are for sale, in a few bytes, because every reservation reads them. The keys are in the view of
- * products:
+ * The variants that are for sale. A value has only a few bytes, because every reservation reads it. The keys are in the
+ * view of products:
  *
  * | key | value |
  * |---|---|
@@ -22,7 +22,7 @@ export function offerOperation(view: string, partition: number, productId: strin
   return { op: 'set', key, value: JSON.stringify(Object.fromEntries(offer)) }
 }
 
-/** @param partition that of the product, in the view of products */
+/** @param partition the product's partition in the view of products */
 export async function readOffer(
   reader: ViewReader,
   view: string,

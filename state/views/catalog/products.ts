@@ -5,7 +5,7 @@ import { offerOperation } from './offers.ts'
 
 /**
  * Products that are not deleted, for sellers and detail pages. Fed by `product-decisions` and partitioned like it. The
- * partition also holds results of commands: see results.ts.
+ * partition also contains results of commands; see results.ts.
  *
  * | key | value |
  * |---|---|
@@ -38,7 +38,7 @@ export async function readProduct(
   return typeof text === 'string' ? parsedProduct(text) : text
 }
 
-/** Reads a product as the text that the view holds. Equal texts are equal products. */
+/** Reads a product as the text that the view stores. If two texts are equal, the products are equal. */
 export async function readProductText(
   reader: ViewReader,
   partition: number,

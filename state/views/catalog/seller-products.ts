@@ -40,7 +40,7 @@ export interface ListedProducts {
 }
 
 /**
- * @param seller decimal
+ * @param seller the seller's id in decimal
  * @param from index of the first product, starting at 0
  */
 export async function readSellerProducts(

@@ -2,7 +2,7 @@ import type { Seller } from '../../../schemas/catalog/types.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * What buyers see of sellers. Fed by `sellers` and partitioned like it.
+ * Public data of sellers. Fed by `sellers` and partitioned like it.
  *
  * | key | value |
  * |---|---|
@@ -32,7 +32,7 @@ export function sellerKey(partition: number, id: string): string {
 }
 
 /**
- * Returns what buyers see. A seller without a description by an administrator gets a name derived from the id.
+ * Returns the public data of a seller. A seller that no administrator has described gets a name derived from the id.
  * @param text the value at the seller's key
  */
 export function sellerRecord(id: string, text: string | null): SellerRecord {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { ViewScript, ViewScripts } from '../view.ts'
 
 /**
- * Back-tests, which API processes keep in Redis so that each of them can answer for all. Nothing else restores them.
+ * Back-tests. API processes store them in Redis, so that any process can report on any back-test. They are stored
+ * nowhere else.
  *
  * | key | value |
  * |---|---|
@@ -14,13 +15,13 @@ const TAG = '{fraud-backtests}'
 const HASH_CHARACTERS = 22
 /** How long a result can be read. */
 const KEPT_MS = 24 * 3_600_000
-/** A job whose process has not renewed it for this long counts as failed. */
+/** Time after which a job counts as failed if its process has not renewed it. */
 const LEASE_MS = 15_000
 
 /** What is known about a job. */
 export interface BacktestState {
   readonly status: 'running' | 'done' | 'failed'
-  /** Share of the work that is done, 0 to 1. */
+  /** Completed share of the back-test, from 0 to 1. */
   readonly progress: number
   /** Epoch ms. */
   readonly started_at: number
@@ -32,14 +33,17 @@ export interface BacktestState {
   readonly report: unknown
 }
 
-/** A job and its caller, who may have no other running job. */
+/** A job and its caller. A caller may have only one running job. */
 export interface BacktestJob {
   readonly jobId: string
   /** Subject of the caller's token. */
   readonly subject: string
 }
 
-/** `known`: the job was begun before, by the same request. `busy`: the caller has another running job. */
+/**
+ * Result of beginning a job. `known`: the same request has already begun it. `busy`: the caller has another running
+ * job.
+ */
 export type Begun = { readonly outcome: 'begun' | 'known' } | { readonly outcome: 'busy'; readonly jobId: string }
 
 const BEGIN: ViewScript = {
@@ -56,8 +60,8 @@ return {'begun'}`,
 }
 
 /**
- * Restores the job if Redis was emptied in the meantime, because the process that runs it knows everything about it.
- * Changes nothing if the job has already ended.
+ * Renews a job. Restores it if Redis was emptied in the meantime, because its process has all the data. Changes nothing
+ * if the job has already ended.
  */
 const RENEW: ViewScript = {
   name: 'renew-backtest',
@@ -91,7 +95,7 @@ export async function beginBacktest(scripts: ViewScripts, job: BacktestJob, stat
   return outcome === 'busy' ? { outcome, jobId: held! } : { outcome }
 }
 
-/** Stores the progress of a job, and that its process is alive. */
+/** Stores the progress of a job, and renews its lease. */
 export async function renewBacktest(scripts: ViewScripts, job: BacktestJob, state: BacktestState): Promise<void> {
   await scripts.run(RENEW, keysOf(job), argumentsOf(job, state))
 }
@@ -100,7 +104,7 @@ export async function endBacktest(scripts: ViewScripts, job: BacktestJob, state:
   await scripts.run(END, keysOf(job), argumentsOf(job, state))
 }
 
-/** Returns undefined for an unknown job, and `failed` for one whose process has ended without a result. */
+/** Returns undefined for an unknown job, and `failed` for a job whose process has ended without a result. */
 export async function readBacktest(scripts: ViewScripts, jobId: string): Promise<BacktestState | undefined> {
   const [text, isAlive] = (await scripts.run(READ, [jobKey(jobId), runningKey(jobId)], [])) as [string | null, number]
   if (text === null) return undefined
@@ -113,7 +117,7 @@ const jobKey = (jobId: string) => `${TAG}:job:${jobId}`
 const runningKey = (jobId: string) => `${TAG}:running:${jobId}`
 
 function keysOf({ jobId, subject }: BacktestJob): string[] {
-  // A subject is free text of any length and may be personal.
+  // The subject is hashed because it is free text of any length and may be personal data.
   const caller = createHash('sha256').update(subject).digest('base64url').slice(0, HASH_CHARACTERS)
   return [jobKey(jobId), runningKey(jobId), `${TAG}:caller:${caller}`]
 }

@@ -55,7 +55,7 @@ export async function readBlocklistEntry(
 export interface BlocklistSelection {
   /** Undefined selects all types. */
   readonly type: FraudBlocklistType | undefined
-  /** The place after which to continue, as an earlier page returned it; undefined starts with the newest entry. */
+  /** The place after which the page begins, as an earlier page returned it. Undefined starts with the newest entry. */
   readonly after: string | undefined
   readonly limit: number
 }
@@ -89,7 +89,7 @@ export async function readBlocklist(
   return { entries, next: sorted.length > limit ? page.at(-1)?.place : undefined }
 }
 
-/** Returns whether a text can be the end of a page. */
+/** Returns whether a text has the form of a place at which a page can end. */
 export function isBlocklistPlace(text: string): boolean {
   return PLACE.test(text)
 }

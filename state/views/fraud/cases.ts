@@ -13,7 +13,7 @@ import {
 } from '../view.ts'
 
 /**
- * Cases of analysts. Fed by `fraud-cases` and partitioned like it. The partition also holds results of commands: see
+ * Cases of analysts. Fed by `fraud-cases` and partitioned like it. The partition also contains results of commands; see
  * results.ts. Cases that were closed long ago are in ClickHouse only.
  *
  * | key | value |
@@ -21,7 +21,7 @@ import {
  * | `{fraud-cases:<p>}:case:<case_id>` | JSON of a FraudCase |
  * | `{fraud-cases:<p>}:txn:<transaction_id>` | JSON of the case's Place, with which the case is removed from its lists |
  * | `{fraud-cases:<p>}:status:<status>` | sorted set: ids of the cases with this status by creation time |
- * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: those of them that are assigned to the analyst |
+ * | `{fraud-cases:<p>}:assigned:<status>:<analyst>` | sorted set: those of the cases that are assigned to the analyst |
  */
 export const FRAUD_CASES_VIEW = 'fraud-cases'
 
@@ -53,7 +53,7 @@ export const fraudCasesView: View<string, FraudCase> = {
   heldKey: transactionKey,
 }
 
-/** Removes what the view has of a case. */
+/** Returns the operations that remove a case and its list entries from the view. */
 function leaving(partition: number, context: ViewContext | undefined): ViewOperation[] {
   if (context === undefined || context.held === null) return []
   const place = JSON.parse(context.held) as Place
@@ -76,7 +76,7 @@ export async function readCase(
   return typeof text === 'string' ? (JSON.parse(text) as FraudCase) : text === null ? undefined : text
 }
 
-/** Returns whether a transaction has a case. @param partition that of the transaction's id */
+/** Returns whether a transaction has a case. @param partition the partition of the transaction's id */
 export async function hasCase(reader: ViewReader, partition: number, transactionId: string): Promise<boolean | typeof NOT_CAUGHT_UP> {
   const text = await withCaughtUp(reader, FRAUD_CASES_VIEW, partition, reader.get(transactionKey(partition, transactionId)))
   return text === NOT_CAUGHT_UP ? text : text !== null
@@ -90,7 +90,7 @@ export interface CaseListQuery {
   readonly count: number
 }
 
-/** Returns the ids of the newest cases with one of the statuses, newest first, and how many there are in all. */
+/** Returns the ids of the newest cases with one of the statuses, newest first, and the number of all such cases. */
 export async function listCases(
   reader: ViewReader & ListReader,
   partitions: number,
@@ -100,7 +100,7 @@ export async function listCases(
   const keys = places.flatMap((partition) => statuses.map((status) => listKey(partition, status, assignedTo)))
   const [lists, ...flags] = await Promise.all([
     Promise.all(keys.map(async (key) => ({ total: await reader.zcard(key), ids: await reader.zrevrange(key, 0, count - 1) }))),
-    // Requested last: if Redis is emptied in between, the flags are gone, too.
+    // The flags are requested last: if Redis is emptied in between, they are gone, too.
     ...places.map((partition) => reader.get(caughtUpKey(FRAUD_CASES_VIEW, partition))),
   ])
   if (flags.includes(null)) return NOT_CAUGHT_UP
@@ -108,7 +108,7 @@ export async function listCases(
   return { total: lists.reduce((sum, list) => sum + list.total, 0), ids: ids.slice(0, count) }
 }
 
-/** Returns those of the cases that still exist, in the given order. */
+/** Returns the requested cases that still exist, in the given order. */
 export async function readCases(reader: ViewReader, ids: readonly string[]): Promise<FraudCase[]> {
   const texts = await Promise.all(ids.map((id) => reader.get(caseKey(partitionOfCase(id) ?? 0, id))))
   return texts.flatMap((text) => (text === null ? [] : [JSON.parse(text) as FraudCase]))

@@ -16,8 +16,9 @@ import {
 import { profileKeys } from './profiles.ts'
 
 /**
- * Reads what is known about entities of one partition. Then adds a transaction to those in flight of each entity,
- * unless it is already there. One script for all entities of a transaction needs only a fifth of the requests.
+ * Reads the profiles of entities of one partition and their transactions in flight. Then adds a transaction to those in
+ * flight of each entity, unless it is already there. One script for all entities of a transaction saves four fifths of
+ * the requests.
  *
  * KEYS: 1 the view's caught-up flag, then of each entity the profile, the transactions in flight and their counters.
  * ARGV: 1 field of the transaction, 2 most in flight, 3 time to live in ms, 4 second and 5 amount for the counters, 6
@@ -75,8 +76,8 @@ return found
 
 /**
  * Removes what `ENRICH` has added, unless it was added to a counter. KEYS: of each entity the transactions in flight.
- * ARGV: 1 field of the transaction, then of each entity its value. Another request with the same id keeps its own
- * value.
+ * ARGV: 1 field of the transaction, then of each entity its value. The value of another request with the same id is not
+ * removed.
  */
 export const WITHDRAW: ViewScript = {
   name: 'withdraw',
@@ -90,14 +91,14 @@ end
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
-/** An entity to look up. Without an event, nothing is added. */
+/** An entity to look up. If there is no event, nothing is added. */
 export interface EnrichedEntity {
   /** The key of its profile: `<kind>:<id>` */
   readonly entity: string
   readonly event: FraudEvent | undefined
 }
 
-/** @param entities at least one, all of the partition */
+/** @param entities at least one entity; all belong to the partition */
 export function enrichKeys(partition: number, entities: readonly EnrichedEntity[]): string[] {
   const keys = [profileKeys(partition, entities[0].entity).caughtUp]
   for (const { entity } of entities) {
@@ -107,7 +108,10 @@ export function enrichKeys(partition: number, entities: readonly EnrichedEntity[
   return keys
 }
 
-/** @param entities with events of one transaction, all of the partition @param now as it was for `enrichArguments` */
+/**
+ * @param entities entities with events of one transaction, all in the partition
+ * @param now the time that was passed to `enrichArguments`
+ */
 export function withdrawal(partition: number, entities: readonly EnrichedEntity[], now: number) {
   const keys: string[] = []
   const values: (string | Buffer)[] = []
@@ -123,7 +127,7 @@ export function withdrawal(partition: number, entities: readonly EnrichedEntity[
 const READ_ONLY = ''
 
 /**
- * @param entities their events are of one transaction
+ * @param entities entities whose events belong to one transaction
  * @param now epoch ms
  * @param inFlightMs how long the transaction stays in flight if no profile includes it
  */
@@ -149,8 +153,8 @@ const VALUES_PER_ENTITY = 3
 
 /**
  * Reads the answer to `ENRICH`.
- * @returns for each entity undefined if nothing can be said, because the view is being built or another version has
- *   written it
+ * @returns the values of each entity, or undefined for an entity whose data is unusable because the view is being built
+ * or a different version wrote it
  */
 export function heldEntities(answer: unknown, now: number): (HeldEntity | undefined)[] {
   const [flag, ...values] = answer as [Buffer | null, ...HeldValues]
@@ -163,7 +167,7 @@ export function heldEntities(answer: unknown, now: number): (HeldEntity | undefi
 /** The profile, the transactions in flight and the counters of an entity. */
 export type HeldValues = [profile: Buffer | null, flight: Buffer[], counted: Buffer[]]
 
-/** @returns undefined if another version has written the profile */
+/** @returns undefined if a different version wrote the profile */
 export function heldEntity([bytes, flight, counted]: HeldValues, now: number): HeldEntity | undefined {
   const profile = bytes === null ? undefined : profileFromBytes(bytes)
   if (bytes !== null && profile === undefined) return undefined

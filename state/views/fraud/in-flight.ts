@@ -17,16 +17,16 @@ import type { FraudEvent } from '../../../schemas/fraud/types.ts'
  *
  * They take at most 45 bytes. Redis stores a hash of such small values without pointers.
  *
- * An entity has at most MOST_IN_FLIGHT of them. Further ones are added up in counters, the fields of another hash: the
- * second of their time, and from MOST_COUNTERS on the minute (`m<minute>`), both since 1970. The value of a counter is
- * `<transactions> <amount>`.
+ * An entity has at most MOST_IN_FLIGHT of them. Further transactions are added up in counters, which are the fields of
+ * another hash. The field is the second of the transaction's time or, from MOST_COUNTERS counters on, its minute
+ * (`m<minute>`), both since 1970. The value of a counter is `<transactions> <amount>`.
  */
 export const MOST_IN_FLIGHT = 256
-/** Seconds are joined into minutes when there are more counters than this. */
+/** Number of counters above which seconds are joined into minutes. */
 export const MOST_COUNTERS = 512
 /** How long a transaction is in flight if no profile includes it. */
 export const IN_FLIGHT_MS = 86_400_000
-/** Counters of times that are further back are dropped when counters are joined, because no window includes them. */
+/** Age above which counters are dropped when counters are joined, because no window includes them. */
 export const COUNTED_FOR_MS = 8 * IN_FLIGHT_MS
 
 const HEX = 16
@@ -43,7 +43,7 @@ const HASH_BYTES = 4
 const PLACE_BYTES = 8
 const HASHED: readonly EntityKind[] = ['user', 'device', 'ip', 'card', 'merchant']
 
-/** A transaction in flight, without the user's id, which only the pipeline needs. */
+/** A transaction in flight. It lacks the user's id, which only the pipeline needs. */
 export interface InFlight {
   readonly event: FraudEvent
   /** Epoch ms, in whole seconds. */
@@ -100,12 +100,12 @@ export function unpackFlight(field: string, bytes: Buffer): InFlight {
   return { event, addedAt: bytes.readUInt32BE(ADDED_AT) * SECOND_MS }
 }
 
-/** Returns the counters that may contain a transaction of a time in epoch ms, the most likely one first. */
+/** Returns the counters that may contain a transaction with this time (epoch ms), the most likely one first. */
 export function counterFields(at: number): string[] {
   return [secondField(at), `${MINUTE_PREFIX}${Math.floor(at / MINUTE_MS)}`]
 }
 
-/** Returns the counter to which a transaction of a time in epoch ms is added. */
+/** Returns the counter to which a transaction with this time (epoch ms) is added. */
 export function secondField(at: number): string {
   return String(Math.floor(at / SECOND_MS))
 }

@@ -4,14 +4,14 @@ import type { FraudRequest, TxnScored } from '../../../schemas/fraud/types.ts'
 import type { ViewScript } from '../view.ts'
 
 /**
- * Answers of scored transactions, which only the API writes and reads.
+ * Answers to scoring requests. Only the API writes and reads them.
  *
  * | key | value |
  * |---|---|
  * | `fraud-answer:<transaction_id>` | a claim while the transaction is being scored, then the answer |
  *
- * A claim is a 0 and 15 bytes of a hash of the request. An answer is a 1 and the scored transaction:
- * schemas/fraud/scored-bytes.ts
+ * A claim consists of a 0 and 15 bytes of a hash of the request. An answer consists of a 1 and the scored transaction
+ * (see schemas/fraud/scored-bytes.ts).
  */
 const CLAIM = 0
 const ANSWER = 1
@@ -23,7 +23,9 @@ export function answerKey(transactionId: string): string {
   return `fraud-answer:${transactionId}`
 }
 
-/** Stores ARGV 1 for ARGV 2 ms unless there is a value already. Returns that value, or nil. KEYS: 1 the answer. */
+/**
+ * Stores ARGV 1 for ARGV 2 ms unless there is a value already. Returns the existing value, or nil. KEYS: 1 the answer.
+ */
 export const CLAIM_ANSWER: ViewScript = {
   name: 'claim-answer',
   returnsBytes: true,
@@ -31,8 +33,8 @@ export const CLAIM_ANSWER: ViewScript = {
 }
 
 /**
- * Stores ARGV 1 for ARGV 2 ms unless there is already an answer other than ARGV 3. Returns the answer that stays
- * instead, or nil. KEYS: 1 the answer.
+ * Stores ARGV 1 for ARGV 2 ms unless there is already an answer other than ARGV 3. Returns the existing answer if it
+ * stays, or nil. KEYS: 1 the answer.
  */
 export const KEEP_ANSWER: ViewScript = {
   name: 'keep-answer',
@@ -55,12 +57,12 @@ export function answerBytes(scored: TxnScored): Buffer {
   return Buffer.concat([Buffer.of(ANSWER), scoredBytes(scored)])
 }
 
-/** @returns undefined for anything but an answer of this version */
+/** @returns undefined for anything other than an answer of this version */
 export function answerFromBytes(bytes: Buffer): TxnScored | undefined {
   return bytes[0] === ANSWER ? scoredFromBytes(bytes.subarray(KIND_BYTES)) : undefined
 }
 
-/** Returns whether a request has made a claim. */
+/** Returns whether the bytes are a claim of this request. */
 export function isClaimOf(bytes: Buffer, request: FraudRequest): boolean {
   return bytes.length === CLAIM_BYTES && bytes.equals(claimBytes(request))
 }

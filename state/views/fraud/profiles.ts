@@ -6,14 +6,14 @@ import { counterFields, flightField } from './in-flight.ts'
 
 /**
  * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned like it.
- * One script can read and write both, because they share a hash tag, and the sink removes a transaction in the same
- * step in which the profile includes it.
+ * Both share a hash tag, so that one script can read and write both. When a profile comes to include a transaction, the
+ * sink removes the transaction from those in flight in the same step.
  *
  * | key | value |
  * |---|---|
  * | `{fraud-profiles:<p>}:profile:<kind>:<id>` | the profile: schemas/fraud/profile/bytes.ts |
  * | `{fraud-profiles:<p>}:flight:<kind>:<id>` | hash: transactions in flight: see in-flight.ts |
- * | `{fraud-profiles:<p>}:counted:<kind>:<id>` | hash: counters of those above the limit: see in-flight.ts |
+ * | `{fraud-profiles:<p>}:counted:<kind>:<id>` | hash: counters of the transactions above the limit: see in-flight.ts |
  */
 export const FRAUD_PROFILES_VIEW = 'fraud-profiles'
 
@@ -37,7 +37,7 @@ export const fraudProfilesView: View<string, FraudProfile> = {
   },
 }
 
-/** @param entity the key of its profile: `<kind>:<id>` */
+/** @param entity the key of the entity's profile: `<kind>:<id>` */
 export function profileKeys(partition: number, entity: string) {
   const tag = viewTag(FRAUD_PROFILES_VIEW, partition)
   return {

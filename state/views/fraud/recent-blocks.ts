@@ -1,8 +1,8 @@
 import type { ViewScript, ViewScripts } from '../view.ts'
 
 /**
- * How many transactions all API processes have scored and blocked in the last five minutes. Nothing restores it: after
- * Redis was emptied, earlier minutes are not counted.
+ * Number of transactions that all API processes have scored and blocked in the last five minutes. It is stored only
+ * here: if Redis is emptied, the earlier minutes are lost.
  *
  * | key | value |
  * |---|---|
@@ -11,13 +11,13 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  */
 const TAG = '{fraud-blocks}'
 const SLOT_MS = 15_000
-/** Slots of five minutes, the running one included. */
+/** Number of slots in five minutes, including the current slot. */
 const SLOTS = 20
-/** Clocks of processes differ, so a slot is kept a little longer than it counts. */
+/** How long a slot is kept. It is a little longer than the slot counts, because the clocks of processes differ. */
 const SLOT_KEPT_MS = (SLOTS + 4) * SLOT_MS
 const SCORED = 'scored'
 
-/** The five minutes that the guard looks at. */
+/** Length of the window that the guard checks: five minutes. */
 export const BLOCKS_WINDOW_MS = SLOTS * SLOT_MS
 
 export interface BlockCounts {
@@ -27,7 +27,7 @@ export interface BlockCounts {
   readonly blocked: ReadonlyMap<string, number>
 }
 
-/** Adds to the first slot, and returns the fields of all slots one after the other. */
+/** Adds to the first slot. Returns the fields of all slots, one slot after the other. */
 const ADD_AND_READ: ViewScript = {
   name: 'add-blocks',
   source: `
@@ -40,7 +40,7 @@ end
 return found`,
 }
 
-/** Returns 1 for the first caller in a while. */
+/** Returns 1 for the first caller within a period, so that only one process acts. */
 const CLAIM: ViewScript = {
   name: 'claim-guard',
   source: `return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`,
@@ -72,7 +72,7 @@ export async function claimGuard(scripts: ViewScripts, ruleId: string, pauseMs: 
   return (await scripts.run(CLAIM, [`${TAG}:acted`], [ruleId, pauseMs])) === 1
 }
 
-/** Lets the guard try again, because it could not act. */
+/** Lets the guard try again after it could not act. */
 export async function releaseGuard(scripts: ViewScripts): Promise<void> {
   await scripts.run(RELEASE, [`${TAG}:acted`], [])
 }

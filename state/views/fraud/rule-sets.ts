@@ -3,7 +3,9 @@ import { isVersionKey, versionKey } from '../../../schemas/fraud/settings/keys.t
 import type { FraudRule, FraudSetting } from '../../../schemas/fraud/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
-/** The view and the results of commands share a name, so that a result arrives after the change that it reports. */
+/**
+ * The view and the results of commands share a name, so that a result never arrives before the change that it reports.
+ */
 const VIEW = fraudSettingsFlow.name
 /** The topic has one partition. */
 const PARTITION = 0
@@ -26,7 +28,7 @@ export const fraudRuleSetsView: View<string, FraudSetting> = {
 
 /**
  * Returns all rules of a version, including those that are disabled; undefined if the version is not kept. The version
- * of the seeded rules is kept only after the first change.
+ * with the initial rules is kept only after the first change.
  */
 export async function readRuleSetVersion(
   reader: Pick<ViewReader, 'get'>,

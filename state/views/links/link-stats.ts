@@ -17,7 +17,7 @@ export const LINK_STATS_VIEW = 'link-stats'
 export type StoredLinkStats = Omit<LinkStats, 'as_of'>
 
 export interface ReadLinkStats {
-  /** Epoch ms. Every click up to this time is counted; some later ones may be included. */
+  /** Time up to which every click is counted, epoch ms. Some later clicks may be included. */
   readonly asOf: number
   /** The statistics; undefined when the link was never clicked. */
   readonly stats: StoredLinkStats | undefined
@@ -32,9 +32,9 @@ function operationsFor(partition: number, code: string, stats: LinkStats | null)
   return [{ op: 'set', key: statsKey(partition, code), value: JSON.stringify(counted) }]
 }
 
-/** @returns NOT_CAUGHT_UP also while the pipeline has not yet published its first as_of time */
+/** @returns NOT_CAUGHT_UP as well while the pipeline has not yet published its first as_of time */
 export async function readLinkStats(reader: ViewReader, partition: number, code: string): Promise<ReadLinkStats | typeof NOT_CAUGHT_UP> {
-  // The order matters: statistics that are read after the time can only be newer than it.
+  // The order matters: statistics that are read after the time can be newer than the time, but never older.
   const values = Promise.all([reader.get(asOfKey(partition)), reader.get(statsKey(partition, code))])
   const found = await withCaughtUp(reader, LINK_STATS_VIEW, partition, values)
   if (found === NOT_CAUGHT_UP || found[0] === null) return NOT_CAUGHT_UP

@@ -2,8 +2,8 @@ import type { Link } from '../../../schemas/links/types.ts'
 import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 
 /**
- * Links by short code. Fed by `link-decisions` and partitioned like it. The partition also holds results of commands:
- * see results.ts.
+ * Links by short code. Fed by `link-decisions` and partitioned like it. The partition also contains results of
+ * commands; see results.ts.
  *
  * | key | value |
  * |---|---|
@@ -11,7 +11,9 @@ import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewRea
  */
 export const LINKS_VIEW = 'links'
 
-/** One record per link, so field names are short and fields with their default value are absent. */
+/**
+ * The value of a key. There is one per link, so field names are short, and fields with their default value are absent.
+ */
 interface StoredLink {
   /** Long URL. */
   readonly u: string

@@ -16,16 +16,16 @@ export interface BuildDeps {
 }
 
 /**
- * The progress of searches for a user who has more candidates nearby than one search may examine. A search continues
- * where the last one stopped, but only when the user has swiped everybody whom the last one found. Otherwise the others
- * would be missing until the search has come full circle.
+ * The progress of searches for a user who has more candidates nearby than one search may examine. The next search
+ * continues where the last one stopped, but only when the user has swiped all candidates that the last one found.
+ * Otherwise these candidates would be missing until a later search starts from the beginning again.
  */
 interface Resume {
-  /** The searches are comparable only while this stays the same: see `basisOf`. */
+  /** A search may continue only while this value is unchanged; see `basisOf`. */
   readonly basis: string
   readonly from: SearchPlace
   readonly next: SearchPlace
-  /** Users whom the search that began at `from` has found. */
+  /** Users that the search that began at `from` has found. */
   readonly found: readonly string[]
 }
 
@@ -34,30 +34,33 @@ interface Resume {
  * lock expires.
  */
 export const BUILD_LOCK_MS = 2_000
-/** Somebody who returns later begins again with the nearest cells. */
+/** How long the place at which to continue is kept. A user who returns later begins again with the nearest cells. */
 const RESUME_TTL_MS = 3_600_000
 
-/** KEYS: 1 the lock. ARGV: 1 a unique token, 2 time to live in ms. Returns 1 if the caller may search. */
+/**
+ * Locks the search of a user. KEYS: 1 the lock. ARGV: 1 a unique token, 2 time to live in ms. Returns 1 if the caller
+ * may search.
+ */
 const LOCK_BUILD: ViewScript = {
   name: 'lock-build',
   source: `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
 }
 
-/** Claims the only search of a user. Returns false while another one runs. */
+/** Claims the only search of a user. Returns false while another search for the user is running. */
 export async function lockBuild({ scripts }: BuildDeps, { building }: UserKeys, token: string): Promise<boolean> {
   return (await scripts.run(LOCK_BUILD, [building], [token, BUILD_LOCK_MS])) === 1
 }
 
 export interface Built {
   readonly stack: Stack
-  /** Resolves when the stack has been stored, or discarded because something newer made it useless. */
+  /** Resolves when the stack has been stored, or discarded because a newer change made it useless. */
   readonly stored: Promise<unknown>
 }
 
 /**
  * Searches for candidates for a user and begins to store them.
- * @param token the one with which the caller has locked the search
- * @param state must be read after the search was locked; otherwise a rewind in between would be missing
+ * @param token the token with which the caller has locked the search
+ * @param state must be read after the search was locked; otherwise it could lack a rewind in between
  */
 export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string, state: UserState, place: Place): Promise<Built> {
   const { reader, scripts, partitionOfCell, now } = deps
@@ -87,7 +90,10 @@ export async function buildStack(deps: BuildDeps, keys: UserKeys, token: string,
   const args = [token, STACK_TTL_MS, meta, resume === undefined ? '' : JSON.stringify(resume), RESUME_TTL_MS, ...fields]
   return { stack, stored: scripts.run(STORE_STACK, storeStackKeys(keys), args) }
 
-  /** Candidates of the last search that this search does not reach, because it began where the last one stopped. */
+  /**
+   * Returns the candidates of the last search that this search does not reach, because it began where the last search
+   * stopped.
+   */
   function leftOver(found: readonly Ranked[]): Ranked[] {
     if (Object.keys(from).length === 0 || state.stack?.basis !== basis) return []
     const ids = new Set(idsOf(found))

@@ -1,8 +1,8 @@
 import type { ViewScript } from '../view.ts'
 
 /**
- * Moves over more than a kilometre. Somebody who searches from many places could compute where a candidate is, so their
- * number per hour is limited.
+ * Distance in km above which a move is a jump. A user who searches from many places could compute where a candidate is,
+ * so jumps per hour are limited.
  */
 export const JUMP_KM = 1
 const MAX_JUMPS = 20
@@ -10,8 +10,8 @@ const WINDOW_MS = 3_600_000
 const MS_PER_SECOND = 1_000
 
 /**
- * KEYS: 1 times of jumps. ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member.
- * Returns 0 if the jump is allowed and counted, otherwise the time in ms until one is.
+ * KEYS: 1 times of jumps. ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member. Returns 0 if
+ * the jump is allowed and counted, otherwise the time in ms until a jump is allowed.
  */
 export const COUNT_JUMP: ViewScript = {
   name: 'count-jump',

@@ -7,7 +7,7 @@ import type { PlacedUser } from './viewer.ts'
 /** The commands that the check needs. */
 export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hmget'>
 
-/** A match, and the user who gets a push about it. */
+/** A match, and the user who is notified about it. */
 export interface MatchToTell {
   readonly user: PlacedUser
   readonly other: PlacedUser
@@ -15,15 +15,15 @@ export interface MatchToTell {
 
 /**
  * - `open`: nothing forbids the push
- * - `severed`: a block or the end of the match hides the two from each other
- * - `deleted`: one of them no longer has a profile
- * - `unknown`: the view is being built, or does not include the match yet although it matters
+ * - `severed`: a block or the end of the match hides the two users from each other
+ * - `deleted`: one of the users no longer has a profile
+ * - `unknown`: the view is being built, or it contains a severed relation but not the match yet
  */
 export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
 
 /**
  * Checks whether two matched users may still be notified about each other. The API notes blocks and ends of matches for
- * both users before it answers, so they are found even while the view lags behind.
+ * both users before it responds, so this check finds them even while the view lags behind.
  */
 export async function checkMatch(reader: PushCheckReader, { user, other }: MatchToTell): Promise<MatchVerdict> {
   const keys = userKeys(user.partition, user.id)
@@ -33,17 +33,17 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
     reader.get(otherKeys.profile),
     reader.hmget(keys.recent, severedFields(other.id)),
     reader.hget(keys.relations, other.id),
-    // Requested last: if Redis is emptied in between, the flags are gone, too.
+    // The flags are requested last: if Redis is emptied in between, they are gone, too.
     reader.get(caughtUpKey(MATCH_USERS_VIEW, user.partition)),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, other.partition)),
   ])
-  // The note of a block that has been lifted since stays until the view includes it.
+  // The note of a block stays until the view includes the block, even if the block has since been lifted.
   if (recent.some(isSeveredNote)) return 'severed'
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text)
   if (relation === undefined || !isSevered(relation)) return 'open'
-  // Users who block each other cannot match. A block that does not include the match therefore precedes it and has been
-  // lifted since.
+  // Users who block each other cannot match. If the stored relation has a block but no match, the block is older than
+  // the match and has been lifted since.
   return relation.matchedAt !== undefined ? 'severed' : 'unknown'
 }

@@ -1,36 +1,35 @@
 import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
- * What the API knows about a user and the view does not include yet: swipes, blocks, ended matches, and the place.
- * Every function that shows people to each other reads it, so that nobody sees somebody again whom they have just
- * swiped.
+ * Recent events of a user that the API knows and the view does not include yet: swipes, blocks, ended matches, and the
+ * place. Every function that shows users to each other reads them, so that nobody sees a user again after swiping them.
  *
  * | field | value |
  * |---|---|
  * | `s:<user_id>` | newest swipe on another user: time, id and direction, with spaces between |
  * | `last` | newest swipe of all: time, id, direction, target and, of a rewind, what it took back, with spaces between |
- * | `x:<user_id>:<cause>` | the other user must not be shown, after a block by either of them, or after the end of a match |
+ * | `x:<user_id>:<cause>` | the other user must not be shown, because one of the users blocks the other, or their match has ended |
  * | `m:<user_id>` | time at which a swipe was answered with a match with the other user |
  * | `place` | latitude, longitude and time, with spaces between |
- * | `left` | time at which the user deleted their profile: what they did before is no longer noted |
+ * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |
  *
- * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so such a
- * field can be older than the view. It does no harm, because newer fields of a target replace older ones, and the sink
- * removes fields that are no newer than the view. The whole hash expires two days after its last change, because that
- * is longer than an outage.
+ * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
+ * can be older than the view. Such a field does no harm, because newer fields of a target replace older ones, and the
+ * sink removes fields that are no newer than the view. The whole hash expires two days after its last change, which is
+ * longer than an outage.
  *
- * When a user deletes their profile, everything that the user has caused until then is lifted. The sink removes the
- * notes from the user's own hash, and marks those in the hashes of other users as lifted once the pairs say so. Blocks
- * by others remain, and so does what a new profile does. An API may note an older decision afterwards, but notes never
- * replace newer ones.
+ * When users delete their profiles, all their earlier swipes, blocks and ends of matches are lifted. The sink removes
+ * the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once the pairs say so.
+ * Blocks by other users remain, and so do notes from after the deletion. An API may note an older decision later, but a
+ * note never replaces a newer one.
  */
 export interface Recent {
   /** The newest swipe on each target. */
   readonly swipes: ReadonlyMap<string, RecentSwipe>
   readonly last: RecentSwipe | undefined
-  /** Users who may not be seen, and why. */
+  /** Users who must not be shown to this user, and why. */
   readonly severed: ReadonlyMap<string, Cause>
-  /** Times of answered matches, epoch ms, by the other user. */
+  /** Times at which swipes were answered with a match, epoch ms, by the other user. */
   readonly matched: ReadonlyMap<string, number>
   readonly place: { readonly lat: number; readonly lon: number; readonly at: number } | undefined
 }
@@ -42,34 +41,40 @@ export interface RecentSwipe {
   readonly direction: string
   /** Epoch ms. */
   readonly at: number
-  /** The direction of the swipe that a rewind has taken back, if it is known. */
+  /** The direction of the swipe that a rewind has taken back; undefined if it is unknown. */
   readonly undone?: string | undefined
 }
 
 /**
  * Why a user may not see another user: the user blocks the other, the other blocks the user, or their match has ended.
- * Each cause ends separately: lifting one block leaves the other in place.
+ * Each cause ends separately: when one user lifts a block, a block by the other user remains.
  */
 export type Cause = 'blocks' | 'blocked' | 'ended'
 
 export const RECENT_KEPT_MS = 48 * 3_600_000
 const MS_PER_SECOND = 1_000
-/** Beyond this many fields, further ones are not stored: docs/services/matches.md#recent */
+/**
+ * Maximum number of fields of a user's recent events. Further fields are not stored; see
+ * docs/services/matches.md#recent.
+ */
 export const MAX_RECENT_FIELDS = 10_000
 const SWIPE = 's:'
 export const LAST_SWIPE = 'last'
 const SEVERED = 'x:'
 const MATCHED = 'm:'
 const PLACE = 'place'
-/** The time at which the user deleted their profile. */
+/** Name of the field with the time at which the user deleted their profile. */
 export const LEFT = 'left'
-/** Ends the value of a field whose cause was lifted. */
+/** Suffix of the value of a field whose cause was lifted. */
 export const LIFTED = ' 0'
 const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
-/** How the fields of blocks by other users end. */
+/** Suffix of the names of fields for blocks by other users. */
 const BY_OTHERS = ':blocked' satisfies `:${Cause}`
 
-/** KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then fields and values. */
+/**
+ * Writes fields of the recent events. KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then
+ * fields and values.
+ */
 export const NOTE_RECENT: ViewScript = {
   name: 'note-recent',
   source: `
@@ -84,12 +89,13 @@ return 1
 }
 
 /**
- * Notes that two users may not see each other, or that they may again. Answers to a block and to its lifting may be
- * noted in any order, so the newer decision stays. There is no limit, because a user whose recent events are full may
- * still block. What a user decided before deleting their profile is not noted. The value is the time of the decision, a
- * space, and 1 if they may not or 0 if they may.
+ * Notes whether two users may see each other. Answers to a block and to its lifting may be noted in any order, so the
+ * newer decision is kept. No limit on the number of fields applies, because a user whose recent events are full may
+ * still block. Decisions from before the user deleted their profile are not noted. The value is the time of the
+ * decision, a space, and 1 if the users may not see each other or 0 if they may.
  *
- * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not, otherwise `0`.
+ * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
+ * otherwise `0`.
  */
 export const NOTE_SEVERED: ViewScript = {
   name: 'note-severed',
@@ -104,12 +110,12 @@ return 1
 `,
 }
 
-/** Arguments of NOTE_SEVERED. @param at time of the decision, epoch ms */
+/** Returns the arguments of NOTE_SEVERED. @param at time of the decision, epoch ms */
 export function severedArguments(field: string, at: number, isSevered: boolean): (string | number)[] {
   return [RECENT_KEPT_MS, field, at, isSevered ? '1' : '0']
 }
 
-/** @param value of a field of `severedField`; null if there is none */
+/** @param value the value of a field from `severedField`; null if there is no such field */
 export function isSeveredNote(value: string | null): boolean {
   return value !== null && !value.endsWith(LIFTED)
 }
@@ -119,12 +125,12 @@ export function noteArguments(fields: Readonly<Record<string, string>>): (string
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, ...Object.entries(fields).flat()]
 }
 
-/** Returns the field of the newest swipe on a user. */
+/** Returns the name of the field for the newest swipe on a user. */
 export function swipeField(targetId: string): string {
   return SWIPE + targetId
 }
 
-/** Returns the version of a swipe's field, for a sink that has applied the swipe. */
+/** Returns the version of a swipe's field. A sink that has applied the swipe removes the field up to this version. */
 export function swipeVersion(at: number, swipeId: string): FieldVersion {
   return { number: at, text: swipeId }
 }
@@ -142,14 +148,14 @@ export function leavingOperations(key: string, deletedAt: number, now: number): 
   return [{ op: 'hkeep', key, suffix: BY_OTHERS, number: deletedAt }, ...noted(key, LEFT, deletedAt, String(deletedAt), now)]
 }
 
-/** Returns the operations that lift a cause up to a time, even if the API notes it only later. */
+/** Returns the operations that lift a cause up to a time, even if the API notes the cause only later. */
 export function liftingOperations(key: string, field: string, until: number, now: number): ViewOperation[] {
   return noted(key, field, until, `${until}${LIFTED}`, now)
 }
 
 /**
- * Returns no operations for a time so old that no API can still note an older one, as for most records when the view is
- * rebuilt.
+ * Returns the operation that writes a field. Returns none if the time is so old that no API can still note an older
+ * one, which is the case for most records when the view is rebuilt.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []
@@ -216,7 +222,7 @@ export function parseRecent(fields: Readonly<Record<string, string>>): Recent {
   }
 }
 
-/** Returns the recent events as they would be if these swipes were stored, too. */
+/** Returns the recent events as if these swipes were already stored. */
 export function withSwipes<R extends Pick<Recent, 'last'> & Partial<Pick<Recent, 'swipes'>>>(recent: R, added: readonly RecentSwipe[]): R {
   if (added.length === 0) return recent
   const swipes = new Map(recent.swipes)

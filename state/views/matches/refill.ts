@@ -3,16 +3,16 @@ import { type BuildDeps, buildStack, lockBuild } from './build.ts'
 import { userKeys } from './users.ts'
 import { placeOf, readUser } from './viewer.ts'
 
-/** `skipped`: nobody waits for the candidates, or another search for the user is running. */
+/** Result of a refill. `skipped`: nobody waits for the candidates, or another search for the user is running. */
 export type Refill = 'built' | 'skipped'
 
 /**
- * Searches for candidates for a user and stores them, so that the next feed finds them.
+ * Searches for candidates for a user in advance and stores them for the next feed.
  * @param partition the partition of the view of users that has the user's keys
- * @param token unique
+ * @param token a unique token for the lock
  */
 export async function refillStack(deps: BuildDeps, partition: number, userId: string, token: string): Promise<Refill> {
-  // The lock of a user who cannot be served would only hold up the next feed.
+  // No search is possible for this user, and locking one would only delay the next feed.
   if ((await readyViewer()) === undefined) return 'skipped'
   const keys = userKeys(partition, userId)
   if (!(await lockBuild(deps, keys, token))) return 'skipped'

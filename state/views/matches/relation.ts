@@ -1,22 +1,22 @@
 import type { MatchRelation } from '../../../schemas/matches/types.ts'
 import type { Cause } from './recent.ts'
 
-/** The relation of a user to another one. Times are in epoch ms. */
+/** The relation of a user to another user. Times are in epoch ms. */
 export interface Relation {
   readonly likedAt: number | undefined
   readonly isSuperLike: boolean
-  /** When they matched. The ids of a match derive from its users. */
+  /** Time of the match. The ids of the match and its conversation derive from its users. */
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
   readonly blocks: boolean
   readonly isBlocked: boolean
 }
 
-/** A few characters per field, because a user may have thousands of relations. */
+/** The stored form of a relation. Field names are short, because a user may have thousands of relations. */
 interface StoredRelation {
   readonly l?: number
   readonly s?: 1
-  /** Earlier versions stored the ids of the match and of its conversation, too. */
+  /** Time of the match. Earlier versions stored the ids of the match and of its conversation, too. */
   readonly m?: number | readonly [id: string, conversation: string, at: number]
   readonly e?: 1
   readonly b?: 1
@@ -33,10 +33,10 @@ const NOTHING: Relation = {
 }
 
 /**
- * Returns the value of a relation in Redis. Most relations are likes received. They are whole numbers, which Redis
- * stores in 9 bytes: the time of the like, negative for a super-like. All others are JSON. No value is longer than 64
- * bytes, because one longer value would make Redis store all relations of the user in a form that takes three times the
- * memory.
+ * Returns the value of a relation in Redis. Most relations are received likes. They are stored as a whole number, which
+ * takes 9 bytes in Redis: the time of the like, negative for a super-like. All other relations are JSON. No value is
+ * longer than 64 bytes, because a single longer value would make Redis store all relations of the user in a form that
+ * takes three times the memory.
  */
 export function storedRelation(relation: MatchRelation): string {
   const { liked_at, is_super_like, match_id, matched_at, has_ended, blocks, is_blocked } = relation
@@ -81,14 +81,14 @@ local function isLiked(relation)
 end
 `
 
-/** Returns why the user may not see the other one; undefined if nothing forbids it. */
+/** Returns why the user may not see the other user; undefined if nothing forbids it. */
 export function causeOf({ hasEnded, blocks, isBlocked }: Relation): Cause | undefined {
   if (blocks) return 'blocks'
   if (isBlocked) return 'blocked'
   return hasEnded ? 'ended' : undefined
 }
 
-/** Returns whether one of the two has ended the relation, so that neither may see the other. */
+/** Returns whether one of the users has ended the relation, so that neither may see the other. */
 export function isSevered(relation: Relation): boolean {
   return causeOf(relation) !== undefined
 }

@@ -9,9 +9,9 @@ import { cellKey } from './index-cells.ts'
 
 export const STACK_SIZE = 50
 
-/** Limits the work and the result of one search. */
+/** Limits the effort and the result of one search. */
 export interface SearchBounds {
-  /** The search ends when this many candidates pass, and returns no more. */
+  /** Maximum number of candidates. The search ends when this many pass the filters. */
   readonly stackSize: number
   readonly examinedPerStep: number
   readonly examinedInAll: number
@@ -27,10 +27,10 @@ export interface SearchDeps {
   readonly reader: ListReader
   /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
   partitionOf(geohash4: string): number
-  /** Users whom the viewer has swiped or may not see. */
+  /** Returns true for users whom the viewer has swiped or may not see. */
   isExcluded(userId: string): boolean
   interestOf(userId: string): Interest
-  /** Receives the members of a cell once they have been read. Cells arrive in the order of the search. */
+  /** Called with the members of a cell after they have been read. Cells arrive in the order of the search. */
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
@@ -39,15 +39,16 @@ export interface SearchDeps {
 }
 
 /**
- * By geohash of a cell: the last user of the cell who was examined, or END. If cells that were read to their end were
- * read again, they could use up the limits, and the search would never reach the cells behind them.
+ * Where a search stopped: for the geohash of each cell that was read, the last user who was examined, or END. Cells
+ * that were read to their end are included, because reading them again could use up the limits, and the search would
+ * never reach the cells behind them.
  */
 export type SearchPlace = Readonly<Record<string, string>>
 
 const END = 'end'
 
 export interface Found {
-  /** Best first; no more than the bounds allow. */
+  /** The candidates, best first, at most as many as the bounds allow. */
   readonly ranked: Ranked[]
   /** Where the search stopped at its bounds; undefined if it found enough, or read all cells to their end. */
   readonly stoppedAt: SearchPlace | undefined
@@ -55,12 +56,12 @@ export interface Found {
 
 /**
  * Finds candidates around a viewer. It searches the home cell and its neighbours at precision 6, 5 and 4, and then the
- * cells at precision 4 within the viewer's distance, nearest first, as long as fewer than 50 pass.
- * @param from where an earlier search stopped; its cells are read from there on
+ * cells at precision 4 within the viewer's distance, nearest first, as long as fewer than 50 candidates pass.
+ * @param from where an earlier search stopped; the search continues reading cells from there
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found> {
   const { reader, partitionOf, isExcluded, interestOf, onSearched, now, bounds = BOUNDS } = deps
-  /** The newest version of each user who was examined. */
+  /** The newest version that was examined of each user. */
   const known = new Map<string, number>()
   const passing = new Map<string, Ranked>()
   const visited = new Set<string>()
@@ -68,7 +69,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   let examined = 0
   let isOpen = false
 
-  /** Reads cells in rounds, so that a full cell can use what the others leave of the limit. */
+  /** Reads cells in rounds, so that a cell with many members can use the part of the limit that other cells leave. */
   async function examine(cells: readonly Cell[]): Promise<void> {
     let open = cells.filter((cell) => !visited.has(geohashOf(cell)) && places.get(geohashOf(cell)) !== END)
     for (const cell of open) visited.add(geohashOf(cell))
@@ -91,7 +92,7 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
 
   function add(member: IndexMember): void {
     const before = known.get(member.userId)
-    // Wider cells contain the narrower ones of earlier steps.
+    // A wider cell contains the members of narrower cells, which earlier steps have examined.
     if (before !== undefined && before >= member.version) return
     examined++
     known.set(member.userId, member.version)

@@ -6,11 +6,12 @@ import { LIFTED } from './recent.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * The candidates that a search found, kept so that the next feed need not search again. Every candidate is checked
- * again when it is served, so a kept stack never shows a user whom the viewer has swiped or may not see.
+ * The candidates that a search found, stored so that the next feed does not need to search again. Every candidate is
+ * checked again when it is served, so a kept stack never shows a user whom the viewer has swiped or may not see.
  *
- * It is a hash, so that a swipe removes its target without reading the others: `meta` has the JSON of time and basis,
- * and the field of each candidate's id has rank, score, latitude and longitude, separated by spaces.
+ * A stack is a hash, so that a swipe removes its target without reading the other candidates. The field `meta` contains
+ * the JSON of time and basis. Each candidate's id is a field with rank, score, latitude and longitude, separated by
+ * spaces.
  */
 export interface Stack {
   /** Epoch ms. */
@@ -29,21 +30,24 @@ export interface StackedCandidate {
 
 /** How long a stack is valid: docs/services/matches.md#feed */
 export const STACK_TTL_MS = 300_000
-/** An empty stack is worth another search after this time: the first user must not wait minutes for the second. */
+/**
+ * Time after which an empty stack is searched again. It is short, so that the first user of an area does not wait
+ * minutes for the second.
+ */
 const EMPTY_TTL_MS = 5_000
-/** With fewer candidates left, a stack is built again, but only once in a while. */
+/** Number of remaining candidates below which a stack is built again, though not more often than once per period. */
 export const REFILL_BELOW = 5
 export const REFILL_EVERY_MS = 30_000
 const BASIS_PRECISION = 6
 const META = 'meta'
 
 /**
- * Stores a stack without those whom the user has swiped or severed since the search began.
+ * Stores a stack, without candidates whom the user has swiped or severed since the search began.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the place where the next search continues. ARGV:
  * 1 the lock's token, 2 time to live in ms, 3 meta, 4 the place as JSON or an empty string, 5 its time to live in ms,
- * then ids and values of candidates. Returns 0 and changes nothing if the lock has another owner: another search is
- * newer, or a rewind has made this one useless.
+ * then ids and values of candidates. Returns 0 and changes nothing if the lock has a different owner, because another
+ * search is newer or a rewind has made this search useless.
  */
 export const STORE_STACK: ViewScript = {
   name: 'store-stack',
@@ -74,7 +78,7 @@ export function stackFields({ builtAt, basis, candidates }: Stack): { readonly m
   return { meta: JSON.stringify({ builtAt, basis }), fields }
 }
 
-/** @param fields of the hash. Returns undefined if there is none. */
+/** Parses a stack; undefined if there is none. @param fields the fields of the hash */
 export function parseStack({ [META]: meta, ...fields }: Readonly<Record<string, string>>): Stack | undefined {
   if (meta === undefined) return undefined
   const { builtAt, basis } = JSON.parse(meta) as Pick<Stack, 'builtAt' | 'basis'>
@@ -86,7 +90,10 @@ export function parseStack({ [META]: meta, ...fields }: Readonly<Record<string, 
   return { builtAt, basis, candidates: ranked.map(({ candidate }) => candidate) }
 }
 
-/** What a search depends on: preferences, what others look for, and the cell of the place. */
+/**
+ * Returns the values on which a search depends: the viewer's preferences, gender and birth date, and the cell of the
+ * viewer's place.
+ */
 export function basisOf({ place, maxDistanceKm, minAge, maxAge, seekingGender, gender, birthDate }: Viewer): string {
   return JSON.stringify([
     geohashOf(cellOf(place, BASIS_PRECISION)),
@@ -104,7 +111,7 @@ export function stackOf(ranked: readonly Ranked[], basis: string, builtAt: numbe
 }
 
 /**
- * Whether a stack can be served, given how many of its candidates remain.
+ * Returns whether a stack can be served, given the number of its remaining candidates.
  * @param now epoch ms
  */
 export function isFresh({ builtAt, basis }: Stack, remaining: number, current: string, now: number): boolean {
@@ -114,7 +121,7 @@ export function isFresh({ builtAt, basis }: Stack, remaining: number, current: s
   return remaining >= REFILL_BELOW || age < REFILL_EVERY_MS
 }
 
-/** The time from which another request may find more. Epoch ms. */
+/** Returns the time from which another search may find more candidates, epoch ms. */
 export function nextRefillAt({ builtAt }: Stack, remaining: number): number {
   return builtAt + (remaining < REFILL_BELOW ? REFILL_EVERY_MS : STACK_TTL_MS)
 }

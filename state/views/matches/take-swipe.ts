@@ -5,13 +5,13 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent ones, unless a repeated request has added it: see recent.ts. KEYS: 1 the recent events.
+ * Adds a swipe to the recent events (see recent.ts), unless the request is a repetition. KEYS: 1 the recent events.
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 what a rewind
  * took back, or an empty string.
  *
  * A rewind that is older than the user's newest swipe is not noted. Otherwise a late rewind could show a user whom the
- * viewer has swiped since. A late note of a swipe only hides its target for longer. Swipes from before the user
- * deleted their profile are not noted: nothing would remove them.
+ * viewer has swiped since. Noting a swipe late only hides its target for longer. Swipes from before the user deleted
+ * their profile are not noted, because nothing would remove them.
  */
 const NOTE_SWIPE = `
 local at, id, target, direction = tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
@@ -36,12 +36,12 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `
 
 /**
- * Notes a swipe, removes its target from the kept candidates, claims a refill if few are left, and looks for the target
- * among those who like the user.
+ * Notes a swipe, removes its target from the stored candidates, claims a refill if few candidates are left, and checks
+ * whether the target likes the user.
  *
- * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations. ARGV: as
- * in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due,
- * 10 ms until the next refill. Returns two flags: the refill is claimed, the target likes the user.
+ * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations. ARGV: as in NOTE_SWIPE, then
+ * 8 `1` if the answer may announce a match, 9 the number of candidates below which a refill is due, 10 ms until the
+ * next refill. Returns two flags: whether the refill is claimed, and whether the target likes the user.
  */
 export const TAKE_SWIPE: ViewScript = {
   name: 'take-swipe',
@@ -60,7 +60,7 @@ return {claimed, likes}
 }
 
 /**
- * Notes a rewind. The kept candidates may have been found without its target, so they are removed, and a running search
+ * Notes a rewind. The stored candidates may lack the target of the rewind, so they are removed, and a running search
  * does not store its results. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
  */
 export const TAKE_REWIND: ViewScript = {
@@ -74,7 +74,7 @@ return 1
 export interface TakenSwipe {
   /** The caller must request a refill. */
   readonly isRefillClaimed: boolean
-  /** The target likes the user, or is matched with them. */
+  /** Whether the target likes the user or is matched with the user. */
   readonly isLiked: boolean
 }
 
@@ -83,8 +83,8 @@ export function takeSwipeKeys({ recent, stack, refill, relations }: UserKeys): s
 }
 
 /**
- * What follows from noting a swipe: its answer may announce a match, or the swipe is queued, or nothing follows because
- * the note is repeated. Only an answered swipe can claim a refill.
+ * What follows from noting a swipe. `match`: the answer may announce a match. `queued`: the swipe is queued. `none`:
+ * the note was already made, so nothing follows. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 

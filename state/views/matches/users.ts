@@ -7,9 +7,9 @@ import { leavingOperations, liftingOperations, severedField, swipeField, swipeVe
 import { storedRelation } from './relation.ts'
 
 /**
- * Everything that the API knows about a user. Fed by `match-profiles`, `match-seen` and `match-relations`, which are
- * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also holds
- * results of commands: see results.ts.
+ * All data about a user that the API reads. Fed by `match-profiles`, `match-seen` and `match-relations`, which are
+ * partitioned alike, so that all keys of a user share a hash tag and one script can use them. The partition also
+ * contains results of commands; see results.ts.
  *
  * | key | value |
  * |---|---|
@@ -18,7 +18,7 @@ import { storedRelation } from './relation.ts'
  * | `{match-profiles:<p>}:seen:<user>` | hash: bytes of a page of the seen-set by its number |
  * | `{match-profiles:<p>}:relations:<user>` | hash: relations by the other user's id: see relation.ts |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom this one blocks, by time |
- * | `{match-profiles:<p>}:recent:<user>` | hash: what the API knows and the view does not include yet: see recent.ts |
+ * | `{match-profiles:<p>}:recent:<user>` | hash: events that the API knows and the view does not include yet: see recent.ts |
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
  * | `{match-profiles:<p>}:building:<user>` | token of the search that runs: see build.ts |
  * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
@@ -35,15 +35,15 @@ const RECENT_PART = '}:recent:'
 export const matchUsersView: View<string, UserRecord> = {
   name: MATCH_USERS_VIEW,
   operationsFor,
-  // After Redis was emptied, the API may note recent events for hours before the sink can build the view again.
+  // After Redis was emptied, the API may note recent events for hours before the sink can rebuild the view.
   keeps: (key) => key.includes(RECENT_PART),
 }
 
 const profilesView = decisionView<MatchProfile>({ name: MATCH_USERS_VIEW, operationsFor: profileOperations })
 
 /**
- * Returns the operations for a record. The form of the key shows which of the three topics it is from, even for a
- * tombstone.
+ * Returns the operations for a record. The format of the key shows from which of the three topics the record is, even
+ * if it is a tombstone.
  */
 function operationsFor(partition: number, key: string, value: UserRecord | null, context?: ViewContext): ViewOperation[] {
   const parsed = parseUserKey(key)
@@ -87,7 +87,7 @@ function pageOperations(keys: UserKeys, page: number, value: MatchSeen | null): 
   return [{ op: 'hset', key: keys.seen, fields: { [page]: Buffer.from(value.page) } }, ...included(keys, value)]
 }
 
-/** Removes from the recent events the swipes that the record includes. */
+/** Returns the operations that remove swipes from the recent events, because the record includes them. */
 function included(keys: UserKeys, { swipes }: MatchSeen): ViewOperation[] {
   return swipes.map(({ target_id, swipe_id, ts }) => {
     return { op: 'hdelUpTo', key: keys.recent, field: swipeField(target_id), upTo: swipeVersion(ts, swipe_id) }
@@ -128,7 +128,7 @@ export interface UserKeys {
   readonly refill: string
   readonly resume: string
   readonly jumps: string
-  /** Lists of earlier versions, which nothing reads any more. */
+  /** Keys of lists from earlier versions, which nothing reads any more. */
   readonly former: readonly string[]
 }
 

@@ -24,7 +24,7 @@ import { causeOf, isSevered, parseRelation, type Relation } from './relation.ts'
 import { parseStack, type Stack } from './stack.ts'
 import { MATCH_USERS_VIEW, userKeys } from './users.ts'
 
-/** Everything that is known about the user who sends a request. */
+/** The data about the user who sends a request, including relations and the seen-set. */
 export interface UserState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
@@ -68,14 +68,16 @@ function parsedSelf(text: string | null): MatchSelf | undefined {
   return text === null ? undefined : (JSON.parse(text) as MatchSelf)
 }
 
-/** What is known about a user, apart from relations to others. */
+/** The data about a user, without relations to other users. */
 export interface OwnState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
   readonly recent: Pick<Recent, 'place' | 'last'>
 }
 
-/** Reads a user without relations and seen-set, which may be large. @returns undefined if the user has no profile */
+/**
+ * Reads a user without relations and seen-set, because both may be large. @returns undefined if the user has no profile
+ */
 export async function readOwn(
   reader: ViewReader & ListReader,
   partition: number,
@@ -97,13 +99,13 @@ export async function readOwn(
 /** A user's place in the view. */
 export interface PlacedUser {
   readonly id: string
-  /** The partition of the view that holds the user. */
+  /** The partition of the view that contains the user. */
   readonly partition: number
 }
 
-/** What decides whether a user may swipe another one. */
+/** The state that decides whether a user may swipe another user. */
 export interface SwipeState {
-  /** The users' profiles; undefined if they have none. */
+  /** The user's profile; undefined if the user has none. */
   readonly profile: MatchProfile | undefined
   readonly target: MatchProfile | undefined
   readonly self: MatchSelf | undefined
@@ -111,7 +113,7 @@ export interface SwipeState {
   readonly isSevered: boolean
 }
 
-/** Reads what decides whether a user may swipe another one, with few commands, because users swipe often. */
+/** Reads the state that decides whether a user may swipe another user. Uses few commands, because users swipe often. */
 export async function readForSwipe(
   reader: Pick<ViewReader & ListReader, 'hget' | 'hmget' | 'mget'>,
   user: PlacedUser,
@@ -121,7 +123,7 @@ export async function readForSwipe(
   const [text, [last, ...severed], own, others] = await Promise.all([
     reader.hget(keys.relations, target.id),
     reader.hmget(keys.recent, [LAST_SWIPE, ...severedFields(target.id)]),
-    // Requested last: if Redis is emptied in between, the flags are gone, too.
+    // The flags are requested last: if Redis is emptied in between, they are gone, too.
     reader.mget([keys.profile, keys.self, caughtUpKey(MATCH_USERS_VIEW, user.partition)]),
     reader.mget([userKeys(target.partition, target.id).profile, caughtUpKey(MATCH_USERS_VIEW, target.partition)]),
   ])
@@ -137,11 +139,11 @@ export async function readForSwipe(
   }
 }
 
-/** The relation between two users, as one of them may know it. */
+/** The relation between two users, as far as one of them may know it. */
 export interface PairState {
   readonly relation: Relation | undefined
   readonly isSevered: boolean
-  /** Time at which a swipe was answered with a match of the two, epoch ms. */
+  /** Time at which a swipe was answered with a match of the two users, epoch ms. */
   readonly matchedAt: number | undefined
 }
 
@@ -171,7 +173,7 @@ export function placeOf({
   return recent.place
 }
 
-/** Returns the last swipe or rewind, by the time at which an API received it. */
+/** Returns the last swipe or rewind, by the time at which an API instance received it. */
 export function lastSwipeOf({
   self,
   recent: { last },
@@ -199,10 +201,10 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
   }
 }
 
-/** Why a user may not see another one, apart from the filters; undefined if nothing forbids it. */
+/** Why a user may not see another user, apart from the filters; undefined if nothing forbids it. */
 export type Exclusion = 'swiped' | 'matched' | Cause
 
-/** Returns a function that tests whether a user has already seen, swiped, blocked or matched another one. */
+/** Returns a function that returns why a user may not see another user: a swipe, a match or a block. */
 export function exclusionsOf({ self, relations, recent, seenPages }: UserState, now: number): (otherId: string) => Exclusion | undefined {
   const seen = seenSet.open((page) => seenPages[page], now)
   const exceptions = new Set(self?.exceptions ?? [])

@@ -2,7 +2,7 @@ import type { RecommendationItem } from '../../../schemas/recommendations/types.
 import { type View, viewTag } from '../view.ts'
 
 /**
- * What answers show about items. Fed by `items`, partitioned like it.
+ * Data about items that answers contain. Fed by `items`, partitioned like it.
  *
  * | key | value |
  * |---|---|
@@ -32,7 +32,7 @@ export function shownItemKey(partition: number, itemId: string): string {
   return `${viewTag(RECOMMENDATION_ITEMS_VIEW, partition)}:item:${itemId}`
 }
 
-/** @param text what is stored at the key */
+/** @param text the value that is stored at the key */
 export function shownItem(text: string | null): ShownItem | undefined {
   return text === null ? undefined : (JSON.parse(text) as ShownItem)
 }

@@ -29,7 +29,7 @@ export async function readNeighbours(
   return typeof found === 'symbol' ? found : found[0]
 }
 
-/** Returns the neighbours of items of one partition, in the order of the items. They are read by one command. */
+/** Returns the neighbours of items of one partition, in the order of the items. One command reads all of them. */
 export async function readNeighboursOf(
   reader: BinaryReader,
   partition: number,

@@ -47,7 +47,10 @@ export interface StoredUser {
 
 type UserReader = Pick<BinaryReader, 'hmgetBuffer' | 'hgetallBuffer'> & ViewReader
 
-/** Reads a user in one turn. An emptied Redis must not make everybody a new user who has watched nothing. */
+/**
+ * Reads a user with commands that are sent together. Returns NOT_CAUGHT_UP if the view is incomplete, because after
+ * Redis was emptied, every user would look new.
+ */
 export async function readUser(reader: UserReader, partition: number, userId: string): Promise<StoredUser | typeof NOT_CAUGHT_UP> {
   const keys = userFeaturesKeys(partition, userId)
   return await withCaughtUp(reader, USER_FEATURES_VIEW, partition, readKeys(reader, keys))

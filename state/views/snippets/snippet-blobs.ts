@@ -37,11 +37,13 @@ export interface UnreferencedBlob {
   readonly since: number
 }
 
-/** Number of blobs per sweep and partition. Those that lost their references first come first. */
+/** Maximum number of blobs per sweep and partition. The blobs that lost their references first are checked first. */
 const UNREFERENCED_PER_SWEEP = 5_000
 const HASH = /^[0-9a-f]{64}$/
 
-/** Returns blobs that lost their last reference in the partition. Others may refer to them. */
+/**
+ * Returns blobs that lost their last reference in the partition. Snippets in other partitions may still refer to them.
+ */
 export async function unreferencedBlobs(reader: UnreferencedReader, partition: number): Promise<UnreferencedBlob[]> {
   const flat = await reader.zrange(unreferencedKey(partition), 0, UNREFERENCED_PER_SWEEP - 1)
   const found = Array.from({ length: flat.length / 2 }, (_, index) => ({ hash: flat[2 * index], since: Number(flat[2 * index + 1]) }))
@@ -58,8 +60,8 @@ interface ExistenceReader {
 }
 
 /**
- * Returns the hashes that a snippet of any partition refers to.
- * @throws Error when a partition has not caught up, because a reference may still be missing from it
+ * Returns those of the hashes to which a snippet of any partition refers.
+ * @throws Error when a partition has not caught up, because it may still lack a reference
  */
 export async function referencedBlobs(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
   const referenced = new Set<string>()

@@ -12,13 +12,13 @@ import {
 
 /**
  * Snippets by id, and the lists that contain them. Fed by `snippet-decisions` and partitioned like it. The partition
- * also holds results of commands: see results.ts. All snippets of a user are in one partition, so that the user's
+ * also contains results of commands; see results.ts. All snippets of a user are in one partition, so that the user's
  * lists change atomically with the snippets.
  *
  * | key | value |
  * |---|---|
- * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; no key means that it has expired or was deleted |
- * | `{snippets:<p>}:burnt:<id>` | the same, of a burnt snippet whose reads can still be repeated; expires |
+ * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; no key means that the snippet has expired or was deleted |
+ * | `{snippets:<p>}:burnt:<id>` | JSON of a burnt snippet whose reads can still be repeated; expires |
  * | `{snippets:<p>}:public` | sorted set: ids of public snippets by creation time |
  * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set: a user's snippets (scopes and orders below) |
  * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of this first version by creation time |
@@ -57,7 +57,7 @@ const TITLE_KEY_CHARACTERS = 64
 const TITLE_END = '\0'
 const MS_PER_SECOND = 1_000
 
-/** @param repeatableMs how long the record of a burnt snippet is kept for those who repeat a read */
+/** @param repeatableMs how long the record of a burnt snippet is kept for readers who repeat a read */
 export function snippetsView(repeatableMs: number): View<string, Snippet> {
   function operationsFor(partition: number, id: string, snippet: Snippet | null, context?: ViewContext): ViewOperation[] {
     const key = snippetKey(partition, id)
@@ -87,8 +87,8 @@ export function snippetsView(repeatableMs: number): View<string, Snippet> {
   }
 
   /**
-   * Returns the key to read first, if any. A deleted snippet no longer has the values that lists sort by, so its stored
-   * record must be read.
+   * Returns the key to read first, if any. The record of a deletion lacks the values by which lists are sorted, so the
+   * stored record of the snippet must be read.
    */
   function heldKey(partition: number, id: string, snippet: Snippet | null): string | undefined {
     return snippet !== null && !isGone(snippet) ? undefined : snippetKey(partition, id)
@@ -126,7 +126,9 @@ function placesOf(partition: number, record: SnippetRecord): Place[] {
   return places
 }
 
-/** Returns a member that sorts by title regardless of case, puts untitled snippets last and ends with the id. */
+/**
+ * Returns a member that sorts by title regardless of case, with untitled snippets last. The member ends with the id.
+ */
 function titleMember(title: string | undefined, id: string): string {
   if (title === undefined) return `1${TITLE_END}${id}`
   const folded = [...title.normalize('NFKC').toLowerCase()].slice(0, TITLE_KEY_CHARACTERS).join('')
@@ -163,7 +165,7 @@ export async function readSnippet(
   return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
 }
 
-/** Returns the record of a snippet whose reads are used up, as long as its readers may repeat them. */
+/** Returns the record of a snippet whose reads are used up, while its readers may repeat them. */
 export async function readBurntSnippet(reader: ViewReader, partition: number, id: string): Promise<SnippetRecord | undefined> {
   const text = await reader.get(burntKey(partition, id))
   return text === null ? undefined : (JSON.parse(text) as SnippetRecord)

@@ -21,16 +21,15 @@ import {
  *
  * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
  *
- * A candidate's line holds its score, a tab, its term as JSON, a tab, and its other fields as a JSON array.
- * Both keys are written with `setIfNewer`: a newer window wins, and within one window a posted list wins over the
- * pipeline's list.
- * A served entry is the JSON of a response entry without its rank. The writer renders it once; readers only number and
- * join entries. A reader renders a candidate only when a personal list includes it.
- * JSON contains no raw line break or tab, so lines and tabs need no escaping.
+ * A candidate's line consists of its score, a tab, its term as JSON, a tab, and its other fields as a JSON array. Both
+ * keys are written with `setIfNewer`: a newer window replaces an older one, and within one window a posted list
+ * replaces the pipeline's list. A served entry is the JSON of a response entry without its rank. The writer renders it
+ * once; readers only number and join entries. A reader renders a candidate only when a personal list includes it. JSON
+ * contains no raw line break or tab, so lines and tabs need no escaping.
  */
 export const TRENDS_VIEW = 'trends'
 
-/** Number of entries that a list serves: see docs/services/trends.md#lists. */
+/** Number of entries of a list that are served; see docs/services/trends.md#lists. */
 export const SERVED_ENTRIES = 30
 
 /** The JSON of one response entry without its opening `{"rank":n,`. */
@@ -44,7 +43,7 @@ interface Versioned {
 interface Head {
   /** Epoch ms. */
   readonly windowEnd: number
-  /** Partitions of the pipeline that are not in the list; 0 if it is complete. */
+  /** Number of pipeline partitions that the list lacks; 0 if it is complete. */
   readonly missing: number
 }
 
@@ -55,7 +54,7 @@ export interface ServedList extends Versioned, Head {
 export interface Candidate {
   readonly term: string
   readonly score: number
-  /** The terms that are folded into this one. */
+  /** The names of the terms that are folded into this term. */
   readonly variants: readonly string[]
   /** JSON of the fields that `candidateText` needs. */
   readonly fields: string
@@ -90,6 +89,7 @@ export function versionOf(list: Pick<TrendOutput, 'window_end' | 'source'>): num
 }
 
 /**
+ * Reads the served list of a region.
  * @param known the list that was read last; it is returned again while it is still the stored one
  * @returns undefined when the region has no list yet
  */
@@ -116,7 +116,7 @@ export function readCandidates(
   })
 }
 
-/** Reads the version first: a list has kilobytes, and in most cases the known list is still current. */
+/** Reads the version first, because a list has kilobytes and the known list is usually still current. */
 async function readIfChanged<T extends Versioned>(
   reader: ViewReader,
   partition: number,
@@ -127,7 +127,8 @@ async function readIfChanged<T extends Versioned>(
   const version = await withCaughtUp(reader, TRENDS_VIEW, partition, reader.hget(key, VERSION_FIELD))
   if (version === NOT_CAUGHT_UP || version === null) return version ?? undefined
   if (version === known?.version) return known
-  // If a newer list is stored between the two reads, the next call sees that its version differs from this one.
+  // If a newer list is stored between the two reads, its version differs from the one read here, so the next call reads
+  // the list again.
   const value = await withCaughtUp(reader, TRENDS_VIEW, partition, reader.hget(key, VALUE_FIELD))
   return value === NOT_CAUGHT_UP || value === null ? (value ?? undefined) : parse(version, value.split('\n'))
 }
@@ -142,7 +143,7 @@ function headOf(line: string): Head {
 }
 
 /**
- * Leaves hidden terms out of a rendered entry.
+ * Removes hidden terms from a rendered entry.
  * @returns undefined if the term of the entry itself is hidden
  */
 export function withoutHidden(entry: EntryText, hides: (term: string) => boolean): EntryText | undefined {
@@ -168,9 +169,9 @@ function candidatesKey(partition: number, woeid: number): string {
   return `${viewTag(TRENDS_VIEW, partition)}:candidates:${woeid}`
 }
 
-/** How the fields of a candidate below the best 100 end, which most are. */
+/** End of the fields of a candidate below the best 100. Most candidates have this end. */
 const NO_TOPIC = ',[],[],null]'
-/** The position of the variants in the fields. */
+/** Index of the variants in the array of fields. */
 const VARIANTS = 12
 const NO_VARIANTS: readonly string[] = []
 
@@ -191,7 +192,7 @@ type CandidateFields = [
   label: TrendEntry['label'],
   trending_since: number,
   sample_tweets: string[],
-  /** This and the following are missing in lines from before they existed. */
+  /** This and the following fields are missing in lines from before the fields existed. */
   rank_change?: number | null,
   peak_rank?: number | null,
   lang?: string | null,
@@ -202,8 +203,8 @@ type CandidateFields = [
 ]
 
 /**
- * Builds the line without a generic serializer, because the sink writes 275,000 of them every 30 seconds. This takes
- * 1.4 µs per candidate; rendering it as an entry takes 2.4 µs.
+ * Builds the line without a generic serializer, because the sink writes 275,000 lines every 30 seconds. This takes 1.4
+ * µs per candidate; rendering it as an entry takes 2.4 µs.
  */
 function candidateLine(entry: TrendEntry): string {
   const { score, term, name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
@@ -225,12 +226,12 @@ function variantsIn(fields: string): readonly string[] {
   return variants.map((name) => foldTerm(name) ?? name)
 }
 
-/** Returns null for numbers that JSON cannot represent. */
+/** Returns the number, or null if JSON cannot represent it. */
 function finite(number: number): number | null {
   return Number.isFinite(number) ? number : null
 }
 
-/** Returns the candidate as an entry of a list. Renders it at most once. */
+/** Returns the candidate as an entry of a list. The entry is rendered at most once. */
 export function candidateText(candidate: Candidate): EntryText {
   if (candidate.text === undefined) {
     const fields = JSON.parse(candidate.fields) as CandidateFields

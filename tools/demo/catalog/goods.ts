@@ -1,6 +1,6 @@
 import { integer, pick, type Random, seededRandom } from '../../random/random.ts'
 
-/** A category of the demo, as `PUT /api/v1/categories/{id}` takes it. */
+/** A category of the demo, in the format of `PUT /api/v1/categories/{id}`. */
 export interface DemoCategory {
   readonly id: number
   readonly body: { readonly name: string; readonly slug: string; readonly parent_id: number | null }
@@ -115,7 +115,7 @@ const CENTS_PER_UNIT = 100
 const ON_SALE = 0.25
 const USUAL_PRICE = 1.25
 
-/** Returns the products of a seller, the same ones for the same arguments. */
+/** Returns the products of a seller. Equal arguments give equal products. */
 export function demoProducts(seed: number, { id }: DemoSeller, count: number): DemoProduct[] {
   const random = seededRandom(seed + Number(id))
   return Array.from({ length: count }, (_, index) => demoProduct(random, `demo-${id}-${index}`))

@@ -6,12 +6,12 @@ import type { DemoService } from '../service.ts'
 import { fillCatalogue, type OfferedVariant, sellerCaller } from './fill.ts'
 import { type ShopEvent, shopStream } from './stream.ts'
 
-/** Events per second. Each is one or two requests. */
+/** Maximum number of events per second. Each event is one or two requests. */
 const GREATEST_RATE = 5
 const ANYBODY = { subject: '90001' }
 const CHECKOUT = { subject: 'demo-checkout', scope: 'internal' }
 const WAREHOUSE = 'east'
-/** Units that arrive when a variant is out of stock. */
+/** Number of units that arrive when a variant is out of stock. */
 const DELIVERY = 20
 
 /** A catalogue of generated products, and customers who search, look, buy and review. */

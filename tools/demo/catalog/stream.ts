@@ -1,11 +1,11 @@
 import { integer, pick, type Random, seededRandom } from '../../random/random.ts'
 import type { OfferedVariant } from './fill.ts'
 
-/** Something that a customer or a seller does. */
+/** An action of a customer or a seller. */
 export type ShopEvent = { readonly at: number } & (
   | { readonly kind: 'search'; readonly query: string }
   | { readonly kind: 'look'; readonly variant: OfferedVariant }
-  /** Reserves one unit. `ending` says what happens to the reservation; an abandoned one expires. */
+  /** Reserves one unit. `ending` is what happens to the reservation. An abandoned reservation expires. */
   | { readonly kind: 'buy'; readonly variant: OfferedVariant; readonly ending: 'DEDUCT' | 'RELEASE' | 'left' }
   | { readonly kind: 'review'; readonly variant: OfferedVariant; readonly user: string; readonly stars: number }
   | { readonly kind: 'price'; readonly variant: OfferedVariant; readonly cents: number }
@@ -16,7 +16,9 @@ const QUERIES = ['cordless drill', 'drlil', 'saw 7 1/4 in', 'cast iron pan', 'kn
 const USERS = 500
 const FIRST_USER = 90_000
 const LEAST_STARS = 2
-/** A new price differs from the first one by at most this share, which the price guard always accepts. */
+/**
+ * Maximum difference between a new price and the first one, as a share. The price guard always accepts such changes.
+ */
 const PRICE_SWING = 0.1
 
 export interface ShopStreamOptions {
@@ -28,7 +30,7 @@ export interface ShopStreamOptions {
   readonly offered: readonly OfferedVariant[]
 }
 
-/** Draws what happens in the shop. Some products sell better than others. */
+/** Creates a stream of random events in the shop. Some products sell better than others. */
 export function shopStream({ seed, rate, startAt, offered }: ShopStreamOptions): { next(): ShopEvent } {
   const random = seededRandom(seed)
   let at = startAt

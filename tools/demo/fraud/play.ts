@@ -8,12 +8,14 @@ import { type DemoPayment, demoPayments } from './stream.ts'
 
 /** Payments per second. */
 const GREATEST_RATE = 5
-/** The analyst of the demo judges a case after this many payments, about every 40 seconds. */
+/** Number of payments between two verdicts of the demo's analyst, which takes about 40 seconds. */
 const PAYMENTS_PER_VERDICT = 200
 
 const GATEWAY = { subject: 'demo-payments', scope: 'internal' }
 
-/** Payments of generated people, of which some are fraudulent, and an analyst who judges some of the cases. */
+/**
+ * Payments of generated people, some of which are fraudulent, and an analyst who gives verdicts on some of the cases.
+ */
 export const fraudDemo: DemoService = {
   name: 'fraud',
   async play(session, { rate, seed, endAt }) {
@@ -25,7 +27,7 @@ export const fraudDemo: DemoService = {
       isServed: ({ status, code }) => status === 200 || code === 'transaction_not_found',
     })
     if (client === undefined) return
-    // The API may have become ready long after the command was started.
+    // The stream starts now, because the API may have become ready long after the command was started.
     const { next } = demoPayments({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
     let payments = 0
     await playRequests(session, {
@@ -39,7 +41,7 @@ export const fraudDemo: DemoService = {
   },
 }
 
-/** Has a payment scored, and counts the decision. A payment that cannot be scored is not sent again. */
+/** Sends a payment for scoring, and counts the decision. A payment that cannot be scored is not sent again. */
 export async function pay(client: DemoClient, { body, pattern }: DemoPayment, count: Count): Promise<void> {
   const reply = await client.ask(GATEWAY, 'POST', '/api/v1/transactions/score', body)
   if (reply.code !== '') return count(reply.code)

@@ -9,7 +9,7 @@ export function requestBody({ timestamp, device, payer, payee, payment_instrumen
   return {
     ...rest,
     timestamp: new Date(timestamp).toISOString(),
-    // E-mail addresses and phone numbers of invented people would be meaningless.
+    // E-mail addresses and phone numbers are omitted, because those of invented people would be meaningless.
     payer: present({ user_id: payer.user_id, account_age_days: payer.account_age_days, country: payer.country }),
     payee: present({ ...payee }),
     payment_instrument: present({ ...payment_instrument }),

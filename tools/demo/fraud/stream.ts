@@ -7,22 +7,28 @@ import { requestBody } from './request-body.ts'
 
 const SECOND_MS = 1_000
 const DAY_MS = 86_400_000
-/** At five payments per second, each person pays about twice an hour, so that nobody pays suspiciously often. */
+/**
+ * Number of people. At five payments per second, each person pays about twice an hour, so that nobody pays suspiciously
+ * often.
+ */
 const PEOPLE = 10_000
-/** No account is younger than this when the demo begins. */
+/** Minimum age of accounts when the demo begins. */
 const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01
 /**
- * Longer frauds end after this many payments. Together with FRAUD_SHARE, this keeps blocked payments below 1 % of all
- * payments of five minutes. Above 1 %, the guard would raise an alert.
+ * Maximum number of payments of a fraud. Together with FRAUD_SHARE, this keeps blocked payments below 1 % of the
+ * payments of any five minutes. Above 1 %, the guard would raise an alert.
  */
 const LONGEST_FRAUD = 12
-/** The first fraud begins this soon, so that there is a case within a minute. */
+/** Time until the first fraud begins. It is short, so that there is a case within a minute. */
 const FIRST_FRAUD_MS = 3 * SECOND_MS
-/** Frauds that take hours are played within this time. */
+/** Maximum duration of a fraud in the demo. Frauds that take hours in reality are compressed to this time. */
 const LONGEST_FRAUD_MS = 90 * SECOND_MS
-/** Victims are people who have paid since the demo began: the service knows their habits. */
+/**
+ * Maximum number of possible victims. Victims are people who have paid since the demo began, so that the service has
+ * their history.
+ */
 const MOST_KNOWN = 1_000
 
 /** A payment at its time. */
@@ -43,11 +49,14 @@ export interface DemoPaymentsOptions {
   readonly seed: number
   /** Payments per second. */
   readonly rate: number
-  /** Epoch ms. Ids of transactions contain it, because a repeated id would get its first answer. */
+  /**
+   * Start of the stream, epoch ms. Transaction ids contain it, because a repeated id would get the answer to its first
+   * use.
+   */
   readonly startAt: number
 }
 
-/** Creates an endless stream of payments, of which some belong to frauds. Equal options give equal streams. */
+/** Creates an endless stream of payments, some of which belong to frauds. Equal options give equal streams. */
 export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): DemoPayments {
   const random = seededRandom(seed)
   const world = createWorld(random, { people: PEOPLE, startAt: startAt - NEWEST_ACCOUNTS_MS, endAt: startAt, name: `demo${seed}` })
@@ -78,7 +87,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     const at = Math.floor(ordinaryAt)
     const person = pick(random, world.people)
     const { value } = behave(random, world, person, at, Number.POSITIVE_INFINITY).next()
-    // People stay at home: their payments come faster than they could travel.
+    // People do not travel, because their payments come faster than they could travel.
     const parts: PaymentParts = { ...value!, id: `${run}-${number++}`, at, place: person.home, address: person.addresses[0] }
     if (!person.isSparse && !person.isBusiness) known[number % MOST_KNOWN] = person
     return { at, body: requestBody(paymentOf(random, parts).request), pattern: undefined }
@@ -93,7 +102,7 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
     for (const [order, parts] of all.entries()) {
       const isOwn = parts.at < from
       const at = isOwn ? from : Math.floor(from + (parts.at - from) * scale)
-      // The victim's own earlier payments are sent late, with their original times.
+      // The victim's own earlier payments are sent late, but with their original times.
       const body = requestBody(paymentOf(random, isOwn ? parts : { ...parts, at }).request)
       planned.push({ at, body, pattern: isOwn ? undefined : pattern, order })
     }
@@ -104,5 +113,5 @@ export function demoPayments({ seed, rate, startAt }: DemoPaymentsOptions): Demo
   return { next }
 }
 
-/** The first fraud leads to a case with its first payment. */
+/** The order of the patterns. The first one leads to a case with its first payment. */
 const FRAUD_ORDER: readonly Pattern[] = ['new_account', ...PATTERNS.filter((pattern) => pattern !== 'new_account')]

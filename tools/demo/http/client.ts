@@ -20,7 +20,7 @@ export interface DemoCaller {
   readonly scope?: string
 }
 
-/** Calls the API as any user, with tokens signed by the development key. */
+/** Calls the API as any user. Tokens are signed with the development key. */
 export interface DemoClient {
   /** @param path from the root */
   ask(caller: DemoCaller, method: string, path: string, body?: object): Promise<Reply>
@@ -36,7 +36,7 @@ export async function demoClient(url: string, { home, issuer, audience }: Develo
     const now = Date.now()
     if (known !== undefined && known.until > now) return known.text
     const text = await mintToken(key, { subject, scope, issuer, audience, lifetimeSeconds: TOKEN_SECONDS, now })
-    // Renews the token after half of its lifetime, because clocks differ.
+    // The token is renewed after half of its lifetime, because clocks differ.
     tokens.set(name, { text, until: now + (TOKEN_SECONDS * MS_PER_SECOND) / 2 })
     return text
   }

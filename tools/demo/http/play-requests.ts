@@ -15,7 +15,7 @@ export interface RequestStream<Event> {
   readonly endAt: number
 }
 
-/** Performs each event at its time, a few at once, and reports at intervals what has happened. */
+/** Performs each event at its time, several at once, and reports the results at intervals. */
 export async function playRequests<Event extends { readonly at: number }>(
   { say, stopped, pause }: StreamSession,
   { next, perform, endAt }: RequestStream<Event>,

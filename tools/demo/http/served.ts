@@ -7,17 +7,19 @@ const RETRY_MS = 2_000
 export interface ServedQuestion {
   /** Base URL of the API. */
   readonly url: string
-  /** What the demo needs, such as `the match feed`. */
+  /** The part of the API that the demo needs, such as `the match feed`. */
   readonly what: string
   /** Epoch ms. */
   readonly endAt: number
   /** Sends a request whose reply shows whether the service runs. */
   ask(client: DemoClient): Promise<Reply>
-  /** Returns whether the reply comes from the service. Other 404 replies mean that the API does not run the service. */
+  /**
+   * Returns whether the reply comes from the service. Other 404 replies come from an API that does not run the service.
+   */
   isServed(reply: Reply): boolean
 }
 
-/** Waits for an API that serves the demo. Returns undefined, and says why, if there will be none. */
+/** Waits for an API that serves the demo. If there will be none, reports why and returns undefined. */
 export async function servedClient({ say, stopped, pause }: StreamSession, question: ServedQuestion): Promise<DemoClient | undefined> {
   const { url, what, endAt } = question
   const client = await clientFor(url, say)

@@ -3,16 +3,19 @@ import { weightedPick } from '../../random/weighted.ts'
 
 /** Number of users that the demo invents. */
 export const POPULATION = 400
-/** The year for which ages are drawn. If birth dates depended on today, the same seed would not play the same users. */
+/** The year for which ages are drawn. It is fixed, because the same seed must produce the same users on any day. */
 const REFERENCE_YEAR = 2026
 const YOUNGEST = 20
-/** An age is YOUNGEST plus the mean of two draws below this, so that middle ages are frequent. */
+/**
+ * Range of age draws. An age is YOUNGEST plus the mean of two draws below this number, so that middle ages are
+ * frequent.
+ */
 const AGE_SPREAD = 42
 const LAST_MONTH = 12
 const SHORTEST_MONTH = 28
 const AGE_TOLERANCE = 12
 const ADULT_YEARS = 18
-/** The distance from one end of the bay to the other. */
+/** Greatest distance in the preferences of users: from one end of the bay to the other. */
 const MAX_DISTANCE_KM = 100
 const TOWN_RADIUS_KM = 3
 const KM_PER_DEGREE = 111.2
@@ -39,7 +42,7 @@ const LIKES =
   'sourdough|night trains|old maps|sea swimming|jazz|bouldering|cats|ghost stories|ramen|bad puns|vinyl|birds|chess|tide pools'.split('|')
 const OPENINGS = ['Fond of', 'Can talk for hours about', 'Looking for somebody to share', 'Ask me about', 'Weekends are for']
 const BIO_SHARE = 0.8
-/** Shares of the genders m, f and x, in the order of GENDERS. */
+/** The genders of users. Their shares are in the same order. */
 const GENDERS = ['m', 'f', 'x'] as const
 const GENDER_SHARES = [0.49, 0.49, 0.02]
 /** Share of users who seek everybody. */
@@ -60,7 +63,7 @@ export interface DemoProfile {
 }
 
 export interface DemoPerson {
-  /** Position in the population, from 0. The first ones are the most popular. */
+  /** Position in the population, from 0. Users with low indexes are the most popular. */
   readonly index: number
   readonly userId: string
   readonly profile: DemoProfile
@@ -102,7 +105,7 @@ function homeIn({ lat, lon }: { lat: number; lon: number }, random: Random) {
   return nearby({ lat, lon }, TOWN_RADIUS_KM, random)
 }
 
-/** Draws a place within a few kilometres north or south, and east or west. */
+/** Returns a random place within a few kilometres north or south, and east or west. */
 export function nearby({ lat, lon }: { readonly lat: number; readonly lon: number }, km: number, random: Random) {
   const offset = () => ((2 * random() - 1) * km) / KM_PER_DEGREE
   return { lat: lat + offset(), lon: lon + offset() / Math.cos((lat * Math.PI) / 180) }
@@ -124,6 +127,6 @@ export function suit(a: DemoPerson, b: DemoPerson): boolean {
 
 function seeks({ profile: { seeking_gender, min_age_pref, max_age_pref } }: DemoPerson, { profile: other }: DemoPerson): boolean {
   const age = REFERENCE_YEAR - Number(other.birth_date.slice(0, 4))
-  // A year of tolerance on both sides, because the birthday may not have come yet.
+  // Ages have a year of tolerance on both sides, because a birthday may not have come yet.
   return (seeking_gender.length === 0 || seeking_gender.includes(other.gender)) && age > min_age_pref && age <= max_age_pref
 }

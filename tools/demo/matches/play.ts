@@ -6,7 +6,9 @@ import type { DemoService } from '../service.ts'
 import { personAt } from './people.ts'
 import { type DemoMatchEvent, type DemoMatches, demoMatches } from './stream.ts'
 
-/** Each event is one or more HTTP requests, each of which makes several records. */
+/**
+ * Maximum number of events per second. Each event is one or more HTTP requests, and each request makes several records.
+ */
 const GREATEST_RATE = 10
 /** Likes that a user answers at once. */
 const ANSWERED = 3
@@ -24,7 +26,7 @@ export const matchesDemo: DemoService = {
       isServed: ({ status, code }) => status === 200 || code === 'profile_not_found',
     })
     if (client === undefined) return
-    // The API may have become ready long after the command was started.
+    // The stream starts now, because the API may have become ready long after the command was started.
     const stream = demoMatches({ seed, rate: Math.min(rate, GREATEST_RATE), startAt: Date.now() })
     await playRequests(session, { next: stream.next, perform: (event, count) => perform(event, stream, client, count), endAt })
   },
@@ -32,7 +34,7 @@ export const matchesDemo: DemoService = {
 
 /**
  * Performs the event through the API. Refusals are counted, and refused requests are not repeated.
- * @param count counts what has happened
+ * @param count counts the results
  */
 export async function perform(event: DemoMatchEvent, stream: DemoMatches, client: DemoClient, count: Count): Promise<void> {
   const { person } = event

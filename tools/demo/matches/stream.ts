@@ -3,21 +3,24 @@ import { weightedPick, zipfWeights } from '../../random/weighted.ts'
 import { type DemoPerson, nearby, POPULATION, personAt, suit } from './people.ts'
 
 const SECOND_MS = 1_000
-/** The demo begins with this many users, so that the first swipes find somebody. */
+/** Number of users at the beginning, so that the first swipes find a target. */
 const FIRST_PEOPLE = 40
-/** Shares of the later events; the rest are swipes. */
+/** Shares of later events in which a user appears, moves, or looks at received likes. All other events are swipes. */
 const APPEAR_SHARE = 0.1
 const MOVE_SHARE = 0.15
 const ANSWER_SHARE = 0.25
-/** Two places of a user are less than a kilometre apart, because longer moves are limited to 20 an hour. */
+/**
+ * Maximum distance of a move in each direction. Moves over a kilometre are limited to 20 an hour, so two places of a
+ * user are less than a kilometre apart.
+ */
 const WALK_KM = 0.3
 const POPULARITY_EXPONENT = 0.7
-/** Number of draws without a target after which a user walks instead. Such a user has swiped nearly everybody. */
+/** Number of draws without a target after which a user moves instead. Such a user has swiped nearly all others. */
 const MAX_DRAWS = 30
-/** Share of likes that the least and the most popular users get. */
+/** Shares of likes among the swipes on the least and on the most popular users. */
 const LEAST_LIKED = 0.2
 const MOST_LIKED = 0.8
-/** Share of likes for users who are not part of the demo: visitors of the page should see matches. */
+/** Share of likes for users who are not part of the demo, so that visitors of the page see matches. */
 const VISITOR_LIKED = 0.7
 const SUPER_LIKED = 0.05
 
@@ -30,7 +33,7 @@ export type DemoMatchEvent = {
 } & (
   | { readonly kind: 'appear' | 'move'; readonly place: { readonly lat: number; readonly lon: number } }
   | { readonly kind: 'swipe'; readonly target: DemoPerson; readonly direction: Direction }
-  /** The user looks at who likes them, and swipes back. */
+  /** A user looks at received likes, and swipes back. */
   | { readonly kind: 'answer' }
 )
 
@@ -38,7 +41,7 @@ export interface DemoMatches {
   /** Returns the next event; times never decrease. */
   next(): DemoMatchEvent
   /**
-   * Returns how a user swipes another user, who need not be part of the demo. The same users always give the same
+   * Returns how a user swipes another user, who may be a visitor outside the demo. The same users always give the same
    * result.
    */
   opinion(person: DemoPerson, targetId: string): Direction
@@ -53,8 +56,8 @@ export interface DemoMatchOptions {
 }
 
 /**
- * Creates an endless stream of actions of users of the match feed. Equal options give equal streams. Swipes follow
- * popularity: the most popular users are swiped most often, and liked most often.
+ * Creates an endless stream of actions of users of the match feed. Equal options give equal streams. Swipes depend on
+ * popularity: the most popular users get the most swipes and the most likes.
  */
 export function demoMatches({ seed, rate, startAt }: DemoMatchOptions): DemoMatches {
   const random = seededRandom(seed)

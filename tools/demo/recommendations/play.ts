@@ -31,7 +31,7 @@ export const recommendationsDemo: DemoService = {
   },
 }
 
-/** Products in the order of the search, some at a time. */
+/** Returns product ids from a search, in groups of the same category. */
 async function shelvesOf(client: DemoClient): Promise<string[][]> {
   const { body } = await client.ask(ANYBODY, 'GET', `/api/v1/products/search?page_size=${PRODUCTS}`)
   const found = (body?.results ?? []) as { readonly product_id: number; readonly category: unknown }[]

@@ -1,6 +1,6 @@
 import { integer, pick, type Random, seededRandom } from '../../random/random.ts'
 
-/** Something that a visitor of the shop does. */
+/** An action of a visitor of the shop. */
 export interface VisitEvent {
   /** Epoch ms. */
   readonly at: number
@@ -17,7 +17,7 @@ export interface VisitStreamOptions {
   readonly rate: number
   /** Epoch ms. */
   readonly startAt: number
-  /** Items that are often looked at together, such as those of one category. */
+  /** Groups of items that are often viewed together, such as those of one category. */
   readonly shelves: readonly (readonly string[])[]
 }
 
@@ -26,13 +26,13 @@ const USERS = 300
 const FIRST_USER = 91_000
 const LEAST_ITEMS = 3
 const MOST_ITEMS = 8
-/** Share of the items that a visitor takes from another shelf. */
+/** Share of items that a visitor chooses from a different group. */
 const STRAYING = 0.2
 const CLICKED = 0.3
 const PURCHASED = 0.1
 const SKIPPED = 0.05
 
-/** Draws visits: a list, and then some items, mostly of one shelf. */
+/** Creates a stream of visits. A visit requests a list and then views some items, mostly from one group. */
 export function visitStream({ seed, rate, startAt, shelves }: VisitStreamOptions): { next(): VisitEvent } {
   const random = seededRandom(seed)
   let at = startAt

@@ -4,14 +4,14 @@ import { type CityPick, cities, citiesOf, cityPick } from '../../tweets/places.t
 import { madeUpWord } from './vocabulary.ts'
 
 const MINUTE_MS = 60_000
-/** Mean time between the starts of two bursts. */
+/** Mean time between the starts of two successive bursts. */
 const BEGINS_EVERY_MS = 4 * MINUTE_MS
 const SHORTEST_MS = 8 * MINUTE_MS
 const LONGEST_MS = 25 * MINUTE_MS
-/** Smallest and largest share of all tweets at a burst's peak. */
+/** Bounds of a burst's share of all tweets at its peak. */
 const SMALLEST_PEAK = 0.01
 const GREATEST_PEAK = 0.06
-/** A burst rises during the first part of its time and fades during the rest. */
+/** Share of a burst's duration in which it rises. In the remaining time it fades. */
 const RISE_SHARE = 0.25
 const CITY_SHARE = 0.5
 const COUNTRY_SHARE = 0.85
@@ -31,7 +31,7 @@ export interface Burst {
   readonly peak: number
 }
 
-/** Returns the sequence of bursts, which the seed determines. */
+/** Creates a sequence of bursts, which the seed determines. */
 export function bursts(random: Random, startAt: number) {
   let all: Burst[] = [newBurst(random, startAt)]
   let next = startAt + gap()
@@ -49,7 +49,7 @@ export function bursts(random: Random, startAt: number) {
     return all
   }
 
-  /** Returns the burst that a tweet at this time is about, if there is one. */
+  /** Returns the burst to which a tweet at this time belongs; undefined if there is none. */
   function at(time: number): Burst | undefined {
     let chance = random()
     for (const burst of active(time)) {

@@ -6,7 +6,7 @@ import { demoStream } from './stream.ts'
 
 const REPORT_EVERY_MS = 15_000
 /**
- * Bytes in place of a tweet: the first sequence has no valid format byte; the second names a schema that does not
+ * Malformed records in place of tweets. The first has no valid format byte; the second names a schema that does not
  * exist.
  */
 const MALFORMED = [Buffer.from('not a tweet'), Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3])]
@@ -20,7 +20,7 @@ export const trendsDemo: DemoService = {
     const reporting = setInterval(() => say(report.line(Date.now(), stream)), REPORT_EVERY_MS)
     try {
       await produce(tweetProducer, async function playTweets(producer) {
-        // After an interruption, the stream continues at the current time and skips what was missed.
+        // After an interruption, the stream continues at the current time and skips the tweets of the interruption.
         let event = stream.next()
         while (event.at < Date.now() - REPORT_EVERY_MS) event = stream.next()
         let first: typeof event | undefined = event

@@ -9,7 +9,7 @@ import { vocabulary } from './vocabulary.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 
-/** Number of users. Some tweet much more than others, but none dominates. */
+/** Number of users. Some users tweet much more than others, but none dominates. */
 const USERS = 100_000
 const USER_ZIPF_EXPONENT = 0.6
 /** Shares of all events. */
@@ -19,9 +19,9 @@ const LATE_SHARE = 0.01
 const TOO_LATE_SHARE = 0.002
 const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
-/** Share of ordinary tweets whose topic is local. */
+/** Share of ordinary tweets with a local topic. */
 const LOCAL_SHARE = 0.4
-/** Interval of storms, in which many users retweet the same tweet for half a minute. */
+/** Interval of retweet storms, in which many users retweet the same tweet for half a minute. */
 const STORM_EVERY_MS = 6 * MINUTE_MS
 const STORM_MS = 30 * SECOND_MS
 const STORM_SHARE = 0.2
@@ -31,7 +31,9 @@ const ALLOWED_AHEAD_MS = 5 * MINUTE_MS
 const BOT_USERS = 200
 const LEAST_BOT_SCORE = 0.75
 const GREATEST_HUMAN_SCORE = 0.6
-/** The first user ids of people, bots and spammers, so that they can be distinguished in the data. */
+/**
+ * The user ids of people, bots and spammers start at different numbers, so that they can be distinguished in the data.
+ */
 const FIRST_USER = 1_000_000
 const FIRST_BOT = 9_000_000
 const SPAMMER = 8_000_000

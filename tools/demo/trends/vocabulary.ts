@@ -1,7 +1,7 @@
 import { integer, type Random, seededRandom } from '../../random/random.ts'
 import { weightedPick, zipfWeights } from '../../random/weighted.ts'
 
-/** Everyday topics: the head of the vocabulary, most frequent first. */
+/** Everyday topics, most frequent first. They are the beginning of the vocabulary. */
 const EVERYDAY = `good morning|#love|coffee time|#music|#nowplaying|last night|#photography|happy birthday|#fashion|#travel|my heart|
 #food|so tired|#fitness|new album|#football|#sunset|best friend|#art|movie night|#cats|long day|#tbt|bus stop|#nature|#style|#beach|
 right now|#gaming|#dogs|weekend plans|#weather|first time|#news|#coffee|#running|new shoes|#books|#jobs|#rain|home office|#yoga|
@@ -15,15 +15,15 @@ const SYLLABLES =
   )
 const SHORTEST_SYLLABLES = 2
 const MORE_SYLLABLES = 3
-/** Number of terms, including the everyday topics. It is so large that most terms are rare, as in reality. */
+/** Number of terms, including the everyday topics. It is large enough that most terms are rare, as in reality. */
 const VOCABULARY = 20_000
 const ZIPF_EXPONENT = 1
 const HASHTAG_SHARE = 0.6
 const PHRASE_SHARE = 0.5
 
 /**
- * A vocabulary with frequencies by Zipf's law, determined by a seed. Each country orders it differently, so that places
- * differ.
+ * A vocabulary whose frequencies follow Zipf's law. The seed determines it. Each country has its own order of terms, so
+ * that places differ.
  */
 export interface Vocabulary {
   /** Draws a term with the global frequencies. */
@@ -44,7 +44,7 @@ export function vocabulary(seed: number): Vocabulary {
   }
 }
 
-/** Returns the position in the vocabulary at which a country's topics start. */
+/** Returns the index in the vocabulary at which a country's topics start. */
 function placeOf(country: string): number {
   const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
   return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))
@@ -55,7 +55,7 @@ function madeUpTerm(random: Random): string {
   return random() < PHRASE_SHARE ? `${madeUpWord(random)} ${madeUpWord(random)}` : madeUpWord(random)
 }
 
-/** Makes up a word for an event that has just begun. */
+/** Invents a word for an event that has just begun. */
 export function madeUpWord(random: Random): string {
   const length = SHORTEST_SYLLABLES + integer(random, MORE_SYLLABLES)
   let word = ''

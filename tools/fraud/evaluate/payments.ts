@@ -7,7 +7,7 @@ import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 export interface LabelledPayment {
   readonly request: FraudRequest
   readonly isFraud: boolean
-  /** The kind of fraud, as the file numbers it; 0: none. */
+  /** The number of the kind of fraud in the file; 0 for a legitimate payment. */
   readonly scenario: number
 }
 

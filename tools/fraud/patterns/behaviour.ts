@@ -9,15 +9,15 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Deviation of a person's amounts as a share of the mean. */
+/** Standard deviation of a person's amounts, as a share of the mean. */
 const AMOUNT_DEVIATION = 0.35
 const LEAST_AMOUNT = 0.5
-/** Rare purchases that are far above what a person usually pays. */
+/** Share of purchases that are far above a person's usual amounts. */
 const BIG_PURCHASE_SHARE = 0.001
 const NEW_MERCHANT_SHARE = 0.12
 const NEW_DEVICES_PER_DAY = 1 / 200
 const TRIPS_PER_DAY = 1 / 80
-/** Several small payments within minutes, as for games, or as retries. */
+/** Share of bursts: several small payments within minutes, as for games or for retries. */
 const BURST_SHARE = 0.01
 const MOST_IN_BURST = 5
 /** Airports and waiting included. */
@@ -86,7 +86,7 @@ function money(random: Random, { meanAmount, cards, isBusiness }: Person, isSmal
   }
 }
 
-/** Moves a time at night to the morning. */
+/** Postpones a time at night to the morning. */
 function awake(at: number, lng: number): number {
   const hour = (((at + (lng / 15) * HOUR_MS) % DAY_MS) + DAY_MS) % DAY_MS
   return hour < 6 * HOUR_MS ? at + 6 * HOUR_MS : at

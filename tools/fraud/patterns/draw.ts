@@ -5,7 +5,7 @@ export function between(random: Random, low: number, high: number): number {
   return low + random() * (high - low)
 }
 
-/** Draws an integer of low to high, both inclusive. */
+/** Draws an integer from `low` to `high`, both inclusive. */
 export function integerBetween(random: Random, low: number, high: number): number {
   return low + Math.floor(random() * (high - low + 1))
 }
@@ -14,7 +14,7 @@ export function isDrawn(random: Random, share: number): boolean {
   return random() < share
 }
 
-/** Draws from the standard normal distribution, by Box and Muller. */
+/** Draws from the standard normal distribution with the Box-Muller transform. */
 export function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 }

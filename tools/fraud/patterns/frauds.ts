@@ -33,7 +33,7 @@ export const FRAUDS: Readonly<Record<Pattern, Fraud>> = {
   structuring,
 }
 
-/** Somebody uses tiny amounts, sent from a server, to test whether a stolen card works. */
+/** A fraudster tests whether a stolen card works, with tiny amounts that are sent from a server. */
 function cardTesting({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const merchant = pick(random, world.merchants)
   const address = serverAddress(random)
@@ -53,7 +53,10 @@ function cardTesting({ random, world, name, at, victim }: Scene): PaymentParts[]
   })
 }
 
-/** Somebody signs in as the victim, on another device in another country, and immediately spends large amounts. */
+/**
+ * A fraudster signs in as the victim, on a different device in a different country, and immediately spends large
+ * amounts.
+ */
 function accountTakeover({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const city = otherCity(random, victim.home)
   const address = { ip: addressOf(random), country: city.country, isDatacenter: random() < 0.5 }
@@ -138,7 +141,7 @@ function velocity({ random, world, name, at, victim }: Scene): PaymentParts[] {
   })
 }
 
-/** An account that was opened for fraud pays high amounts with a stolen card within its first days. */
+/** An account that was opened for fraud pays large amounts with a stolen card within its first days. */
 function newAccount({ random, world, name, at }: Scene): PaymentParts[] {
   const city = pick(random, CITIES)
   const address = { ip: addressOf(random), country: city.country, isDatacenter: random() < 0.4 }
@@ -187,7 +190,7 @@ function deviceFarm({ random, world, name, at }: Scene): PaymentParts[] {
   })
 }
 
-/** Somebody splits a large sum into transfers that stay below the amount that banks must report. */
+/** A launderer splits a large sum into transfers that stay below the amount that banks must report. */
 function structuring({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const merchants = Array.from({ length: 3 }, () => pick(random, world.merchants))
   let time = at

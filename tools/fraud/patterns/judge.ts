@@ -14,31 +14,37 @@ import type { FraudRequest } from '../../../schemas/fraud/types.ts'
 import { profileReplay } from '../profile-replay.ts'
 import { type GeneratedPayment, PATTERNS, type Pattern } from './payment.ts'
 
-/** A generated payment with what rules and models read, and what the seeded rules say. */
+/** A generated payment with the inputs of rules and models, and the result of the seeded rules. */
 export interface RuledPayment {
   readonly payment: GeneratedPayment
   readonly input: ModelInput
   /** Of the winning rule. */
   readonly action: RuleAction | undefined
   /**
-   * False for the normal payments of a person after a fraud that nobody has confirmed. A fraud far away makes the
-   * victim's own next payment suspicious. Generated traffic has too many frauds, and therefore too many such payments.
+   * False for normal payments of a person after an unconfirmed fraud. For example, a fraud far away makes the victim's
+   * own next payment suspicious. Generated traffic has too many frauds, and therefore too many such payments.
    */
   readonly isCounted: boolean
 }
 
-/** How well rules and models together judge generated traffic. All numbers are shares of 0 to 1. */
+/** Quality of the decisions by rules and models together on generated traffic. All numbers are shares from 0 to 1. */
 export interface TrafficReport {
-  /** Of all payments, at the assumed share of frauds. */
+  /** Blocked share of all payments, at the assumed share of frauds. */
   readonly blocked: number
   /** Of all normal payments: reviewed or blocked. */
   readonly falsePositives: number
-  /** The same without the normal payments that `isCounted` leaves out. It is lower, so it is never shown alone. */
+  /**
+   * Share of false positives without the normal payments that `isCounted` leaves out. It is lower than the complete
+   * share, so it is never shown alone.
+   */
   readonly falsePositivesWithoutVictims: number
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 
-/** Assumed share of frauds in real traffic. Traffic that measures each pattern contains more of them. */
+/**
+ * Assumed share of frauds in real traffic. Generated traffic contains more frauds, so that each pattern can be
+ * measured.
+ */
 export const FRAUD_SHARE = 0.005
 
 /** Frauds are confirmed after this time, ms. */
@@ -46,9 +52,9 @@ const CONFIRMED_AFTER_MS = 3 * 86_400_000
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. Analysts confirm only so
- * many frauds that confirmed frauds are as rare as in real traffic. Otherwise most merchants and many users would look
- * fraudulent.
+ * Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. Analysts confirm only a
+ * part of the frauds, so that confirmed frauds are as rare as in real traffic. If they confirmed all frauds, most
+ * merchants and many users would look fraudulent.
  */
 export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<RuledPayment> {
   const frauds = payments.filter(({ pattern }) => pattern !== undefined).length
@@ -78,7 +84,10 @@ export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<
   }
 }
 
-/** @param scores of the payments, in their order */
+/**
+ * Judges the decisions on payments.
+ * @param scores the models' scores, in the order of the payments
+ */
 export function judge(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): TrafficReport {
   const victims = { all: 0, found: 0 }
   const normal = { all: 0, found: 0, blocked: 0 }

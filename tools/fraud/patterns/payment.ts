@@ -16,13 +16,13 @@ export const PATTERNS = [
 ] as const
 export type Pattern = (typeof PATTERNS)[number]
 
-/** A generated request with what is known about it. */
+/** A generated request with its label. */
 export interface GeneratedPayment {
   readonly request: FraudRequest
   readonly ip: FraudIpFacts
   /** Undefined for normal behaviour. */
   readonly pattern: Pattern | undefined
-  /** Payments of one fraud share it; empty for normal behaviour. */
+  /** Id that all payments of one fraud share; empty for normal behaviour. */
   readonly occurrence: string
 }
 
@@ -47,14 +47,14 @@ export interface PaymentParts {
 const DAY_MS = 86_400_000
 /** Callers leave out optional fields. */
 const MISSING_SHARE = 0.12
-/** Degrees by which a place is off the city's centre. */
+/** Range of a place's random offset from the city's centre, in degrees. */
 const PLACE_SPREAD = 0.05
 
 export function partsOf(person: Person): Pick<PaymentParts, 'userId' | 'openedAt' | 'homeCountry' | 'isSparse'> {
   return { userId: person.userId, openedAt: person.openedAt, homeCountry: person.home.country, isSparse: person.isSparse }
 }
 
-/** Makes a request without some of the optional fields, and the facts that databases have about its address. */
+/** Creates a request without some of the optional fields, and the facts that databases contain about its IP address. */
 export function paymentOf(random: Random, parts: PaymentParts): { readonly request: FraudRequest; readonly ip: FraudIpFacts } {
   const { address, place, card, merchant, isSparse } = parts
   const optional = <T>(value: T): T | null => (isSparse || isDrawn(random, MISSING_SHARE) ? null : value)

@@ -23,9 +23,9 @@ interface Drawn {
 
 const DAY_MS = 86_400_000
 const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
-/** Frauds begin after this share of the time, when people have a history. */
+/** Share of the time before the first fraud, so that people have a history. */
 const QUIET_SHARE = 0.3
-/** Victims have at least one payment in two days. */
+/** Minimum number of payments per day of a victim, which is one payment in two days. */
 const LEAST_PAYMENTS_PER_DAY = 0.5
 
 /**

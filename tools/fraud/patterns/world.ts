@@ -2,7 +2,7 @@ import { integer, pick, type Random } from '../../random/random.ts'
 import { CITIES, type City } from './cities.ts'
 import { between, integerBetween, isDrawn, normal } from './draw.ts'
 
-/** An address with what databases say about it. */
+/** An IP address with the facts that databases contain about it. */
 export interface Address {
   readonly ip: string
   readonly country: string
@@ -23,9 +23,9 @@ export interface Person {
   /** Epoch ms. */
   readonly openedAt: number
   readonly login: string
-  /** The caller of this person sends only what every request must have, and a device. */
+  /** True if the caller of this person's payments sends only the required fields and a device. */
   readonly isSparse: boolean
-  /** Sends money in large amounts, as a company does. */
+  /** True if the person sends large amounts, as a company does. */
   readonly isBusiness: boolean
 }
 
@@ -46,24 +46,24 @@ export interface WorldOptions {
   readonly startAt: number
   /** Epoch ms. */
   readonly endAt: number
-  /** Precedes all ids, so that several worlds have no entity in common. */
+  /** Prefix of all ids, so that several worlds have no entity in common. */
   readonly name: string
 }
 
 const DAY_MS = 86_400_000
-/** Few merchants have most customers, so that one fraud does not make a merchant risky. */
+/** Number of people per merchant. Merchants have many customers, so that one fraud does not make a merchant risky. */
 const PEOPLE_PER_MERCHANT = 25
 const MOST_KNOWN_MERCHANTS = 12
 const OLDEST_ACCOUNT_DAYS = 1_500
 const CATEGORIES = ['grocery', 'fuel', 'restaurant', 'clothing', 'electronics', 'travel', 'gaming', 'books', 'pharmacy']
 const LOGINS = ['password', 'password', 'biometric', 'passkey', 'otp', 'mfa', 'social']
-/** Accounts that are opened while the traffic runs. */
+/** Share of accounts that are opened while the traffic runs. */
 const NEW_ACCOUNT_SHARE = 0.05
 const SPARSE_SHARE = 0.08
 const BUSINESS_SHARE = 0.02
-/** People who share a device with others of their household. */
+/** Share of people who share a device with others of their household. */
 const FAMILY_SHARE = 0.15
-/** People whose second address is that of an office with many others. */
+/** Share of people whose second address is that of an office with many others. */
 const OFFICE_SHARE = 0.2
 const PEOPLE_PER_OFFICE = 25
 const FEW_PAYMENTS_PER_DAY = 0.3

@@ -35,7 +35,7 @@ def main():
     parts = numpy.fromfile(job["parts"], dtype=numpy.uint8)
     scenarios = numpy.fromfile(job["scenarios"], dtype=numpy.uint8)
     train, test = parts == TRAIN, parts == TEST
-    # Inputs that a file cannot fill, or that never vary, say nothing.
+    # Inputs that a file cannot fill, or that never vary, contain no information.
     used = [column for column in range(rows.shape[1]) if numpy.nanmin(rows[train, column], initial=numpy.inf) < numpy.nanmax(rows[train, column], initial=-numpy.inf)]
     learned, tested = rows[train][:, used], rows[test][:, used]
     labels = (scenarios[train] > 0).astype(int)

@@ -5,12 +5,15 @@ import { fileURLToPath } from 'node:url'
 import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 
 const TIMEOUT_MS = 20 * 60_000
-/** Threads that wait would otherwise spin, which on a busy machine takes twice the CPU time and twice as long. */
+/**
+ * OpenMP policy that lets waiting threads sleep. Spinning threads take twice the CPU time and twice as long on a busy
+ * machine.
+ */
 const PASSIVE = 'PASSIVE'
 const OUTPUT_BYTES = 16 * 1024 * 1024
 
 export interface PythonJob {
-  /** A file of this folder, which reads its job from a JSON file. */
+  /** A program in this folder, which reads its job from a JSON file. */
   readonly program: 'train' | 'evaluate'
   readonly job: object
   /** A folder for the job's files. */
@@ -19,7 +22,9 @@ export interface PythonJob {
   readonly tools: string
 }
 
-/** Runs a Python program, in an environment that is made on first use. Throws with its standard error. */
+/**
+ * Runs a Python program in an environment that is created on first use. @throws Error with the program's standard error
+ */
 export async function runPython({ program, job, folder, tools }: PythonJob): Promise<void> {
   const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))
   const bin = await pythonEnvironment({ name: 'fraud', requirements: here('requirements.txt'), tools })

@@ -1,23 +1,26 @@
 import { type AloneThresholds, MODELS, type ModelName, type ModelScores, type Policy } from '../../../schemas/fraud/decision/policy.ts'
 import { judge, type RuledPayment } from '../patterns/judge.ts'
 
-/** Share of the normal payments that one model alone may raise to HIGH, and to MEDIUM. */
+/** Maximum shares of normal payments that one model alone may raise to HIGH and to MEDIUM. */
 const HIGH_SHARE = 0.0005
 const MEDIUM_SHARE = 0.005
 /** Share of all payments that are blocked. */
 const BLOCKED_SHARE = 0.003
-/** Below this probability a payment is far more likely to be normal, however rare such scores are. */
+/**
+ * Minimum probability of the HIGH threshold. Below it, a payment is far more likely to be normal, however rare such
+ * scores are.
+ */
 const LEAST_HIGH = 0.2
 const DECIMALS = 1e5
 const STEPS = 16
-/** A model that suspects laundering is no reason to refuse a payment; people look at it. */
+/** Models that never block. A suspicion of money laundering is no reason to refuse a payment; analysts review it. */
 const NEVER_BLOCKS: ReadonlySet<ModelName> = new Set(['money_laundering'])
 
 export type Alone = Readonly<Record<ModelName, AloneThresholds>>
 
 /**
- * Finds the thresholds of the models alone: HIGH and MEDIUM so that few normal payments reach them, and CRITICAL so
- * that rules and models together block the intended share of all payments.
+ * Finds the thresholds at which a model alone raises the score. HIGH and MEDIUM are set so that few normal payments
+ * reach them. CRITICAL is set so that rules and models together block the intended share of all payments.
  */
 export function calibrate(ruled: readonly RuledPayment[], scores: readonly ModelScores[], policy: Policy): Alone {
   const normal = scores.filter((_, index) => ruled[index].payment.pattern === undefined && ruled[index].isCounted)
@@ -36,7 +39,7 @@ export function calibrate(ruled: readonly RuledPayment[], scores: readonly Model
         NEVER_BLOCKS.has(model) ? lower[model] : { ...lower[model], critical: rounded(Math.max(critical, lower[model].high)) },
       ]),
     ) as unknown as Alone
-  // High scores crowd near 1, so the search varies the number of nines in 0.99….
+  // High scores are close to 1, so the search varies the number of nines in 0.99….
   const at = (nines: number) => withCritical(1 - 10 ** -nines)
   let low = 0
   let high = 5

@@ -6,13 +6,16 @@ const BATCH = 1_024
 
 export type ThreeModels = Readonly<Record<ModelName, LoadedModel>>
 
-/** @param pathOf returns the path of a model's manifest */
+/**
+ * Loads the three models.
+ * @param pathOf returns the path of a model's manifest
+ */
 export async function loadModels(pathOf: (name: ModelName) => string): Promise<ThreeModels> {
   const entries = await Promise.all(MODELS.map(async (name) => [name, await loadModel(pathOf(name))] as const))
   return Object.fromEntries(entries) as unknown as ThreeModels
 }
 
-/** Scores many transactions in this process, without a limit of time. */
+/** Scores many transactions in this process, without a time limit. */
 export async function scoreAll(models: ThreeModels, inputs: readonly ModelInput[]): Promise<ModelScores[]> {
   const scores: ModelScores[] = []
   const rows = new Float32Array(BATCH * INPUT_FIELDS.length)

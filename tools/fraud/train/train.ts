@@ -41,9 +41,9 @@ interface JudgedTraffic extends TrafficReport {
 const SHIPPED = fileURLToPath(new URL('../../../schemas/fraud/models/shipped/', import.meta.url))
 const INPUT = 'inputs'
 const OUTPUT = 'probabilities'
-/** Runtimes add the trees' values in different orders. */
+/** Tolerance of scores, because runtimes add up the trees' values in different orders. */
 const TOLERANCE = 1e-5
-/** Labels as Python reads them. `leftOut` marks frauds that other models are meant to find. */
+/** Labels in the format that the Python program reads. `leftOut` marks frauds that other models are meant to find. */
 const LABELS = { normal: 0, fraud: 1, leftOut: 2 }
 
 const features = INPUT_FIELDS.filter(({ name }) => isUsed(name))

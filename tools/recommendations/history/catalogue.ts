@@ -13,8 +13,8 @@ const TIME_LIMIT_MS = 10 * 60_000
 const log = { info() {}, warn() {}, error() {}, debug() {} }
 
 /**
- * Reads what is known about items, users and editors' lists from their topics.
- * @throws Error when they cannot be read in ten minutes
+ * Reads the data about items, users and editors' lists from their topics.
+ * @throws Error when the topics cannot be read within ten minutes
  */
 export async function readCatalogue({ brokers, security, schemaRegistryUrl }: KafkaSettings, signal?: AbortSignal): Promise<Catalogue> {
   const transport = kafkaTransport({ ...security, brokers: [...brokers], clientId: 'millrace-training' }, { runtime: systemRuntime() })

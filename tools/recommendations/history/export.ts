@@ -2,17 +2,22 @@ import type { ClickHouseClient } from '@clickhouse/client'
 import type { InteractionType } from '../../../schemas/recommendations/types.ts'
 import { type History, historyBuilder } from './history.ts'
 
-/** Number of newest interactions that training learns from. More would cost more memory than they are worth. */
+/**
+ * Maximum number of interactions in a training; the newest are used. More would cost more memory than they are worth.
+ */
 const MOST_INTERACTIONS = 10_000_000
 const QUERY_SECONDS = 600
 
-/** Such as `["7", "42", "VIEW", "1767225600000", false, null, null, null, false]`. */
+/** A row of the query, such as `["7", "42", "VIEW", "1767225600000", false, null, null, null, false]`. */
 type Row = [string, string, InteractionType, string, boolean, number | null, number | null, number | null, boolean]
 
 const COLUMNS =
   'toString(user_id), toString(item_id), event_type, toString(toUnixTimestamp64Milli(timestamp)), withdrawn, rating, watch_pct, dwell_time_sec, rec_request_id IS NOT NULL'
 
-/** Reads the interactions before a time (epoch ms) in their order. An event that was written twice is one row. */
+/**
+ * Reads the interactions before a time (epoch ms) in chronological order. An event that was written twice is returned
+ * once.
+ */
 export async function exportHistory(client: ClickHouseClient, before: number, signal?: AbortSignal): Promise<History> {
   const builder = historyBuilder()
   const result = await client.query({

@@ -20,13 +20,13 @@ export interface History {
   /** How much each interaction says: see weights.ts. */
   readonly weights: Float32Array
   at(index: number): PastInteraction
-  /** Index of the same user's next interaction; -1 for the last one. */
+  /** Returns the index of the same user's next interaction; -1 for the last one. */
   next(index: number): number
-  /** Index of the first interaction at this time or later; `count` if all are earlier. */
+  /** Returns the index of the first interaction at this time or later; `count` if all are earlier. */
   firstSince(time: number): number
-  /** Whether the user chose the item here, so that a good list would have offered it. */
+  /** Returns whether the user chose the item in this interaction, so that a good list would have offered it. */
   isChosen(index: number): boolean
-  /** Whether lists leave the item out from here on. */
+  /** Returns whether lists leave the item out from this interaction on. */
   isWatched(index: number): boolean
 }
 
@@ -38,11 +38,13 @@ export interface HistoryBuilder {
 
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
 const FIRST_ROWS = 65_536
-/** An interaction of at least this weight means that the user liked the item: a whole view, or four stars. */
+/** Minimum weight of an interaction that shows that the user liked the item: a whole view, or four stars. */
 const CHOSEN_WEIGHT = 1
 const IS_WITHDRAWN = 1
 const IS_RECOMMENDED = 2
-/** Stands for the request that led to an interaction. Training only needs to know that there was one. */
+/**
+ * Placeholder for the id of the request that led to an interaction. Training only needs to know whether there was one.
+ */
 const SOME_REQUEST = 'recommended'
 
 const COLUMNS = {

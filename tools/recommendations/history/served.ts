@@ -4,16 +4,20 @@ import { FOLLOWED_MS } from '../replay/replay.ts'
 import type { JudgedList } from '../train/rank.ts'
 import type { History } from './history.ts'
 
-/** Number of newest answers that the ranker learns from. More would not fit into the memory of its training. */
+/**
+ * Maximum number of answers from which the ranker learns; the newest are used. More would not fit into the memory of
+ * its training.
+ */
 const MOST_ANSWERS = 20_000
 const QUERY_SECONDS = 600
 
-/** One answer: user, time, item ids, positions, and the features of all items one after the other. */
+/** A row with one answer: user, time, item ids, positions, and the features of all items one after the other. */
 type Row = [string, string, string[], number[], number[]]
 
 /**
- * Reads the lists that were served before a time (epoch ms) with their features, and judges each list by what its user
- * chose within half an hour. Leaves out lists from which nothing was chosen, because they teach nothing.
+ * Reads the lists that were served before a time (epoch ms) with their features, and judges each list by the items that
+ * its user chose within half an hour. Leaves out lists from which nothing was chosen, because training learns nothing
+ * from them.
  */
 export async function servedLists(client: ClickHouseClient, history: History, before: number, signal?: AbortSignal): Promise<JudgedList[]> {
   const result = await client.query({

@@ -9,7 +9,10 @@ export interface ShownList {
   readonly itemIds: BigInt64Array
 }
 
-/** The same number as the interactions of a replay, about 80 MB. Statistics have mostly forgotten older lists. */
+/**
+ * Maximum number of lists, about 80 MB. It equals the number of interactions in a replay. Older lists hardly affect the
+ * statistics.
+ */
 const MOST_LISTS = 300_000
 const QUERY_SECONDS = 600
 

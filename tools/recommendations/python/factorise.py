@@ -42,7 +42,7 @@ def main(path):
     halves = model.item_factors.astype("<f2")
     if not numpy.isfinite(halves).all():
         raise SystemExit("the factors hold something that is no number")
-    # Everything else follows from the rounded factors, which are those that serving knows.
+    # All other results are computed from the rounded factors, because serving uses these.
     factors = halves.astype("<f8")
     lengths = numpy.linalg.norm(factors, axis=1)
     tokens = scipy.sparse.csr_matrix(

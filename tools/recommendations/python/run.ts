@@ -6,9 +6,12 @@ import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 
 const TIMEOUT_MS = 60 * 60_000
 const OUTPUT_BYTES = 1024 * 1024
-/** Training has a lower priority than everything that answers requests. */
+/** Priority of training. It is lower than that of all processes that answer requests. */
 const LOWEST_PRIORITY = '19'
-/** Otherwise waiting threads would spin, which on a busy machine costs twice the CPU time and takes twice as long. */
+/**
+ * OpenMP policy that lets waiting threads sleep. Spinning threads take twice the CPU time and twice as long on a busy
+ * machine.
+ */
 const PASSIVE = 'PASSIVE'
 const ONE_THREAD = '1'
 
@@ -16,19 +19,23 @@ const ONE_THREAD = '1'
 export interface PythonPlace {
   /** The folder that holds downloaded tools. */
   readonly tools: string
-  /** The folder of a virtual environment with the packages of requirements.txt. Default: one is made on first use. */
+  /**
+   * The folder of a virtual environment with the packages in requirements.txt. By default, an environment is created on
+   * first use.
+   */
   readonly python?: string
 }
 
 export interface PythonProgram extends PythonPlace {
-  /** A file of this folder, which reads its job from a JSON file and works only with files. */
+  /** A program in this folder, which reads its job from a JSON file and works only with files. */
   readonly program: 'factorise' | 'rank'
   readonly job: { readonly folder: string }
   readonly signal?: AbortSignal
 }
 
 /**
- * Runs a Python program at low priority, in an environment that is made on first use. Throws with its standard error.
+ * Runs a Python program at low priority, in an environment that is created on first use. @throws Error with the
+ * program's standard error
  */
 export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {
   const here = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))

@@ -5,7 +5,7 @@ import type { History } from '../history/history.ts'
 import type { ShownList } from '../history/shown.ts'
 import { type ReplayWorld, replayWorld } from './world.ts'
 
-/** What is known about items, users and editors' lists, apart from interactions. */
+/** Data about items, users and editors' lists, without interactions. */
 export interface Catalogue {
   readonly items: ReadonlyMap<bigint, RecommendationItem>
   readonly users: ReadonlyMap<bigint, RecommendationUser>
@@ -13,13 +13,13 @@ export interface Catalogue {
   readonly editorial: ReadonlyMap<string, EditorialList>
 }
 
-/** A moment of the past in which a user chose an item. */
+/** A time in the past at which a user chose an item. */
 export interface Question {
   readonly index: number
   readonly userId: bigint
-  /** How many interactions of the user the replay has applied so far. */
+  /** Number of the user's interactions that the replay has applied so far. */
   readonly interactions: number
-  /** The items that the user chose within half an hour from then on. */
+  /** The items that the user chose within half an hour after that time. */
   readonly chosen: ReadonlySet<bigint>
   ask(model: RecommendationModel | undefined): Recommended
 }
@@ -32,19 +32,21 @@ export interface Replay {
   /** Index range of the interactions before which lists are requested; `to` is exclusive. */
   readonly from: number
   readonly to: number
-  /** Maximum number of questions, which are spread evenly. */
+  /** Maximum number of questions. They are spread evenly over the range. */
   readonly questions: number
   readonly signal?: AbortSignal
 }
 
-/** Items that are chosen within this time after a list count as its success: half an hour, the length of a session. */
+/**
+ * Time after a list within which a chosen item counts as a success of the list: half an hour, the length of a session.
+ */
 export const FOLLOWED_MS = 30 * 60_000
-/** Older interactions are left out of a replay: they cost time, and statistics have mostly forgotten them. */
+/** Maximum number of interactions in a replay. Older interactions cost time, but hardly affect the statistics. */
 const MOST_REPLAYED = 300_000
-/** The replay yields to other work after this many interactions. */
+/** Number of interactions after which the replay yields to other tasks of the process. */
 const PER_TURN = 2_000
 
-/** Applies a history, and asks a question before interactions with items that lists could have offered. */
+/** Applies a history. Before interactions with items that lists could have offered, asks a question. */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
   onQuestion: (question: Question) => void,
@@ -53,7 +55,8 @@ export async function replay(
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
   const due = questionsOf(history, from, to, questions)
   const applied = new Map<bigint, number>()
-  // Earlier lists are left out like earlier interactions, because clicks are compared with the lists that led to them.
+  // Lists from before the first replayed interaction are left out, because clicks are compared with the lists that led
+  // to them.
   let list = shown.findIndex(({ at }) => at >= history.times[start])
   for (let index = start; index < to; index++) {
     if ((index - start) % PER_TURN === 0) await turn(signal)
@@ -62,8 +65,8 @@ export async function replay(
     while (list >= 0 && list < shown.length && shown[list].at < now) world.show(shown[list++])
     if (due.has(index) && !world.hasWatched(userId, history.itemIds[index], now)) {
       const chosen = chosenFrom(history, index, to)
-      // The interaction may have followed a list that was shown a moment ago. When that list was made, it did not count
-      // as shown yet.
+      // The interaction may have followed a list that was shown a moment ago. That list did not count as shown yet when
+      // it was made.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
       onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
@@ -82,7 +85,7 @@ function worldOf({ items, users, preferences, editorial }: Catalogue): ReplayWor
   return world
 }
 
-/** Spreads the questions evenly over the interactions in which a user chose something. */
+/** Selects questions that are spread evenly over the interactions in which a user chose an item. */
 function questionsOf(history: History, from: number, to: number, most: number): Set<number> {
   const possible: number[] = []
   for (let index = from; index < to; index++) if (history.isChosen(index)) possible.push(index)

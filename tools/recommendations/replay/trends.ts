@@ -4,14 +4,14 @@ import type { ItemEvent, TrendingItems } from '../../../schemas/recommendations/
 /** Ranks the items of each group of users, as the stream does. */
 export interface Trends {
   add(itemId: bigint, events: readonly ItemEvent[]): void
-  /** Returns the list of a group as it was published last. */
+  /** Returns the list of a group as it was last published. */
   listOf(group: string, now: number): TrendingItems | undefined
 }
 
-/** How often the stream publishes its lists, and how many items one has. */
+/** The interval at which the stream publishes its lists, and the maximum number of items in a list. */
 const EVERY_MS = 30_000
 const MAX_TRENDING = 500
-/** Items with less than this amount are forgotten. */
+/** Amount below which an item is forgotten. */
 const FORGOTTEN_BELOW = 2 ** -8
 
 interface Group {

@@ -38,23 +38,27 @@ import type { ShownList } from '../history/shown.ts'
 import { trends } from './trends.ts'
 
 /**
- * The service as it was at a time in the past, in memory: it folds interactions with the functions of the streams, and
- * makes lists with those of the API.
+ * The service at a time in the past, in memory. It folds interactions with the functions of the streams, and makes
+ * lists with the functions of the API.
  */
 export interface ReplayWorld {
   putItem(itemId: bigint, item: RecommendationItem): void
   putUser(userId: bigint, user: RecommendationUser): void
   putPreferences(userId: bigint, preferences: UserPreferences): void
-  /** A list counts from its last change on, because its earlier content is no longer known. */
+  /**
+   * Adds an editors' list. The list is used only from its last change on, because its earlier content is no longer
+   * known.
+   */
   putEditorial(name: string, list: EditorialList): void
   /** Interactions must be applied in chronological order. */
   apply(userId: bigint, event: PastInteraction): void
-  /** Counts a list that was shown to its user. Lists and interactions must be passed in chronological order. */
+  /** Records that a list was shown to its user. Lists and interactions must be passed in chronological order. */
   show(list: ShownList): void
   /**
    * Makes the list that the user would have received on the homepage.
    * @param now epoch ms
-   * @param shownUntil epoch ms; times shown after this time do not count for the user. Default: all count
+   * @param shownUntil epoch ms; lists that were shown to the user after this time do not count. By default, all lists
+   * count
    */
   ask(userId: bigint, now: number, model: RecommendationModel | undefined, shownUntil?: number): Recommended
   hasWatched(userId: bigint, itemId: bigint, now: number): boolean
@@ -67,7 +71,7 @@ const WATCHED_MS = 90 * DAY_MS
  * folded more often.
  */
 const MOST_UNSETTLED = 500
-/** The replay needs no position in a log. */
+/** Offset of all records, because the replay needs no position in a log. */
 const NO_OFFSET = 0
 
 export function replayWorld(): ReplayWorld {
@@ -95,7 +99,7 @@ export function replayWorld(): ReplayWorld {
     boost: () => boostByEditors(editorialAt(now), now),
   }
 
-  /** Applies what has happened to items since the last call, as a commit of the streams does. */
+  /** Applies all changes to items since the last call, as a commit of the streams does. */
   function settle(): void {
     unsettled = 0
     for (const [itemId, activity] of happened.take()) {
@@ -171,7 +175,7 @@ export function replayWorld(): ReplayWorld {
   }
 }
 
-/** Forgets the visit of a user who has been away, as the timer of the stream does. */
+/** Removes the session of a user who has been away, as the timer of the stream does. */
 function stateAt(state: UserState, time: number): UserState {
   const isForgotten = state.last_event_at !== null && time - state.last_event_at >= FORGET_AFTER_MS
   return isForgotten ? withoutVisit(state) : state

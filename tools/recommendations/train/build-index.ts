@@ -4,7 +4,7 @@ import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import { newVectorIndex } from '../../../api/recommendations/model/vector-index.ts'
 
 export interface IndexBuild {
-  /** The folder of the bundle, which has the factors and receives the index. */
+  /** The folder of the bundle. It contains the factors and receives the index. */
   readonly folder: string
   readonly items: number
   /** The greatest length of an item's factors. */
@@ -14,11 +14,11 @@ export interface IndexBuild {
   onRows?(added: number): void
 }
 
-/** Number of rows that are read and added at once: 8 MB of floats. */
+/** Number of rows that are read and added at a time, 8 MB of floats. */
 const ROWS_AT_ONCE = 8_192
 const BYTES_PER_HALF = 2
 
-/** Builds the index of a bundle from its factors, which are read in pieces. */
+/** Builds the index of a bundle from its factors, which are read in parts. */
 export async function buildIndex({ folder, items, greatestLength, threads, onRows }: IndexBuild): Promise<void> {
   const index = newVectorIndex(DIMENSIONS)
   const file = await open(join(folder, 'items.f16'), 'r')

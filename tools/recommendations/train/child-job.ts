@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/** What a worker asks the training program to do, in a file of JSON. */
+/** The job that a worker gives to the training program in a JSON file. */
 export const childJobSchema = z.object({
-  /** The folder of the file, which receives everything that the training writes. */
+  /** The folder of the job file. It receives all files that the training writes. */
   folder: z.string(),
   tools: z.string(),
   python: z.string().nullable(),

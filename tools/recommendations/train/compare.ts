@@ -6,12 +6,12 @@ import { type Replay, replay } from '../replay/replay.ts'
 
 export interface Comparison {
   readonly questions: number
-  /** Mean NDCG@20 of the candidate's lists, and of those of the version in force or of the rules. */
+  /** Mean NDCG@20 of the candidate's lists and, in `inForce`, of the lists of the version in force or of the rules. */
   readonly candidate: number
   readonly inForce: number
-  /** The same means by the number of interactions that the user had before. */
+  /** The same means, by the user's number of earlier interactions. */
   readonly groups: readonly GroupQuality[]
-  /** The 95 % interval of the difference between the two. */
+  /** Bounds of the 95 % interval of the difference between the means. */
   readonly low: number
   readonly high: number
 }
@@ -34,7 +34,10 @@ interface Gain {
   readonly inForce: number
 }
 
-/** Asks both versions the same questions. Neither has learned from the interactions that these ask about. */
+/**
+ * Asks both versions the same questions. Neither version has learned from the interactions that the questions are
+ * about.
+ */
 export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
   const gains: Gain[] = []
   await replay(past, ({ userId, interactions, chosen, ask }) => {
@@ -50,7 +53,9 @@ export async function compare({ candidate, inForce, seed, ...past }: Compared): 
   return { questions: gains.length, ...meansOf(gains), groups, ...interval(differences, seed) }
 }
 
-/** Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", with gains of 0 and 1. */
+/**
+ * Computes NDCG (Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques") with gains of 0 and 1.
+ */
 function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>): number {
   let gain = 0
   let best = 0
@@ -62,7 +67,10 @@ function ndcg({ list }: Pick<Recommended, 'list'>, chosen: ReadonlySet<bigint>):
   return best === 0 ? 0 : gain / best
 }
 
-/** Draws users instead of questions, because the questions of one user resemble each other. */
+/**
+ * Computes the interval by a bootstrap that draws users instead of questions, because the questions of one user
+ * resemble each other.
+ */
 function interval(users: readonly { readonly sum: number; readonly count: number }[], seed: number): { low: number; high: number } {
   if (users.length === 0) return { low: 0, high: 0 }
   const random = seededRandom(seed)

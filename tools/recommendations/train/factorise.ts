@@ -14,7 +14,7 @@ export interface WeightedInteractions {
 }
 
 export interface Factorisation extends PythonPlace {
-  /** An empty or missing folder, which receives the files of the bundle. */
+  /** An empty or missing folder. It receives the files of the bundle. */
   readonly folder: string
   readonly interactions: WeightedInteractions
   readonly contentOf: (itemId: bigint) => ItemContent | undefined
@@ -28,13 +28,13 @@ export interface Factorised {
   readonly greatestLength: number
 }
 
-/** Strong enough that the vector of an item with few interactions stays short. */
+/** Strength of the regularization. It keeps the vector of an item with few interactions short. */
 const REGULARIZATION = 0.5
 const ITERATIONS = 12
-/** Training must leave the other core to requests. */
+/** Number of threads. Training must leave the other core to requests. */
 const THREADS = 1
 
-/** Trains item factors on interactions, and writes all files of a bundle but the trees. */
+/** Trains item factors on interactions, and writes all files of a bundle except the trees. */
 export async function factorise({ folder, tools, python, interactions, contentOf, seed, signal }: Factorisation): Promise<Factorised> {
   await mkdir(folder, { recursive: true })
   const { userIds, itemIds, weights } = interactions

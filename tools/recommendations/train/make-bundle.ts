@@ -12,7 +12,8 @@ export interface Training extends Factorisation {
 }
 
 /**
- * Trains a whole bundle and opens it as the API does, so that a bundle that serving would refuse never leaves training.
+ * Trains a whole bundle and opens it as the API does, so that training never publishes a bundle that the API would
+ * refuse.
  * @returns the name of the version
  */
 export async function trainBundle({ lists, sequence, trainedAt, ...training }: Training): Promise<string> {

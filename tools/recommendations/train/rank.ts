@@ -3,31 +3,37 @@ import { join } from 'node:path'
 import { RANKING_FEATURES, RANKING_WIDTH } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { type PythonPlace, runPython } from '../python/run.ts'
 
-/** A list that was shown or replayed, with what followed it. */
+/** A list that was shown or replayed, with the user's choices after it. */
 export interface JudgedList {
-  /** The features of each candidate, `RANKING_WIDTH` numbers each. */
+  /** The features of all candidates, `RANKING_WIDTH` numbers for each. */
   readonly features: Float64Array
-  /** CHOSEN_NEXT for the candidate that the user chose at once, CHOSEN for those within half an hour, 0 for others. */
+  /**
+   * The label of each candidate: CHOSEN_NEXT if the user chose it immediately, CHOSEN if within half an hour, otherwise
+   * 0.
+   */
   readonly labels: Uint8Array
   /**
-   * The place of each candidate, from 0, if the list was shown: items at the top are chosen more often for that reason
-   * alone.
+   * The position of each candidate, from 0, if the list was shown. Items at the top are chosen more often only because
+   * of their position.
    */
   readonly positions?: Uint32Array
 }
 
-/** Labels. For LightGBM, the gain of a candidate on top is 2 to the power of its label, minus 1. */
+/** Labels of candidates. In LightGBM, the gain of a candidate at the top is 2 to the power of its label, minus 1. */
 export const CHOSEN = 1
 export const CHOSEN_NEXT = 3
 
 const TREES = 100
 const LEAVES = 31
 const RATE = 0.06
-/** Leaves with fewer candidates would reflect chance. A small history cannot fill larger ones. */
+/**
+ * Minimum number of candidates per leaf, because smaller leaves would reflect chance. A small history cannot fill
+ * larger leaves, so the minimum is a share of the candidates within these bounds.
+ */
 const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
-/** A list shows 20 items, and the order just below them also helps training. */
+/** Number of positions that training optimizes. A list shows 20 items, and the order just below them also helps. */
 const TRUNCATION = 25
-/** Training must leave the other core to requests. */
+/** Number of threads. Training must leave the other core to requests. */
 const THREADS = 1
 
 export interface Ranking extends PythonPlace {
@@ -38,7 +44,7 @@ export interface Ranking extends PythonPlace {
   readonly signal?: AbortSignal
 }
 
-/** Trains the trees on lists, and writes them into the folder of a bundle. */
+/** Trains the trees on lists, and writes the trees into the folder of a bundle. */
 export async function learnToRank({ folder, tools, python, lists, seed, signal }: Ranking): Promise<void> {
   const rows = lists.reduce((sum, { labels }) => sum + labels.length, 0)
   const features = new Float64Array(rows * RANKING_WIDTH)

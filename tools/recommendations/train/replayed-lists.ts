@@ -6,17 +6,20 @@ import { type Replay, replay } from '../replay/replay.ts'
 import { CHOSEN, CHOSEN_NEXT, type JudgedList } from './rank.ts'
 
 export interface ReplayedLists extends Replay {
-  /** Must not have learned from the interactions in question; otherwise the ranker would trust vectors too much. */
+  /**
+   * A model that has not learned from the interactions in question. If it had, the ranker would give vectors too much
+   * weight.
+   */
   readonly model: RecommendationModel
   readonly seed: number
 }
 
-/** Maximum number of candidates per list that were not chosen. More would hardly improve training. */
+/** Maximum number of unchosen candidates per list. More would hardly improve training. */
 const MOST_OTHERS = 100
 
 /**
  * Makes the lists that users would have received in the past. Leaves out lists from which nothing was chosen, because
- * they teach nothing.
+ * training learns nothing from them.
  */
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []

@@ -13,7 +13,7 @@ import { trainBundle } from './make-bundle.ts'
 import type { JudgedList } from './rank.ts'
 import { replayedLists } from './replayed-lists.ts'
 
-/** The model in force, open, and the time of its training. */
+/** The opened model in force, and the time of its training. */
 export interface ModelInForce {
   readonly model: RecommendationModel
   /** Epoch ms. */
@@ -21,7 +21,7 @@ export interface ModelInForce {
 }
 
 export interface VersionTraining extends PythonPlace {
-  /** An empty folder for the files of the candidate, and of what it learns from. */
+  /** An empty folder for the files of the candidate and its training data. */
   readonly folder: string
   readonly history: History
   readonly catalogue: Catalogue
@@ -29,7 +29,10 @@ export interface VersionTraining extends PythonPlace {
   readonly shown: readonly ShownList[]
   /** Undefined for the rules. */
   readonly inForce: ModelInForce | undefined
-  /** Lists that were shown before a time, with what followed them; too few of them teach nothing. */
+  /**
+   * Returns lists that were shown before a time, with the users' choices after them. If there are too few, they are not
+   * used.
+   */
   servedLists(before: number): Promise<readonly JudgedList[]>
   readonly sequence: number
   /** Epoch ms. */
@@ -44,36 +47,40 @@ export type TrainingOutcome =
       readonly state: 'IN_FORCE' | 'REFUSED'
       readonly reason: string
       readonly version: string
-      /** Epoch ms: the candidate has not learned from anything that happened from then on. */
+      /** The candidate has learned only from events before this time, epoch ms. */
       readonly learnedUntil: number
       readonly metrics: Metrics
     }
 
 type Metrics = Readonly<Record<string, number>>
 
-/** The files of a trained version are in this folder of the training. */
+/** Name of the subfolder that contains the files of a trained version. */
 export const BUNDLE_FOLDER = 'bundle'
-/** With fewer interactions or users, training would find no similarities. */
+/** Minimum number of interactions. With fewer interactions or users, training would find no similarities. */
 const LEAST_INTERACTIONS = 100
 const LEAST_USERS = 2
-/** With fewer lists, the trees would learn no more than the rules say. */
+/** Minimum number of lists. With fewer, the trees would learn no more than the rules already contain. */
 const LEAST_LISTS = 10
-/** From this many served lists on, the ranker learns from them instead of replayed ones. */
+/** Minimum number of served lists with which the ranker learns from them. With fewer, it learns from replayed lists. */
 const ENOUGH_SERVED = 10_000
-/** The share of the history from which questions are taken while no model is in force. */
+/** Newest share of the history. Questions are taken from it while no model is in force. */
 const NEWEST_SHARE = 0.1
 /**
- * The share of the training data that teaches the ranker; the vectors that it sees have learned only from earlier data.
+ * Share of the training data with which the ranker is trained. The vectors that the ranker sees are trained only on
+ * earlier data.
  */
 const LISTED_SHARE = 0.2
 const MOST_LISTS = 8_000
 const MOST_QUESTIONS = 2_000
-/** With fewer questions, chance would decide the comparison, so the candidate goes into force without a comparison. */
+/**
+ * Minimum number of questions. With fewer, chance would decide the comparison, so the candidate goes into force without
+ * a comparison.
+ */
 const LEAST_QUESTIONS = 200
 
 /**
- * Trains a candidate and compares it with what is in force. Neither has learned from the interactions that both must
- * predict: docs/services/recommendations.md#training
+ * Trains a candidate and compares it with the version in force. Neither has learned from the interactions that both
+ * must predict; see docs/services/recommendations.md#training.
  */
 export async function trainVersion(training: VersionTraining): Promise<TrainingOutcome> {
   const { history, inForce, folder, seed } = training
@@ -120,8 +127,8 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
 }
 
 /**
- * Trains on the first interactions of a history, and leaves the files in `BUNDLE_FOLDER`.
- * @returns the number of lists that the ranker learned from, and no version if they are too few
+ * Trains on the first interactions of a history, and writes the files to `BUNDLE_FOLDER`.
+ * @returns the number of lists from which the ranker learned, and no version if there were too few
  */
 export async function trainCandidate(
   training: Omit<VersionTraining, 'inForce'>,

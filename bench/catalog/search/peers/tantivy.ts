@@ -12,15 +12,15 @@ import { PeerMissingError } from '../../../peer-missing.ts'
 const PROGRAM = fileURLToPath(new URL('./tantivy_peer.py', import.meta.url))
 const REQUIREMENTS = fileURLToPath(new URL('./requirements.txt', import.meta.url))
 
-/** A process with Tantivy, which answers one search after the other. */
+/** A Tantivy process, which answers one search at a time. */
 export interface Tantivy {
   readonly pid: number
-  /** Returns how many products have all the words. */
+  /** Returns the number of products that contain all the words. */
   search(words: readonly string[]): Promise<number>
   stop(): void
 }
 
-/** Starts the process and gives it the products. @throws PeerMissingError when Tantivy cannot be installed */
+/** Starts the process and sends it the products. @throws PeerMissingError when Tantivy cannot be installed */
 export async function startTantivy(count: number, make: (number: number) => CatalogDocument): Promise<Tantivy> {
   const environment = pythonEnvironment({ name: 'tantivy', requirements: REQUIREMENTS, tools: join(localConfig().home, 'tools') })
   const bin = await environment.catch((error: Error) => {
@@ -65,7 +65,7 @@ export async function startTantivy(count: number, make: (number: number) => Cata
   }
 }
 
-/** Returns the fields that Tantivy searches, counts and shows. */
+/** Returns the fields of a product that Tantivy searches, counts and returns. */
 function documentOf(product: CatalogDocument): object {
   const source = productSourceOf(product)
   if (!source.is_public) throw new Error(`product ${product.product_id} is not public`)

@@ -1,6 +1,6 @@
 /**
  * Geohash cells as pairs of whole numbers: the column counts eastwards from 180° W, the row northwards from the South
- * Pole. That way, neighbours are found by plain addition, even across the antimeridian, and are never beyond a pole.
+ * Pole. Neighbours are therefore found by addition, even across the antimeridian, and are never beyond a pole.
  */
 export interface Cell {
   /** Characters of its geohash. */
@@ -30,12 +30,15 @@ const BITS_PER_CHARACTER = 5
 const DEGREES_EAST_WEST = 360
 const DEGREES_NORTH_SOUTH = 180
 
-/** Columns take the first bit of a geohash, so they have one bit more when the number of bits is odd. */
+/**
+ * Returns the number of columns of a precision. The first bit of a geohash belongs to the column, so columns have one
+ * bit more when the number of bits is odd.
+ */
 function columnsAt(precision: Precision): number {
   return 2 ** Math.ceil((precision * BITS_PER_CHARACTER) / 2)
 }
 
-/** Returns the number of rows of a precision. */
+/** Returns the number of rows of cells at a precision. */
 function rowCount(precision: Precision): number {
   return 2 ** Math.floor((precision * BITS_PER_CHARACTER) / 2)
 }
@@ -86,7 +89,10 @@ export function geohashOf({ precision, column, row }: Cell): string {
   return hash
 }
 
-/** Returns the cell with a geohash of 4 to 6 characters. Throws RangeError for other texts. */
+/**
+ * Returns the cell with a geohash of 4 to 6 characters.
+ * @throws RangeError for any other text
+ */
 export function cellAt(geohash: string): Cell {
   const precision = geohash.length
   if (precision !== 4 && precision !== 5 && precision !== 6) throw new RangeError(`${geohash} is not a geohash of 4 to 6 characters`)

@@ -2,7 +2,7 @@ import { type Bounds, boundsOf, type Cell, cellOf, centreOf, outwards, type Plac
 
 /** Mean radius of the earth in kilometres (IUGG, R1). */
 const EARTH_RADIUS_KM = 6371.0088
-/** Precision of the cells that a search beyond the neighbours visits. */
+/** Precision of the cells that a search reads beyond the neighbouring cells. */
 const RING_PRECISION = 4
 const RADIANS = Math.PI / 180
 /** Length of a degree of latitude. */
@@ -18,13 +18,13 @@ export function distanceKm(a: Place, b: Place): number {
 
 /**
  * Returns the distance that other users may see: whole kilometres between the centres of the two geohash-6 cells, at
- * least 1. An exact distance would reveal a place to anybody who measures it from three points.
+ * least 1. From three exact distances, anyone could compute the place.
  */
 export function shownDistanceKm(a: Place, b: Place): number {
   return Math.max(1, Math.round(distanceKm(centreOf(cellOf(a, 6)), centreOf(cellOf(b, 6)))))
 }
 
-/** Returns the least distance in kilometres from a place to any point of a cell; 0 inside it. */
+/** Returns the least distance in kilometres from a place to any point of a cell; 0 for a place inside the cell. */
 export function distanceToCellKm(place: Place, cell: Cell): number {
   const bounds = boundsOf(cell)
   if (isBetween(place.lon, bounds)) {
@@ -39,14 +39,14 @@ function isBetween(lon: number, { west, east }: Bounds): boolean {
 }
 
 /**
- * Returns the least distance to a piece of a meridian. The nearest point is where the great circle meets it at a right
- * angle.
+ * Returns the least distance to a segment of a meridian. The nearest point is where a great circle through the place
+ * meets the meridian at a right angle.
  */
 function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bounds): number {
   const across = Math.cos((lon - place.lon) * RADIANS)
   const right = across > 0 ? Math.atan(Math.tan(place.lat * RADIANS) / across) / RADIANS : place.lat < 0 ? south : north
   const nearest = Math.min(north, Math.max(south, right))
-  // Beyond a quarter of the globe, the nearest point of the piece may be either of its ends.
+  // Beyond a quarter of the globe, the nearest point of the segment may be either of its ends.
   return Math.min(...[nearest, south, north].map((lat) => distanceKm(place, { lat, lon })))
 }
 
@@ -57,20 +57,20 @@ export interface NearCell {
 }
 
 /**
- * Returns the cells of precision 4 that are at least partly within `maxKm` of a place, nearest first; equal distances
- * by row, then column. @param most maximum number of cells
+ * Returns the cells of precision 4 that are at least partly within `maxKm` of a place, nearest first. Cells at equal
+ * distances are in the order of row and column. @param most maximum number of cells
  */
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)
   const found: NearCell[] = []
-  // Cells farther north and south are out of reach, however close their meridians are.
+  // Cells farther north and south are out of reach, even if they are on the same meridian.
   const reach = maxKm / KM_PER_DEGREE
   const first = cellOf({ lat: Math.max(-90, place.lat - reach), lon: 0 }, RING_PRECISION).row
   const last = cellOf({ lat: Math.min(90, place.lat + reach), lon: 0 }, RING_PRECISION).row
   for (let row = first; row <= last; row++) {
     for (const ring of outwards(home, row)) {
       const reached = ring.map((cell) => ({ cell, km: distanceToCellKm(place, cell) })).filter(({ km }) => km <= maxKm)
-      // Cells farther east and west in the same row are no nearer.
+      // If no cell at this distance is within reach, no cell farther east or west in the row is.
       if (reached.length === 0) break
       found.push(...reached)
     }

@@ -1,7 +1,7 @@
 import { distanceKm } from './distance.ts'
 import { ageAt, type Candidate, type Viewer } from './person.ts'
 
-/** A candidate must have been active within this time: docs/services/matches.md#candidates */
+/** A candidate must have been active within this time; see docs/services/matches.md#candidates. */
 export const ACTIVE_WITHIN_MS = 7 * 24 * 3_600_000
 
 export type FilterName = 'self' | 'gender' | 'gender_of_viewer' | 'age' | 'age_of_viewer' | 'active' | 'distance'
@@ -18,13 +18,16 @@ interface Filter {
   readonly name: FilterName
   passes(viewer: Viewer, candidate: Candidate, now: number): boolean
   /**
-   * Returns the value that the filter checks and the values that may pass. The value is the candidate's, or the
-   * viewer's if the filter applies the candidate's preferences.
+   * Returns the compared value and the values that pass. The compared value is the candidate's, or the viewer's if the
+   * filter applies the candidate's preferences.
    */
   describe(viewer: Viewer, candidate: Candidate, now: number): Pick<Verdict, 'value' | 'allowed'>
 }
 
-/** From cheap to expensive. Age and gender must suit both sides; the distance is the viewer's choice. */
+/**
+ * The filters, from cheap to expensive. Age and gender must suit both users; the maximum distance is the viewer's
+ * choice.
+ */
 const FILTERS: readonly Filter[] = [
   {
     name: 'self',

@@ -2,25 +2,25 @@ import { type Cell, cellOf, geohashOf, type Place } from './cells.ts'
 import type { Candidate } from './person.ts'
 
 /**
- * A member of the candidate index: a text that holds all that filters and ranking need, so that one range of a sorted
- * set answers a search. It begins with the geohash, so that a shorter geohash is a lexical range. It is also the key of
- * the record in `match-index`, because a tombstone shows a reader nothing else.
+ * A member of the candidate index. It is a text with all the data that filters and ranking need, so that one range of a
+ * sorted set answers a search. It begins with the geohash, so that a shorter geohash selects a lexical range. It is
+ * also the key of the record in `match-index`, because a tombstone contains only the key.
  */
 export interface IndexMember extends Candidate {
-  /** Epoch ms. A user who moves is briefly in two cells; readers keep the newest version. */
+  /** Version of the member, epoch ms. A user who moves is briefly in two cells; readers use the newer version. */
   readonly version: number
 }
 
-/** Cells that share a sorted set and a partition have this precision. */
+/** Geohash precision of the cells of the index. Each cell has one sorted set, which is in one partition. */
 export const INDEX_PRECISION = 4
 const GEOHASH_CHARACTERS = 6
 const SEPARATOR = '|'
 const LIST_SEPARATOR = ','
-/** Degrees with five decimals are exact to a metre. */
+/** Factor that stores degrees with five decimals, which are accurate to a metre. */
 const PLACE_SCALE = 100_000
 const PERCENT = 100
 
-/** Returns the geohash of the cell whose sorted set contains a member. */
+/** Returns the geohash of the cell whose sorted set contains the member. */
 export function indexCellOf(member: string): string {
   return member.slice(0, INDEX_PRECISION)
 }
@@ -44,7 +44,10 @@ export function formatMember(member: IndexMember): string {
   ].join(SEPARATOR)
 }
 
-/** Throws RangeError if the text is not a member. */
+/**
+ * Parses a member.
+ * @throws RangeError if the text is not a member
+ */
 export function parseMember(text: string): IndexMember {
   const parts = text.split(SEPARATOR)
   if (parts.length !== 13) throw new RangeError('not a member of the candidate index')
@@ -64,27 +67,30 @@ export function parseMember(text: string): IndexMember {
   }
 }
 
-/** Most genders are plain letters. A search reads thousands of members. */
+/**
+ * Decodes a percent-encoded text. Most genders are plain letters, and a search reads thousands of members, so plain
+ * text is returned unchanged.
+ */
 function decoded(text: string): string {
   return text.includes('%') ? decodeURIComponent(text) : text
 }
 
 /**
- * Returns the place as the index stores it. Filters use the same place, so that a search agrees with a check of its
- * results.
+ * Returns the place as the index stores it. Filters use the same place, so that checking a candidate again gives the
+ * result of the search.
  */
 export function indexedPlace({ lat, lon }: Place): Place {
   return { lat: Math.round(lat * PLACE_SCALE) / PLACE_SCALE, lon: Math.round(lon * PLACE_SCALE) / PLACE_SCALE }
 }
 
-/** Returns the beginning of a member that is the same in all of its versions. */
+/** Returns the beginning of a member, which is the same in all versions of the member. */
 export function memberPrefix(member: string): string {
   return member.slice(0, member.indexOf(SEPARATOR, GEOHASH_CHARACTERS + 1))
 }
 
 /**
- * Returns the bounds of a cell's members, for a lexical range.
- * @param after the prefix of the last member before the range; undefined for all members
+ * Returns the bounds of a cell's members for a lexical range.
+ * @param after the prefix of the last member before the range; undefined selects all members
  */
 export function memberRange(cell: Cell, after?: string): { readonly min: string; readonly max: string } {
   const geohash = geohashOf(cell)

@@ -1,6 +1,6 @@
 import type { Place } from './cells.ts'
 
-/** What the filters and the ranking need to know about a candidate. */
+/** The data of a candidate that the filters and the ranking need. */
 export interface Candidate {
   readonly userId: string
   readonly place: Place
@@ -12,7 +12,7 @@ export interface Candidate {
   readonly minAge: number
   readonly maxAge: number
   readonly elo: number
-  /** Epoch ms, in steps of a few hours. */
+  /** Time of the last activity, epoch ms, in steps of a few hours. */
   readonly lastActiveAt: number
   /** Share of the optional parts of a profile that are filled in, from 0 to 1. */
   readonly completeness: number
@@ -24,8 +24,8 @@ export interface Viewer extends Candidate {
 }
 
 /**
- * Returns the age in whole years on a UTC day. The birthday of somebody born on 29 February is on 1 March in other
- * years, because 29 February lies between 28 February and 1 March.
+ * Returns the age in whole years on a UTC day. A user born on 29 February has the birthday on 1 March in years that are
+ * not leap years.
  * @param birthDate ISO date
  * @param now epoch ms
  */

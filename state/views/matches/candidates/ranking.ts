@@ -3,7 +3,7 @@ import { distanceKm } from './distance.ts'
 import { ACTIVE_WITHIN_MS } from './filters.ts'
 import type { Candidate, Viewer } from './person.ts'
 
-/** Weights of the parts of a score, version 1: docs/services/matches.md#ranking. They add up to 1. */
+/** Weights of the parts of a score, version 1 (see docs/services/matches.md#ranking). They add up to 1. */
 const WEIGHTS = { distance: 0.35, desirability: 0.2, recency: 0.2, likesMe: 0.15, completeness: 0.1 }
 
 export type Interest = 'none' | 'like' | 'super_like'
@@ -37,7 +37,10 @@ export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest
   )
 }
 
-/** Compares candidates: those who super-liked the viewer come first, then the order is by score, then by user id. */
+/**
+ * Compares candidates: users who super-liked the viewer come first. After that, candidates are ordered by score, and by
+ * user id for equal scores.
+ */
 export function inOrder(a: Ranked, b: Ranked): number {
   const first = Number(b.interest === 'super_like') - Number(a.interest === 'super_like')
   return first || b.score - a.score || (a.candidate.userId < b.candidate.userId ? -1 : 1)
