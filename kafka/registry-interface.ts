@@ -1,6 +1,6 @@
 /**
- * The part of a schema registry that serdes use. kafka/registry.ts (Confluent's REST API) and kafka/memory/registry.ts
- * implement it.
+ * The part of a schema registry that serdes use. It is implemented by kafka/registry.ts (Confluent's REST API) and
+ * kafka/memory/registry.ts.
  */
 export interface SchemaRegistry {
   /**

@@ -18,8 +18,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. Does not retry. A caller that is still waiting calls it again, and the transaction
- * timeout ends all other transactions.
+ * See `Transport.endTransactions`. This function does not retry. A caller that still waits for a transaction calls the
+ * function again; all other transactions end by their timeout.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,

@@ -4,18 +4,21 @@ import { BatchWriter, NO_STAMP, recordBytesBound } from '../record-batch/writer.
 import { type Compression, partitionKey, type RecordAppender, type RecordHeader, TransportError } from '../transport.ts'
 
 /**
- * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin covers compression that makes a batch larger. A
+ * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin allows for data that grows when it is compressed. A
  * record above this limit gets a batch to itself, because its topic may accept more.
  */
 export const BATCH_LIMIT_BYTES = 900 * 1_024
-/** Share of a topic's lower limit that a batch may fill, which leaves the same margin. */
+/**
+ * Largest share of a topic's limit that a batch may fill, for topics whose limit is below the default. It leaves the
+ * same margin as `BATCH_LIMIT_BYTES`.
+ */
 const SMALL_LIMIT_SHARE = 7 / 8
 /**
  * Size from which `flushFull` sends a batch that is not full yet, so that the broker works while the caller processes
  * further records.
  */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Maximum memory of acknowledged batches that is kept for later batches. */
+/** Maximum memory that is kept for reuse after its batches are acknowledged. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
 /** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
@@ -96,7 +99,7 @@ export class PartitionAppender implements RecordAppender {
   #sent: SentBatch | undefined
   #sequence = 0
   #pendingRecords = 0
-  /** True while a request that contains `#sent` is in flight. */
+  /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
   /** Clock reading before which the batch must not be sent again. */
   retryAt = 0
@@ -122,12 +125,12 @@ export class PartitionAppender implements RecordAppender {
       maxBatchBytes < DEFAULT_MAX_BATCH_BYTES ? Math.min(BATCH_LIMIT_BYTES, maxBatchBytes * SMALL_LIMIT_SHARE) : BATCH_LIMIT_BYTES
   }
 
-  /** Includes the records of the next transaction. */
+  /** Number of unacknowledged records, including those of the next transaction. */
   get pendingRecords(): number {
     return this.#pendingRecords + this.#heldRecords
   }
 
-  /** Records of the open transaction, whether sent or not. */
+  /** Number of records in the open transaction, whether sent or not. */
   get admittedRecords(): number {
     return this.#pendingRecords
   }
@@ -184,7 +187,10 @@ export class PartitionAppender implements RecordAppender {
     this.#current = undefined
   }
 
-  /** Closes the current batch if it is large enough for a request and no other batch of this partition waits. */
+  /**
+   * Closes the current batch if it is large enough for a request and no other batch of this partition is waiting to be
+   * sent.
+   */
   sealLarge(): void {
     if (this.#current !== undefined && this.#current.bytes >= EARLY_BATCH_BYTES && !this.hasWork) this.seal()
   }
@@ -194,7 +200,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** Returns the batch to send now: a batch that must be repeated, or else the next one. */
+  /** Returns the batch to send now: first a batch that must be repeated, then the next full one. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -209,7 +215,7 @@ export class PartitionAppender implements RecordAppender {
     return baseOffset >= 0 && baseOffset < this.#logEnd
   }
 
-  /** Must be called when the producer starts over. */
+  /** Forgets the known end of the log. Must be called when the producer starts over. */
   forgetLogEnd(): void {
     this.#logEnd = -1
   }

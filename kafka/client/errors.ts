@@ -19,7 +19,7 @@ export class Disconnected extends TransportError {
   }
 }
 
-/** Throws if the part of the transport to which a waiting request belongs was closed. */
+/** Throws if the waiting request belongs to a part of the transport that was closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
@@ -27,7 +27,10 @@ export function throwIfClosed(closing: AbortSignal | undefined): void {
 /** The member has lost its place in the group. Its producer is not affected, so the transaction can be aborted. */
 export class MemberFenced extends FencedError {}
 
-/** The errors that a retry or a similar reaction may cure, grouped by that reaction. Every other error is fatal. */
+/**
+ * Classes of errors after which the transport can continue, each named after a cause that needs its own reaction. Every
+ * other error is fatal.
+ */
 const REACTIONS = {
   /** The leader has moved or is being elected: refresh the metadata and retry. */
   'stale-leader': [
@@ -42,9 +45,9 @@ const REACTIONS = {
     'KAFKA_STORAGE_ERROR',
     'OFFSET_NOT_AVAILABLE',
   ],
-  /** The coordinator has moved or is loading its log. */
+  /** The coordinator has moved or is loading its log: look the coordinator up again and retry. */
   'stale-coordinator': ['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'],
-  /** Transient states of a broker or of a transaction coordinator. */
+  /** A broker or a transaction coordinator is in a transient state: retry. */
   passing: [
     'REQUEST_TIMED_OUT',
     'NOT_ENOUGH_REPLICAS',
@@ -73,7 +76,7 @@ const REACTIONS = {
   ],
   /** The member is no longer part of the group. */
   'member-lost': ['UNKNOWN_MEMBER_ID', 'FENCED_MEMBER_EPOCH', 'FENCED_INSTANCE_ID', 'GROUP_ID_NOT_FOUND'],
-  /** The member epoch has increased since: a heartbeat returns the new one. */
+  /** The member epoch has been raised since the request was made: a heartbeat returns the new epoch. */
   'member-epoch-old': ['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'],
   none: ['NONE'],
 } as const satisfies Record<string, readonly ErrorName[]>
@@ -84,7 +87,7 @@ const CLASSES = new Map<ErrorName, ErrorClass>(
   Object.entries(REACTIONS).flatMap(([kind, names]) => names.map((name) => [name, kind as ErrorClass])),
 )
 
-/** Classifies an error by the reaction that it needs. */
+/** Returns the class of an error, which decides how a request loop reacts to it. */
 export function classify(name: ErrorName): ErrorClass {
   return CLASSES.get(name) ?? 'fatal'
 }

@@ -19,7 +19,7 @@ export interface FetchResponseHooks {
 
 /**
  * Applies responses to the fetched positions: data, a retry, a new offset, or a permanent failure.
- * @param positions the assigned positions; data for any other is dropped
+ * @param positions the assigned positions; data for other partitions is dropped
  */
 export function openFetchResponses(
   context: Context,
@@ -38,8 +38,8 @@ export function openFetchResponses(
   }
 
   /**
-   * Returns false, and fails the position, if the topic was deleted and created again: the offsets refer to other
-   * records then.
+   * Checks that the topic was not deleted and created again. If it was, offsets refer to other records, so the position
+   * fails and the result is false.
    */
   function isSameTopic(state: FetchPosition): boolean {
     const id = cluster.topicId(state.topic)
@@ -57,7 +57,7 @@ export function openFetchResponses(
   }
 
   /**
-   * Passes the data of a response to the positions that it was requested for.
+   * Passes the data of a response to the positions for which it was requested.
    * @param fetchedAt clock reading before the request was sent
    */
   function take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {
@@ -113,11 +113,14 @@ export function openFetchResponses(
     retry.refreshSoon()
   }
 
-  /** Handles the answer that the log no longer agrees with what was read, as after an unclean election of a leader. */
+  /**
+   * Handles the answer that the log differs from the data that was read, for example after an unclean leader election.
+   */
   function receiveDiverging(state: FetchPosition, end: EpochEnd): void {
     const { topic, partition, position, reset } = state
     if (end.offset >= position) {
-      // Everything that the reader has is in the log. Only data that it does not have yet is gone.
+      // The log still contains everything that the reader has received. Only data that the reader does not have yet is
+      // lost.
       state.truncateTo(end)
       return
     }

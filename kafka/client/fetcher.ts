@@ -26,17 +26,17 @@ const DEFAULTS = {
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * About 20,000 records of 200 bytes. This makes multi-gets efficient, and takes far less than half a heartbeat
-   * interval to process.
+   * Enough for about 20,000 records of 200 bytes. That many records make multi-gets efficient, and their processing
+   * takes far less than half a heartbeat interval.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
 /**
- * How long the broker may hold a fetch of idle partitions, unless the reader says otherwise. New data ends the wait at
- * once. With a short wait, fetches would be most of the work of an idle process.
+ * How long the broker may delay its answer to a fetch of idle partitions, unless the reader sets another limit. New
+ * data ends the wait at once. With a short wait, an idle process would spend most of its CPU time on fetches.
  */
 const IDLE_WAIT_MS = 5_000
-/** The longest wait that a reader may ask for. A request that waits longer would look lost to many proxies. */
+/** The longest wait that a reader may request. Many proxies would treat a request that waits longer as lost. */
 const LONGEST_IDLE_WAIT_MS = 15_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */
@@ -77,7 +77,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   function unassign({ topic, partition }: TopicPartition): void {
-    // Its buffered data no longer counts, so the other partitions may continue.
+    // Data that is buffered for this partition no longer counts, so the other partitions may continue.
     if (positions.delete(partitionKey(topic, partition))) loop.scheduleSoon()
   }
 

@@ -2,7 +2,10 @@ import type { Context } from './options.ts'
 
 /** The first wait is short because coordinators write the markers of a commit within a few milliseconds. */
 const FIRST_WAIT_MS = 2
-/** A failed broker gets about two requests a second: this notices its return quickly and is cheap during the outage. */
+/**
+ * A failed broker gets about two requests a second. At this rate its return is noticed quickly, and the requests cost
+ * little during the outage.
+ */
 const LONGEST_WAIT_MS = 500
 
 /**

@@ -10,8 +10,8 @@ import {
 } from '../transport.ts'
 
 /**
- * Consumer groups as in KIP-848: a partition goes to its next owner after the previous one has reported that it gave
- * the partition up.
+ * Consumer groups as in KIP-848: a partition goes to its next owner only after the previous owner has reported that it
+ * gave the partition up.
  */
 export interface MemoryGroups {
   /**
@@ -95,7 +95,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** Returns the target assignment without the partitions that another member has not given up yet. */
+  /** Returns the target assignment without those partitions that another member still owns. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(

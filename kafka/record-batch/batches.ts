@@ -24,14 +24,16 @@ export interface BatchHeader {
   readonly start: number
   readonly end: number
   readonly baseOffset: number
-  /** Compaction keeps this field when it removes records: the log continues after it. */
+  /**
+   * Compaction keeps this field when it removes records, so the next batch of the log always begins after this offset.
+   */
   readonly lastOffset: number
   readonly attributes: number
   readonly producerId: number
   readonly recordCount: number
 }
 
-/** The key of a control record holds a version and a type, both 16 bits; type 0 is ABORT. */
+/** The key of a control record consists of a version and a type, both 16 bits long. Type 0 is ABORT. */
 const CONTROL_TYPE_AT = 2
 const CONTROL_KEY_BYTES = 4
 const ABORT_TYPE = 0
@@ -69,7 +71,7 @@ export interface BatchesEnd {
   readonly leaderEpoch: number
 }
 
-/** @returns the end of the complete batches; `from` when there is none */
+/** Finds where the complete batches of a response end. @returns `from` when there is no complete batch */
 export function endOfBatches(buffer: Buffer, from: BatchesEnd): BatchesEnd {
   let { offset, leaderEpoch } = from
   for (let at = 0; ; ) {

@@ -8,7 +8,8 @@ const VARINT_MASK = 0x7f
 const MAX_VARINT_BYTES = 5
 
 /**
- * Returns the unpacked size that Snappy data declares. The decompressor allocates it before it reads any block.
+ * Returns the unpacked size that Snappy data declares. The check is necessary because the decompressor allocates this
+ * size before it reads any block.
  * @throws RangeError for data that ends too early
  */
 export function snappyUnpackedBytes(data: Buffer): number {

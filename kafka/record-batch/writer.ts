@@ -28,7 +28,7 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
  * reused afterwards.
  */
 const INITIAL_BYTES = 4_096
-/** Below this size a loop copies faster than a call into the runtime. */
+/** Size below which a loop copies bytes faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 24
 /** Overhead of a record in addition to its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
 const RECORD_OVERHEAD_BYTES = 32
@@ -45,7 +45,7 @@ export interface BatchStamp {
   readonly transactional: boolean
 }
 
-/** For batches without a producer, and for bytes that are never sent. */
+/** The stamp of batches without a producer, and of bytes that are never sent. */
 export const NO_STAMP: BatchStamp = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /** A record batch that grows in place. Each record is written once, and `finish` writes the header. */
@@ -115,7 +115,7 @@ export class BatchWriter {
 
   /**
    * Writes the header and returns the complete batch. Without compression the result is a view of this writer's memory;
-   * after the batch is acknowledged, `release` hands this memory over for reuse.
+   * after the batch is acknowledged, `release` returns this memory for reuse.
    */
   finish(stamp: BatchStamp, codec: Compression): Buffer {
     let buffer = this.#buffer
