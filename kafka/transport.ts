@@ -140,8 +140,8 @@ export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
    * before.
-   * @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which that
-   * record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
+   *   @param leaderEpoch the epoch of the leader that appended the record before `offset`, or a later epoch in which
+   *   that record was in the log. With this epoch the reader notices when the log has lost records before `offset`.
    */
   assign(partition: TopicPartition, offset: number, reset: ReaderReset, leaderEpoch?: number): void
   unassign(partition: TopicPartition): void
@@ -155,8 +155,8 @@ export interface Fetcher {
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
    * broker has answered a fetch without data. The reader thus learns that it has caught up. Throws TransportError with
    * `fatal` for errors that a retry cannot cure (authorisation, or an offset out of range with reset `fail`).
-   * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
-   * records of one partition, and starts with a different partition each time.
+   *   @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
+   *   records of one partition, and starts with a different partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting `poll` return at once. */
@@ -400,8 +400,8 @@ export interface WorkerProducer {
    * case nothing of the transaction is or will be committed.
    *
    * Without a transactional id, `commit` sends everything and then commits the offsets through the member.
-   * @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
-   * offset)
+   *   @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
+   *   offset)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
   /** Drops everything that is not committed. Do not call it while a commit is running. */
@@ -436,10 +436,10 @@ export interface Receipt {
   readonly timeoutMs?: number
   /**
    * Must not throw.
-   * @param count consecutive records that share this receipt
-   * @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused the
-   * records and they are not in the log. If it is false, the records timed out or the publisher was closed, and they
-   * may be in the log.
+   *   @param count consecutive records that share this receipt
+   *   @param error undefined when every in-sync replica has the records. If `error.fatal` is true, the broker refused
+   *   the records and they are not in the log. If it is false, the records timed out or the publisher was closed, and
+   *   they may be in the log.
    */
   settled(count: number, error: TransportError | undefined): void
 }

@@ -1,6 +1,6 @@
 /**
- * How long a missing id is cached. The registry is asked again after this time, because the schema may be registered
- * late.
+ * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may be
+ * registered late.
  */
 const KEPT_MS = 30_000
 

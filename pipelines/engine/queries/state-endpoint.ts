@@ -11,12 +11,15 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Who may query state: every client that reaches the port (a loopback one), every client with the token, or none. */
+/**
+ * Who may query state: every client that can reach the port (which is then a loopback port), every client with the
+ * token, or nobody.
+ */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Maximum size of a key. Keys are names and numbers, so a longer one is a mistake or an attack. */
+/** Maximum size of a key. Keys are names and numbers, so a longer key is a mistake or an attack. */
 const MAX_KEY_BYTES = 1_024
-/** Retry-After for a moving partition, which is available again within a second or two. */
+/** Seconds in the Retry-After header for a partition that is being moved. Moves usually end within a second or two. */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
 

@@ -14,8 +14,8 @@ export interface OffsetCommitsDeps {
 }
 
 /**
- * Commits the offsets of the lanes, one commit at a time. A failure is only logged: lanes offer their offsets again,
- * and a restart reads a little more twice.
+ * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
+ * offsets again. After a restart, the sink then reads a few more records twice.
  */
 export interface OffsetCommits {
   /** True when the next commit may begin. */

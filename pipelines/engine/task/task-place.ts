@@ -16,7 +16,10 @@ export interface Changelog {
   readonly epochName: string
 }
 
-/** One sub-topology in one partition, with its input and its state, whether or not its task runs here. */
+/**
+ * One sub-topology in one partition, with its input and its state. The task itself may run on this worker or on
+ * another.
+ */
 export interface TaskPlace {
   /** `<sub-topology>_<partition>`. */
   readonly id: string

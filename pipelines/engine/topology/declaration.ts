@@ -28,8 +28,8 @@ export interface Declaration {
 }
 
 /**
- * One source topic and the nodes attached to it. Types of keys and values are erased here; the builder has checked
- * them.
+ * One source topic and the nodes attached to it. The types of keys and values are not part of this interface; the
+ * builder has checked them.
  */
 export interface StreamDeclaration {
   readonly topic: AnyTopic

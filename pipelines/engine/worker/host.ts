@@ -11,8 +11,8 @@ export interface HostOptions {
   /** The address at which other processes reach the health port. Default http://<healthHost>:<port>. */
   readonly address?: string
   /**
-   * The token for state queries. Undefined allows queries from everyone on a loopback address, and from no one on any
-   * other.
+   * The token for state queries. If it is undefined, everyone can query state on a loopback address, and no one on any
+   * other address.
    */
   readonly queryToken?: string
 }
@@ -44,7 +44,10 @@ export interface Host {
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
 
-/** Restricts state queries, because state may contain data that not every client in the network may see. */
+/**
+ * Returns who may query state. Access is restricted, because state may contain data that not every client in the
+ * network may see.
+ */
 function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
   if (queryToken !== undefined) return { token: queryToken }
   return LOOPBACK.test(healthHost) ? 'open' : 'off'
@@ -58,10 +61,13 @@ function localNames({ healthHost, address = '' }: HostOptions): string[] | undef
   return URL.canParse(address) ? [healthHost, new URL(address).hostname] : [healthHost]
 }
 
-/** The health server runs from the beginning, so that a slow start (restore, unreachable brokers) can be observed. */
+/**
+ * Starts the process. The health server runs from the beginning, so that a slow start (restore, unreachable brokers)
+ * can be observed.
+ */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, runtime } = deps
-  // The import is here so that processes that only declare topologies never load the metrics library.
+  // This import is dynamic, so that processes that only declare topologies never load the metrics library.
   const { engineMetrics, serveIntrospection } = await import('./introspection.ts')
   let runners: readonly Runner[] = []
   let stopping = false
@@ -105,7 +111,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   const starts = runners.map((runner) => runner.start())
   const started = Promise.all(starts).then(() => {})
   const done = runAll(starts)
-  // Callers that await these promises get the failure.
+  // Failures reach the callers that await these promises, so they must not count as unhandled rejections.
   for (const promise of [started, done]) promise.catch(() => {})
   return {
     healthPort: introspection.port,

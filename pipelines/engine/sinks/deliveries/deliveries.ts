@@ -11,13 +11,15 @@ import { RETRY_STEPS } from './retry-schedule.ts'
 import { deliverySlots } from './slots.ts'
 
 /**
- * After a crash, the deliveries since the last commit are repeated. Receivers tolerate repetitions, so a commit may
- * wait for a moment, which lets more offsets share it.
+ * Maximum delay of a commit. After a crash, the deliveries since the last commit are repeated. Receivers tolerate
+ * repetitions, so a commit may wait for a moment, which lets more offsets share it.
  */
 const COMMIT_EVERY_MS = 20
-/** Partitions per pause in production. Each is read by one process. */
+/**
+ * In production, number of partitions of the retry topic for each length of pause. One process reads each partition.
+ */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
-/** Longer than any retry, so that a stopped sink can be repaired without loss. */
+/** Retention of the retry topic. It is longer than any retry, so that a stopped sink can be repaired without loss. */
 const RETRIES_KEPT_MS = 7 * DAY_MS
 
 export interface DeliveryStatus extends Readonly<DeliveryCounts> {
@@ -30,7 +32,7 @@ export interface DeliveringSink extends SinkKind {
   status(): DeliveryStatus
 }
 
-/** Returns the topic in which failed records of a sink wait: see retry-schedule.ts. */
+/** Returns the topic in which failed records of a sink wait; see retry-schedule.ts. */
 export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
   return {
     name: `${sink}-retries`,
