@@ -10,7 +10,7 @@ export interface ManualRuntimeOptions {
 
 /** A runtime for tests: time passes only in `advance`, all random numbers are 0.5, and ids count up. */
 export interface ManualRuntime extends Runtime {
-  /** Advances both clocks. Each timer that becomes due on the way fires at its own time. */
+  /** Advances both clocks. Each timer that becomes due in the meantime fires at its own time. */
   advance(ms: number): void
   /** Sets only the wall clock, as an operator can do. */
   setNow(epochMs: number): void

@@ -180,7 +180,7 @@ export function openFetchLoop(
   }
 
   /**
-   * Delays the next fetch of partitions with few records in this response, so that more records share the next
+   * Delays the next fetch of these partitions if the response had few records, so that more records share the next
    * response.
    */
   function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {

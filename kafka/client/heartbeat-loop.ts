@@ -74,7 +74,10 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     while (isWanted()) await answered(retry)
   }
 
-  /** @returns true after an answer; false, after the back-off, when the heartbeat must be repeated */
+  /**
+   *   @returns true after an answer or a permanent failure; false, after the back-off, when the heartbeat must be
+   *   repeated
+   */
   async function answered(retry: Backoff): Promise<boolean> {
     try {
       await exchangeOnce()

@@ -25,7 +25,7 @@ const scoredTransactions: Topic<string, ScoredTransaction> = {
 /** The sink of cases, for which API requests wait. */
 export const fraudCasesSinks: readonly SinkDeclaration[] = [viewSink('fraud-cases-view', decisionView(fraudCasesView), [fraudCases])]
 
-/** Sinks that no request waits for. */
+/** Sinks for which no request waits. */
 export const fraudBulkSinks: readonly SinkDeclaration[] = [
   viewSink('fraud-profiles-view', fraudProfilesView, [fraudProfiles]),
   tableSink('fraud-transactions-table', fraudTransactionsTable, scoredTransactions),

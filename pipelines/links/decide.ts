@@ -46,7 +46,10 @@ function isOwner(link: Link, command: LinkCommand): boolean {
   return link.user_id !== null && link.user_id === command.user_id
 }
 
-/** Only an admin can change links of anonymous callers. */
+/**
+ * Calls `decide` if the caller may change the link, or returns a refusal. Only an administrator may change links of
+ * anonymous callers.
+ */
 function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link: Link) => LinkDecision): LinkDecision {
   if (link === undefined || link.is_deleted) return { answer: { outcome: 'not_found' } }
   return isOwner(link, command) || command.is_admin ? decide(link) : { answer: { outcome: 'forbidden' } }
@@ -70,7 +73,8 @@ function update(link: Link, command: LinkCommand, now: number): LinkDecision {
 }
 
 /**
- * Only administrators block and unblock. An administrator who switches off one of their own links acts as its owner.
+ * Returns whether the link is blocked after the command. Only administrators block and unblock. An administrator who
+ * switches off one of their own links acts as its owner.
  */
 function isBlocked(link: Link, command: LinkCommand): boolean {
   if (!command.is_admin || command.is_active === null) return link.is_blocked

@@ -4,7 +4,10 @@ import { HOUR_MS } from '../../schemas/retention.ts'
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
 import { documented, wholeNumber } from '../../settings/variables.ts'
 
-/** Embeddings that are older than 6 hours are reported. */
+/**
+ * Default number of hours between two trainings. It is below 6 hours, the age at which embeddings are reported as too
+ * old.
+ */
 const DEFAULT_HOURS = '4'
 const HOURS_OF_A_WEEK = 168
 

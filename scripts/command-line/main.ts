@@ -1,7 +1,7 @@
 import { answerTo } from './check.ts'
 import type { Command } from './command.ts'
 
-/** Errors of these kinds are bugs, for which the stack trace is needed. */
+/** Classes of errors that are bugs, for which the stack trace is needed. */
 const BUGS = [TypeError, RangeError, ReferenceError]
 
 interface Issues {
@@ -9,8 +9,8 @@ interface Issues {
 }
 
 /**
- * Returns the values of this process's command line. Call it before starting or creating anything: for `--help` and for
- * wrong options it prints the response and ends the process.
+ * Returns the values of this process's command line. For `--help` and for wrong options it prints the response and ends
+ * the process, so call it before starting or creating anything.
  */
 export function commandLine<V>(command: Command<V>): V {
   endWithReader()

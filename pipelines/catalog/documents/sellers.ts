@@ -28,13 +28,13 @@ interface SellerProductKey {
 const sellerProductKey = compositeKey<SellerProductKey>({ seller: idPart, product: u64Part })
 
 /**
- * Documents contain a seller's rating only approximately, because 0.05 of its factor is half a percent of the
- * relevance.
+ * Minimum change of a seller's rating factor after which the documents are updated. A smaller change has little effect:
+ * 0.05 changes the relevance by only half a percent.
  */
 const FACTOR_STEP = 0.05
 /**
- * Maximum number of products per second and partition that get a new rating. A seller with a million products must not
- * delay others.
+ * Maximum number of products per second and partition that get a new rating. The limit prevents a seller with a million
+ * products from delaying others.
  */
 const PRODUCTS_PER_TICK = 1_000
 const SPREAD_EVERY_MS = 1_000

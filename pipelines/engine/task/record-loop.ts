@@ -24,7 +24,7 @@ const SLICE_RECORDS = 4_096
 const SLICE_BYTES = 512 * 1_024
 /** Number of records between two clock readings. A large record counts as several. */
 const RECORDS_PER_CLOCK_CHECK = 64
-/** Number of bytes that count as one record in this number. */
+/** Size of a record that counts as one. A record that is several times as large counts as several. */
 const BYTES_PER_RECORD = 1_024
 
 export interface RecordLoopParts {

@@ -31,8 +31,8 @@ const DEFAULT_COMMIT_INTERVAL_MS = 100
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /**
- * Longest time without a fetch of an idle partition. Answers of queries state their age, which is the time since the
- * last fetch if nothing was appended after it.
+ * Maximum time for which the broker may delay its answer to a fetch without data. Queries report the age of their
+ * answers, and if nothing was appended, this is the time since the last fetch.
  */
 const OLDEST_NEWS_MS = 5_000
 /**

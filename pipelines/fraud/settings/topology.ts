@@ -11,7 +11,10 @@ import { decideSetting, NO_SETTING } from './decide.ts'
  * Interval at which expired snoozes are removed. They have no effect in the meantime, because readers compare times.
  */
 const END_EVERY_MS = 1_000
-/** Maximum number of snoozes that one tick removes, because a tick delays commands. The next tick continues. */
+/**
+ * Maximum number of snoozes that one tick removes. The number is limited because a tick delays commands. The next tick
+ * continues.
+ */
 const ENDED_PER_TICK = 200
 const BY_TIME: Author = { actor: 'millrace', action: 'expire_snooze' }
 const NO_COUNTS: FraudSettingsCounts = { revision: 0, lists: 0, snoozes: 0 }
@@ -39,7 +42,7 @@ export const fraudSettingsTopology = topology(
           version: (version) => settings.get(versionKey(version))?.rules ?? undefined,
         })
       },
-      // Everything else is in the memory of every API instance.
+      // Clients read only the kept versions from the view. Every API instance has all other settings in memory.
       view: (setting, key) => (isVersionKey(key) ? setting : null),
       changed: publish,
       emits: [fraudRulesets, fraudAudit],
@@ -62,7 +65,7 @@ export const fraudSettingsTopology = topology(
       ctx.emit(fraudAudit, audit.subject, audit, { timestamp })
       const counts = { ...NO_SETTING, counts: countsAfter(before, after) }
       settings.put(COUNTS_KEY, counts)
-      // The counts come last, so that an API that has read their revision has also read the change.
+      // The counts are emitted last. An API instance that has read their revision has therefore also read the change.
       ctx.emit(fraudRulesets, COUNTS_KEY, counts, { timestamp })
     }
 

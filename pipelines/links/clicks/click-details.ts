@@ -5,7 +5,7 @@ import type { ClickSettings } from './settings.ts'
 import { userAgentReader } from './user-agent.ts'
 import { visitorHasher } from './visitor.ts'
 
-/** The settings of clicks, including the secret that is in use. */
+/** The settings of clicks, including the visitor secret that is in use. */
 export interface ClickReaderOptions extends ClickSettings {
   readonly visitorSecret: string
 }

@@ -3,7 +3,8 @@ import { addHash, estimate, REGISTERS } from './hyperloglog.ts'
 
 const HASH_BYTES = 8
 /**
- * Visitors are listed individually up to this number, at which the list is as long as the sketch that replaces it.
+ * Maximum number of visitors that are listed individually. At this number the list is as long as the sketch that
+ * replaces it.
  */
 export const EXACT_VISITORS = REGISTERS / HASH_BYTES
 const NONE = Buffer.alloc(0)
