@@ -1,7 +1,7 @@
 /** Separates the id of a worker slot from the suffix that makes each later member id of the slot unique. */
 const SEPARATOR = '.'
 
-/** Returns the worker slot of a member, which is the first member id of that slot. */
+/** Returns the worker slot of a member. The slot is named by its first member id. */
 export function slotOf(memberId: string): string {
   return memberId.split(SEPARATOR, 1)[0]
 }

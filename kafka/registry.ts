@@ -29,7 +29,10 @@ export interface RegistryDeps {
   readonly runtime?: Runtime
 }
 
-/** The registry refuses this schema: it is invalid or incompatible with an earlier version. A retry would not help. */
+/**
+ * Thrown when the registry refuses a schema because it is invalid or incompatible with an earlier version. A retry
+ * would not help.
+ */
 export class SchemaRefusedError extends Error {
   override readonly name = 'SchemaRefusedError'
   readonly subject: string
@@ -42,7 +45,7 @@ export class SchemaRefusedError extends Error {
   }
 }
 
-/** The registry gave no usable answer before the deadline. A later call may succeed. */
+/** Thrown when the registry gave no usable answer before the deadline. A later call may succeed. */
 export class RegistryUnreachableError extends Error {
   override readonly name = 'RegistryUnreachableError'
 }
@@ -129,7 +132,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     }
   }
 
-  /** @returns the answer, or the reason why the request should be repeated */
+  /** Sends a request once. @returns the answer, or the reason why the request should be repeated */
   async function tryOnce<T>(
     target: Endpoint,
     { method, path, body }: Question,
@@ -206,7 +209,7 @@ function isKnownSchema(body: unknown): body is KnownSchema {
   return typeof schema === 'string' && ((schemaType ?? AVRO) !== AVRO || jsonOf(schema) !== undefined)
 }
 
-/** @returns undefined if the text is not JSON */
+/** Parses JSON. @returns undefined if the text is not JSON */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

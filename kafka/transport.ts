@@ -19,14 +19,14 @@ export function partitionKey(topic: string, partition: number): string {
 }
 
 /**
- * The records of one or more record batches, as parallel arrays over one buffer: there is no object per record. Entries
- * 0 to count-1 are valid (the arrays may be longer). A start of -1 means null. A chunk stays valid as long as it is
- * referenced, because the transport never reuses its buffer.
+ * The records of one or more record batches, as parallel arrays over one buffer instead of an object per record.
+ * Entries 0 to count-1 are valid (the arrays may be longer). A start position of -1 means a null key or value. A chunk
+ * stays valid as long as it is referenced, because the transport never reuses its buffer.
  */
 export interface RecordChunk {
   readonly topic: string
   readonly partition: number
-  /** The decompressed bytes that all positions below refer to. */
+  /** The decompressed bytes to which all positions below refer. */
   readonly buffer: Buffer
   readonly count: number
   /** Absolute offsets in ascending order. Compaction may leave gaps. */
@@ -67,7 +67,7 @@ export interface PartitionData extends TopicPartition {
   /** The end of the log (isolation level 0) when the broker answered. */
   readonly highWatermark: number
   readonly lastStableOffset: number
-  /** Clock reading (epoch ms) before the fetch request was sent: the broker read its log no earlier than this. */
+  /** Clock reading (epoch ms) before the fetch request was sent. The broker read its log no earlier than this. */
   readonly fetchedAt: number
   /**
    * True when the log had no record at the reader's offset, so that the reset policy moved the reader. Records and
@@ -103,14 +103,15 @@ export interface FetcherOptions {
    */
   readonly maxWaitMs?: number
   /**
-   * How long the broker may wait after an empty response. The fetcher calls the function before each such request and
-   * limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers about idle partitions
-   * returns the time until it needs the next one. Default 5 s, or `maxWaitMs` if that is given.
+   * Returns how long the broker may wait for new data after an empty response. The fetcher calls the function before
+   * each such request and limits its result to the range from `maxWaitMs` to 15 s. A reader that needs regular answers
+   * about idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is
+   * given.
    */
   readonly idleWaitMs?: () => number
   /**
-   * How long the next request for the same partitions waits after a response with little data, in ms, so that more
-   * records share it. A record that arrives after a pause is still read at once. Default 0.
+   * How long the next request for the same partitions is delayed after a response with little data, in ms, so that more
+   * records share a response. A record that arrives after a pause is still read at once. Default 0.
    */
   readonly collectMs?: number
   /** Maximum bytes of one response. Default 16 MiB. */
@@ -129,13 +130,13 @@ export interface FetcherOptions {
    */
   readonly unreadableBatches?: UnreadableBatches
   /**
-   * Approximate size of the unpacked records that one `poll` returns. It bounds how long a poll blocks the event loop.
-   * Default 4 MiB.
+   * Approximate size of the unpacked records that one `poll` returns. This limit bounds how long a poll blocks the
+   * event loop. Default 4 MiB.
    */
   readonly maxPollBytes?: number
 }
 
-/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
+/** Reads assigned partitions. While the caller processes polled data, one fetch per leader is always in flight. */
 export interface Fetcher {
   /**
    * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
@@ -170,7 +171,7 @@ export type GroupEvent =
    * then `acknowledge`.
    */
   | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
-  /** The membership is lost. Drop uncommitted work, then `rejoin`. */
+  /** The membership is lost. Drop uncommitted results, then `rejoin`. */
   | { readonly type: 'fenced'; readonly reason: string }
   /** The membership failed for a reason that a retry cannot cure (authorisation, unsupported broker). */
   | { readonly type: 'failed'; readonly error: Error }
@@ -221,7 +222,7 @@ interface GroupOffsets {
   members(): Promise<GroupPeer[]>
 }
 
-/** A member of a KIP-848 consumer group. It sends heartbeats by itself from `join` to `leave`. */
+/** A member of a KIP-848 consumer group. It sends heartbeats automatically from `join` to `leave`. */
 export interface GroupMember extends GroupOffsets {
   /** The member's id. It changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
@@ -239,7 +240,8 @@ export interface GroupMember extends GroupOffsets {
    */
   takeEvent(): GroupEvent | undefined
   /**
-   * Reports the partitions that the member owns now. Must be called after the work on revoked partitions is committed.
+   * Reports the partitions that the member owns now. Must be called after the results for revoked partitions are
+   * committed.
    */
   acknowledge(owned: readonly TopicPartition[]): void
   /**
@@ -261,7 +263,7 @@ export interface GroupMember extends GroupOffsets {
   confirm(): Promise<void>
   /**
    * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
-   * that remain.
+   * that it still subscribes to.
    */
   subscribe(topics: readonly string[]): void
   /**
@@ -328,9 +330,9 @@ export type RecordFields = [
 export interface RecordAppender extends TopicPartition {
   /**
    * Appends one record and copies its bytes. Pass null for a null key or value.
-   * @param timestamp epoch ms
-   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. Nothing is appended then, and
-   *   the transaction can continue.
+   *   @param timestamp epoch ms
+   *   @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. In that case nothing is
+   *   appended, and the transaction can continue.
    */
   append(...record: RecordFields): void
   /** Number of records that were appended and are not committed yet. */
@@ -384,9 +386,9 @@ export interface WorkerProducer {
   /** Bytes that were appended and are not acknowledged yet. */
   readonly pendingBytes: number
   /**
-   * Sends the batches that are full or large enough for a request; resolves when they are acknowledged. Calling it from
-   * time to time during a long transaction (without awaiting every call) bounds memory and lets the broker work while
-   * the caller processes records.
+   * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
+   * time to time during a long transaction, without awaiting every call. This bounds memory and lets the broker work
+   * while the caller processes records.
    */
   flushFull(): Promise<void>
   /**
@@ -421,7 +423,7 @@ export interface PublisherOptions {
    * timeout of the transport.
    */
   readonly requestTimeoutMs?: number
-  /** Bytes that may wait or be in flight. `append` throws above this limit. Default 32 MiB. */
+  /** Maximum number of bytes that wait or are in flight. `append` throws above this limit. Default 32 MiB. */
   readonly maxPendingBytes?: number
 }
 

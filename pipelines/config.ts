@@ -108,7 +108,7 @@ const workerSettings = settingsFragment({
   value(env, { home }) {
     const stateDir = env.STATE_DIR ?? join(home, 'state')
     return {
-      /** Number of this worker process on its machine. Each has a separate state folder. */
+      /** Number of this worker process on its machine. Each worker process has a separate state folder. */
       slot: env.WORKER_SLOT,
       nice: env.WORKER_NICE,
       /** Folder for the state of all slots of this machine. */

@@ -46,7 +46,10 @@ export interface OwnSinkContext<Resources> extends SinkContext {
   readonly resources: Resources
 }
 
-/** Copies topics into a store, or delivers their records. Declaring it opens no connection. */
+/**
+ * Declares a sink, which copies topics into a store or delivers their records. The declaration itself opens no
+ * connection.
+ */
 export interface SinkDeclaration<Resources = unknown> {
   /**
    * The name of the sink. It must not change, because the dead-letter topic and the consumer group with the offsets are
@@ -155,7 +158,7 @@ export function indexKeeper<K, V, Request, Status>(
   return { name, topics: [requests], store: 'opensearch', open }
 }
 
-/** A receiver of single records, with its connections. */
+/** A receiver of single records, with its open connections. */
 export interface OpenReceiver {
   readonly target: DeliveryTarget
   close(): Promise<void>

@@ -17,7 +17,9 @@ export interface Log {
 export interface Runtime {
   /** Epoch milliseconds of the wall clock. An operator or NTP may set it back. */
   now(): number
-  /** Milliseconds since an arbitrary moment. It is never set back, so durations, retries and timeouts use it. */
+  /**
+   * Milliseconds since an arbitrary moment. This clock is never set back, so durations, retries and timeouts use it.
+   */
   monotonic(): number
   /**
    * Resolves after `ms`, or as soon as `signal` fires. The caller can check `signal.aborted` to distinguish these
@@ -28,7 +30,7 @@ export interface Runtime {
   nextTurn(): Promise<void>
   /** Calls `callback` once after `ms`. */
   setTimer(ms: number, callback: () => void): CancelTimer
-  /** Returns a random number x with 0 ≤ x < 1. Not for secrets. */
+  /** Returns a random number x with 0 ≤ x < 1. The number is not suitable for secrets. */
   random(): number
   /** Creates a UUID. */
   id(): string

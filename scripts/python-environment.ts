@@ -26,7 +26,7 @@ export interface PythonEnvironment {
   readonly name: string
   /** Path of the file that lists the packages. When the list changes, a new environment is built. */
   readonly requirements: string
-  /** The folder that holds downloaded tools. */
+  /** The folder that contains downloaded tools. */
   readonly tools: string
 }
 

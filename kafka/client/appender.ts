@@ -20,7 +20,7 @@ const SMALL_LIMIT_SHARE = 7 / 8
 const EARLY_BATCH_BYTES = 256 * 1_024
 /** Maximum memory that is kept for reuse after its batches are acknowledged. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
-/** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
+/** Number of different sequence numbers, which are unsigned 31-bit integers and wrap around to 0. */
 export const SEQUENCE_SPAN = 2 ** 31
 
 /** The producer id and epoch that are written into batches. */
@@ -38,7 +38,7 @@ export interface SentBatch {
   readonly count: number
 }
 
-/** Buffers of acknowledged batches, for reuse. */
+/** A pool of buffers of acknowledged batches, for reuse. */
 export interface BufferPool {
   take(): Buffer | undefined
   give(buffer: Buffer): void
@@ -79,7 +79,7 @@ export interface AppenderOptions {
 
 /**
  * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.
- * During a commit it collects the records of the next transaction without sending them.
+ * During a commit the appender collects the records of the next transaction without sending them.
  */
 export class PartitionAppender implements RecordAppender {
   readonly topic: string
@@ -89,11 +89,11 @@ export class PartitionAppender implements RecordAppender {
   readonly #phase: TransactionPhase
   readonly #codec: Compression
   readonly #maxBatchBytes: number
-  /** A batch is closed before it exceeds this size, unless a single record does. */
+  /** Maximum size of a batch, unless a single record is larger. */
   readonly #batchLimitBytes: number
   #current: BatchWriter | undefined
   #full: BatchWriter[] = []
-  /** Full batches of the next transaction. */
+  /** Full batches that wait for the next transaction. */
   #held: BatchWriter[] = []
   #heldRecords = 0
   #sent: SentBatch | undefined
@@ -101,7 +101,7 @@ export class PartitionAppender implements RecordAppender {
   #pendingRecords = 0
   /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
-  /** Clock reading before which the batch must not be sent again. */
+  /** Clock reading before which the current batch must not be sent again. */
   retryAt = 0
   attempts = 0
   /** Clock reading of the first failed attempt for the current batch. */
@@ -172,7 +172,7 @@ export class PartitionAppender implements RecordAppender {
     else this.#pendingRecords++
   }
 
-  /** Checks a record as the broker will, in a batch of its own. */
+  /** Checks whether the broker will accept a record. @param alone a batch that contains only this record */
   #checkSize(alone: BatchWriter): void {
     const bytes = this.#codec === 'none' ? alone.bytes : alone.finish(NO_STAMP, this.#codec).length
     if (bytes <= this.#maxBatchBytes) return
@@ -195,7 +195,7 @@ export class PartitionAppender implements RecordAppender {
     if (this.#current !== undefined && this.#current.bytes >= EARLY_BATCH_BYTES && !this.hasWork) this.seal()
   }
 
-  /** True while a batch is in flight or ready. */
+  /** True while a batch is in flight or ready to be sent. */
   get hasWork(): boolean {
     return this.#sent !== undefined || this.#full.length > 0
   }
@@ -220,7 +220,7 @@ export class PartitionAppender implements RecordAppender {
     this.#logEnd = -1
   }
 
-  /** @param baseOffset -1 when the broker did not return it */
+  /** Handles the acknowledgement of the batch in flight. @param baseOffset -1 when the broker did not return it */
   acknowledge(baseOffset: number): void {
     const batch = this.#sent as SentBatch
     this.nextOffset = baseOffset < 0 ? -1 : baseOffset + batch.count
@@ -279,7 +279,7 @@ export class PartitionAppender implements RecordAppender {
     this.#heldRecords = 0
   }
 
-  /** Restarts the sequence at 0, as every new producer epoch does. */
+  /** Restarts the sequence numbers at 0. Must be called for every new producer epoch. */
   restartSequence(): void {
     this.#sequence = 0
   }

@@ -38,7 +38,9 @@ export async function askLeaders<Asked extends TopicPartition>(
   const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   let lastReason = 'no leader'
 
-  /** @returns the reason why an offset is still missing; undefined when none is */
+  /**
+   * Asks one broker for the missing offsets. @returns the reason why an offset is still missing; undefined when none is
+   */
   async function askBroker(broker: Broker, asked: readonly Asked[]): Promise<string | undefined> {
     let missing: string | undefined
     try {

@@ -7,26 +7,26 @@ import { partitionKey, type TopicPartition } from '../transport.ts'
 export interface Assignment {
   /**
    * Takes the target assignment from a response.
-   * @param joined true if the member has just joined; even an unchanged target counts as changed then
-   * @returns whether the target has changed
+   *   @param joined true if the member has just joined; in that case even an unchanged target counts as changed
+   *   @returns whether the target has changed
    */
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
-  /** Returns the target assignment once after each change. */
+  /** Returns the target assignment if it has changed since the last call; undefined otherwise. */
   takeChangedTarget(): TopicPartition[] | undefined
   /** The partitions that the member owns. */
   readonly owned: readonly TopicPartition[]
-  /** Records that the member has given up all other partitions. */
+  /** Records that the member now owns only these partitions. */
   setOwned(partitions: readonly TopicPartition[]): void
   /** Returns the ownership report for the next heartbeat. */
   nextReport(): OwnershipReport
   /** Makes the next report a full one. Call it when it is unknown which report the coordinator has received. */
   forgetReported(): void
-  /** Ends the membership: the member owns nothing. */
+  /** Ends the membership, so that the member owns nothing. */
   clear(): void
 }
 
 export interface OwnershipReport {
-  /** True when the heartbeat must carry every field, not only the partitions. */
+  /** True when the heartbeat must contain every field, not only the partitions. */
   readonly full: boolean
   /** The owned partitions; undefined when they have not changed since the last report. */
   readonly owned: readonly TopicPartition[] | undefined

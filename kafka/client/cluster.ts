@@ -18,7 +18,7 @@ interface KnownTopic {
   readonly leaders: readonly (Leader | undefined)[]
 }
 
-/** A request for metadata, and the topics that it names. */
+/** A request for metadata and the topics for which it asks. */
 interface Refresh {
   readonly done: Promise<void>
   readonly covers: Set<string>
@@ -73,7 +73,7 @@ export function openCluster(context: Context): Cluster {
   let brokers: readonly Broker[] = []
   let transactionVersion = 0
   let refreshing: Refresh | undefined
-  /** The next request, which collects topics while another one is in flight. */
+  /** The next request. It collects topics while another request is in flight. */
   let waiting: Refresh | undefined
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY

@@ -12,7 +12,10 @@ export function errorName(code: number): ErrorName {
   return (protocolErrorsCodesById as Record<number, string>)[code] ?? `ERROR_${code}`
 }
 
-/** The request was not answered: the broker is down, overloaded or unreachable. Its effect is unknown. */
+/**
+ * Thrown when a request was not answered because the broker is down, overloaded or unreachable. The effect of the
+ * request is unknown.
+ */
 export class Disconnected extends TransportError {
   constructor(message: string, cause?: unknown) {
     super('DISCONNECTED', message, { fatal: false, cause })
@@ -24,7 +27,10 @@ export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
 
-/** The member has lost its place in the group. Its producer is not affected, so the transaction can be aborted. */
+/**
+ * Thrown when the member has lost its place in the group. The producer is not affected, so the transaction can be
+ * aborted.
+ */
 export class MemberFenced extends FencedError {}
 
 /**
@@ -74,7 +80,7 @@ const REACTIONS = {
     'UNKNOWN_PRODUCER_ID',
     'OUT_OF_ORDER_SEQUENCE_NUMBER',
   ],
-  /** The member is no longer part of the group. */
+  /** The member is no longer part of the group, so it must join again. */
   'member-lost': ['UNKNOWN_MEMBER_ID', 'FENCED_MEMBER_EPOCH', 'FENCED_INSTANCE_ID', 'GROUP_ID_NOT_FOUND'],
   /** The member epoch has been raised since the request was made: a heartbeat returns the new epoch. */
   'member-epoch-old': ['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'],

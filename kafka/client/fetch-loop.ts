@@ -13,7 +13,7 @@ import type { Context } from './options.ts'
  * resumed while the first request waits for data must not have to wait for that request.
  */
 const SLOTS_PER_LEADER = 2
-/** A response of at least this size shows that there is more to read, so that the next request follows at once. */
+/** Size from which a response shows that there is more to read, so that the next request follows at once. */
 const FULL_RESPONSE_BYTES = 65_536
 /** Two waits that end within this time of each other count as ending together. */
 const TOGETHER_MS = 20
@@ -26,7 +26,7 @@ interface UnderWay {
    * answers.
    */
   readonly idle: boolean
-  /** Reading of `Runtime.monotonic` at which the broker's wait ends. */
+  /** Reading of `Runtime.monotonic` at which the broker answers even without data. */
   readonly endsAt: number
   /** True when the answer to the request will be ignored. */
   abandoned: boolean
@@ -73,8 +73,8 @@ export function openFetchLoop(
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
   /**
-   * Returns the number of bytes that wait for `poll`. Paused partitions do not count: each has a separate limit, and
-   * they must not starve the others.
+   * Returns the number of fetched bytes that wait for `poll`. Paused partitions do not count, because each has a
+   * separate limit and must not starve the others.
    */
   function bufferedBytes(): number {
     let total = 0
@@ -99,7 +99,7 @@ export function openFetchLoop(
   }
 
   /**
-   * Sends a fetch to every leader that has a free slot and partitions that wait for one. Call it after `poll` has
+   * Sends a fetch to every leader that has a free slot and partitions that wait for a request. Call it after `poll` has
    * removed data.
    */
   function schedule(): void {
@@ -126,7 +126,7 @@ export function openFetchLoop(
       if (free >= 0) send(leader, free, requests, states)
       else cutWait(leader, requests)
     }
-    // The metadata of a new topic is requested at once.
+    // A partition without a known leader needs new metadata. For a new topic, the metadata is requested at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
   }
 
@@ -168,7 +168,10 @@ export function openFetchLoop(
       if (!closing.signal.aborted) responses.lost(leader, rotated, error as Error)
       release()
     }
-    /** Sends the next request before it reports the data, so that the broker works while the data is processed. */
+    /**
+     * Frees the slot. Sends the next request before it reports the data, so that the broker works while the data is
+     * processed.
+     */
     function release(): void {
       requests[slot] = undefined
       for (const state of states) state.inFlight = false
@@ -207,7 +210,7 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns true when another idle request is about to be answered. The partitions that wait can then share the next
+   * Returns true when another idle request is about to be answered. The waiting partitions can then share the next
    * request.
    */
   function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {

@@ -23,8 +23,8 @@ export interface Segment {
 }
 
 /**
- * The reading state of one assigned partition. Each assignment creates a new state, so that late answers to an old one
- * are ignored.
+ * The reading state of one assigned partition. Each assignment creates a new state, so that late answers for an old
+ * assignment are ignored.
  */
 export class FetchPosition implements TopicPartition {
   readonly topic: string
@@ -38,8 +38,8 @@ export class FetchPosition implements TopicPartition {
   fetchOffset: number
   /**
    * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. The value may be
-   * a later epoch, but never an earlier one. The broker compares it with its log to detect that records before
-   * `fetchOffset` are gone.
+   * a later epoch, but never an earlier epoch. The broker compares the value with its log to detect that records before
+   * `fetchOffset` are lost.
    */
   leaderEpoch: number
   paused = false

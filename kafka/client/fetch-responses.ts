@@ -30,7 +30,7 @@ export function openFetchResponses(
   const { log } = context.runtime
   let arrived = false
 
-  /** Returns true once after data arrived for a partition that is not paused. */
+  /** Returns true if data for a partition that is not paused has arrived since the last call. */
   function takeArrived(): boolean {
     const before = arrived
     arrived = false
@@ -73,7 +73,7 @@ export function openFetchResponses(
     }
   }
 
-  /** Handles a request without a response. */
+  /** Handles a request that got no response. */
   function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
     if (error instanceof Disconnected) {
       log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')

@@ -46,7 +46,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const longestWaitMs = Math.min(LONGEST_IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   const periodMs = Math.min(IDLE_WAIT_MS, longestWaitMs)
   /**
-   * Aligns the answers of all fetchers in a process, so that the process and the broker wake up once for all of them.
+   * Returns a wait that aligns the answers of all fetchers in a process, so that the process and the broker wake up
+   * once for all of these answers.
    */
   function alignedWaitMs(): number {
     const wantedMs = Math.min(longestWaitMs, idleWaitMs())
@@ -133,7 +134,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // Moves the partition to the end, so that it comes last in the next call.
+        // The partition is moved to the end, so that it comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }
@@ -185,8 +186,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   /**
-   * Continues a segment. `state.reading` is set while part of it remains.
-   * @returns the approximate size of the decoded records
+   * Decodes the next portion of a segment. `state.reading` is set while a part of the segment remains.
+   *   @returns the approximate size of the decoded records
    */
   function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
     if (segment.records.length === 0) return 0

@@ -31,7 +31,7 @@ const CONFIRMED_INTERVALS = 2.5
 /** Pause before an unanswered request for a confirmation is repeated. */
 const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
-/** Maximum wait for the response when leaving. Without a response, the session timeout removes the member. */
+/** Maximum wait for the response when leaving the group. Without a response, the session timeout removes the member. */
 const LEAVE_TIMEOUT_MS = 3_000
 
 /**
@@ -129,8 +129,8 @@ export function openGroupMember(
   }
 
   /**
-   * Takes over the answers that the thread received while the event loop was blocked. The next heartbeat carries all
-   * fields, because the thread drops the assignments in its answers.
+   * Takes over the member epoch that the stall thread received while the event loop was blocked. The next heartbeat
+   * contains all fields, because the thread drops the assignments in its answers.
    */
   function takeGuardedEpoch(): void {
     const guardedEpoch = guarded?.takeEpoch()
@@ -251,7 +251,7 @@ export function openGroupMember(
 
   function subscribe(to: readonly string[]): void {
     topics = to
-    // The next heartbeat carries all fields.
+    // This makes the next heartbeat contain all fields.
     assignment.forgetReported()
     heartbeat.hurry()
   }

@@ -46,7 +46,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Aligns the heartbeats of all members in a process, so that the process and the broker wake up once for all of them.
+   * Returns the time until the next heartbeat. It is aligned for all members in a process, so that the process and the
+   * broker wake up once for all heartbeats.
    */
   function untilNext(): number {
     const interval = intervalMs()

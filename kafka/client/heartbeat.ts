@@ -50,7 +50,10 @@ export function heartbeatExchange(
     )
   }
 
-  /** A deleted topic has no id, so its partitions are no longer reported. */
+  /**
+   * Returns the partitions with the ids of their topics, after a refresh of unknown topics. A deleted topic has no id,
+   * so its partitions are no longer reported.
+   */
   async function refreshedIds(partitions: readonly TopicPartition[]): Promise<OwnedPartitions[]> {
     const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)
     if (unknown.length > 0) await cluster.refresh([...new Set(unknown.map(({ topic }) => topic))])

@@ -10,7 +10,7 @@ const REQUEST_TIMEOUT_MS = 30_000
  * delay the attempt to reach the next one for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long sending is retried before the caller gets an error. */
+/** Kafka's delivery.timeout.ms: how long a batch is sent again before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**
@@ -53,7 +53,7 @@ export const kafkaOptions = z
     sasl: sasl.optional(),
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
-    /** Applies to at-least-once producers and to the steps of a transaction before EndTxn. */
+    /** Time limit for at-least-once producers and for the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
      * How long a thread repeats the heartbeats of members while the event loop is blocked. With 0 no such thread is
@@ -77,7 +77,10 @@ export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
 export type NewConnection = (clientId: string, options: ConnectionOptions) => Connection
 
 export interface KafkaDeps {
-  /** `runtime.now` provides the timestamps of fetches, so their readers must use the same clock. */
+  /**
+   * The runtime of the transport. Its `now` provides the timestamps of fetches, so readers of these timestamps must use
+   * the same clock.
+   */
   readonly runtime: Runtime
   /**
    * Creates the connections to brokers. The simulation sets it to connect to simulated brokers.
@@ -93,6 +96,6 @@ export interface Context {
   readonly newConnection?: NewConnection
   /** Keeps memberships alive while the event loop is blocked; undefined when no thread does so. */
   readonly stallGuard?: StallGuard
-  /** Fires when the transport is closed. Nothing is retried afterwards. */
+  /** Fires when the transport is closed. No request is retried afterwards. */
   readonly closing: AbortSignal
 }

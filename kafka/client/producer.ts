@@ -206,7 +206,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     for (const known of appenders.values()) known.endTransaction()
   }
 
-  /** Also drops the records that are held back for the next transaction. */
+  /** Drops all records, including those that are held back for the next transaction. */
   function dropRecords(): void {
     phase.committing = false
     for (const known of appenders.values()) known.clear()
@@ -222,7 +222,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       else if (transactions?.isOpen) await end(transactions, 'abort')
     } catch (error) {
       if (!(error instanceof FencedError)) throw error
-      // The broker has already aborted the transaction or refuses this producer: in both cases it commits nothing.
+      // The broker has already aborted the transaction or refuses this producer. In both cases it commits nothing.
       status = 'fenced'
       log.warn({ err: error, transactionalId }, 'kafka_abort_fenced')
     }
@@ -267,7 +267,7 @@ async function nextOffsets(
   return next
 }
 
-/** Throws the most significant failure, if there is one. A fence explains all others. */
+/** Throws the most significant failure, if there is one. A fence explains all other failures. */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
   if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]

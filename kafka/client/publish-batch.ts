@@ -79,7 +79,9 @@ export class PublishBatch {
     this.#holdings.bytes -= this.writer.bytes
   }
 
-  /** Reports the expired records but keeps them in the batch, because it may already have been sent. */
+  /**
+   * Reports the expired records as failed, but keeps them in the batch, because the batch may already have been sent.
+   */
   abandonExpired(now: number, error: () => TransportError): void {
     for (const run of this.#runs) if (run.deadline <= now) this.#report(run, error())
     const waiting = this.#runs.filter(({ receipt }) => receipt !== undefined)
@@ -87,8 +89,8 @@ export class PublishBatch {
   }
 
   /**
-   * Copies the records in [`from`, `to`) whose receipts still wait into a new, unstamped batch; returns undefined when
-   * there are none. The caller must `discard` this batch after it has copied all that it needs.
+   * Copies the records in [`from`, `to`) whose receipts are still waiting into a new, unstamped batch. Returns
+   * undefined when there are none. The caller must `discard` this batch after it has copied all that it needs.
    */
   select(from = 0, to = this.count): PublishBatch | undefined {
     let target: PublishBatch | undefined

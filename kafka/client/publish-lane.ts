@@ -16,7 +16,7 @@ const MAX_UNRESOLVED_BATCHES = 5
  * producer accepts any sequence number from it. Idle producers are forgotten after a day (`producer.id.expiration.ms`).
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
-/** Epochs are signed 16-bit integers. After the last one the lane needs a new producer id. */
+/** The last epoch, because epochs are signed 16-bit integers. After this epoch the lane needs a new producer id. */
 const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
@@ -30,7 +30,7 @@ const DIVISIBLE: ReadonlySet<string> = new Set([
 ])
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
-/** A batch with a sequence number. Its bytes do not change while it has that number. */
+/** A batch with a sequence number. The bytes of the batch do not change while it has that number. */
 export interface StampedBatch {
   readonly batch: PublishBatch
   readonly bytes: Buffer
@@ -234,7 +234,7 @@ export class PublishLane implements PublishAppender {
       for (const part of [refused.select(0, middle), refused.select(middle)]) if (part !== undefined) parts.push(part)
       refused.discard()
     } else refused.settle(error)
-    // The broker cannot accept the sequence numbers of the later batches without this one.
+    // The broker cannot accept the sequence numbers of later batches without this batch.
     this.#renumber(rest)
     this.#ready.unshift(...parts)
     this.#recover()
@@ -254,7 +254,8 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = Number.NEGATIVE_INFINITY
     const { identity } = this
     if (identity === undefined) return
-    // The broker tracks the epoch per partition, and refuses late requests of earlier epochs.
+    // With the new epoch, the broker refuses late requests of earlier epochs. It tracks the epoch of a producer per
+    // partition.
     this.identity = identity.producerEpoch < LAST_EPOCH ? { ...identity, producerEpoch: identity.producerEpoch + 1 } : undefined
   }
 

@@ -30,7 +30,7 @@ export interface PublishRequestHooks {
   /** Called after the lane has handled the outcome. */
   onAnswered(lane: PublishLane, outcome: Outcome): void
   onUnreachable(lanes: readonly PublishLane[], error: Error): void
-  /** Called when another request may be sent or a connection attempt has ended. */
+  /** Called when another request may be sent or when a connection attempt has ended. */
   onChange(): void
 }
 
@@ -83,7 +83,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
     return NEVER
   }
 
-  /** Takes one batch of each partition until the request is full. */
+  /** Takes one batch from each partition until the request is full. */
   function nextEntries(lanes: readonly PublishLane[], now: number): Entry[] {
     const entries: Entry[] = []
     let bytes = 0

@@ -40,7 +40,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // Moves the lane to the end, so that it comes last in the next request.
+        // The lane is moved to the end, so that it comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },

@@ -10,7 +10,8 @@ import type { Connection } from './protocol.ts'
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
 /**
- * The broker error "Unable to verify the partition has been added to the transaction" disappears within milliseconds.
+ * First wait before a retry. It is short because the broker error "Unable to verify the partition has been added to the
+ * transaction" disappears within milliseconds.
  */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000

@@ -14,7 +14,7 @@ const EARLY_BEAT = 0.1
 /** The answer to a heartbeat of the thread. */
 export type BeatAnswer =
   | { readonly type: 'kept'; readonly epoch: number }
-  /** There was no answer, or the coordinator is moving. The next check repeats the heartbeat. */
+  /** There was no answer, or the coordinator is moving. The thread repeats the heartbeat at its next check. */
   | { readonly type: 'again' }
   /** The group refuses the member. Only the member itself may join again. */
   | { readonly type: 'lost' }
@@ -28,7 +28,7 @@ export interface KeptMember {
 export interface StallWatchDeps {
   /** Milliseconds of the clock that the main thread and the stall thread share. */
   now(): number
-  /** Time on the same clock at which the event loop last ran. */
+  /** Time on the same clock at which the event loop last gave a sign of life. */
   lastTurn(): number
   readonly toleranceMs: number
   open(session: KeptSession): Promise<KeptMember>

@@ -31,8 +31,8 @@ const MAX_UNEXPLAINED = 20
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
 /**
- * States of a transaction that the coordinator itself aborts. A transactional id that was initialised again starts in
- * `Empty` instead.
+ * States of a transaction that the coordinator has aborted on its own. A transactional id that was initialised again is
+ * in state `Empty` instead.
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**
@@ -65,7 +65,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let isVersion2 = false
   /** The previous producer id, which the coordinator replaced because its epochs were used up. */
   let formerProducerId: number | undefined
-  /** True after a request with this epoch was not answered, so that the brokers may still carry it out later. */
+  /**
+   * True after a request with the current epoch was not answered, so that the brokers may still execute the request
+   * later.
+   */
   let unanswered = false
   /** Partitions and groups that the coordinator has added to the open transaction. */
   const members = new Set<string>()
@@ -162,7 +165,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     const [now] = transactionStates
     // The transactional id has expired, so no other process has initialised it.
     if (now.errorCode !== 0) return false
-    // The coordinator still writes the markers that end the last transaction of the former producer id.
+    // The coordinator is still writing the markers that end the last transaction of the former producer id.
     if (Number(now.producerId) === formerProducerId) return false
     if (Number(now.producerId) !== producerId) return true
     const ahead = now.producerEpoch - producerEpoch
@@ -176,7 +179,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       name,
       partitions: entries.map(({ partition }) => partition),
     }))
-    // Set before sending, because even an unanswered request may have opened the transaction.
+    // This is set before sending, because even an unanswered request may have opened the transaction.
     opened = true
     if (isVersion2) return
     await sendUntilAnswered(
@@ -257,8 +260,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Repeats the request until the outcome is known.
-   * @returns the identity of the next transaction if the coordinator has raised the epoch
+   * Ends the transaction. Repeats the request until the outcome is known.
+   *   @returns the identity of the next transaction if the coordinator has raised the epoch
    */
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<ProducerId | undefined> {
     const api: API<Parameters<typeof endTxnV4.createRequest>, EndTxnAnswer> = isVersion2 ? endTxnV5 : endTxnV4.api
@@ -294,7 +297,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
+    /** True once the coordinator may know of the open transaction. The transaction must then be ended. */
     get isOpen() {
       return opened
     },

@@ -51,11 +51,11 @@ export interface MemoryBroker {
   log(topic: string, partition: number): PartitionLog
   /** Returns the topic's `max.message.bytes`, or the brokers' default if the topic does not set it. */
   maxBatchBytes(topic: string): number
-  /** @throws TransportError `MESSAGE_TOO_LARGE` when the topic does not accept the record */
+  /** Checks that the topic accepts the record. @throws TransportError `MESSAGE_TOO_LARGE` when it does not */
   checkSize(topic: string, record: NewRecord): void
-  /** Appends a record outside any transaction, as a plain producer does. */
+  /** Appends a record outside any transaction, like a plain producer. */
   append(topic: string, partition: number, record: NewRecord): void
-  /** Returns the result of a fetch from `offset`. It contains at least one record if there is one. */
+  /** Returns the result of a fetch from `offset`. The result contains at least one record if the log has one. */
   fetch(topic: string, partition: number, offset: number, maxRecords: number, maxBytes?: number): PartitionData
   /** Returns all records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
@@ -114,7 +114,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
   }
 
-  /** Checks the size of a record as a broker does for a batch that contains nothing else. */
+  /** Checks the size of a record in the same way as a broker checks a batch that contains only this record. */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)

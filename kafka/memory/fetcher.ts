@@ -63,7 +63,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       each.wasReset = false
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // Moves the partition to the end, so that it comes last in the next call.
+      // The partition is moved to the end, so that it comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

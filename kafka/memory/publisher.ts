@@ -35,7 +35,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     isSending = false
   }
 
-  /** @returns the reason if the broker refuses the record */
+  /** Appends a record. @returns the reason if the broker refuses it */
   function appended({ topic, partition, record }: Pending): TransportError | undefined {
     try {
       broker.append(topic, partition, record)

@@ -54,7 +54,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     }),
     producer: (options) => memoryProducer(broker, options),
     publisher: () => memoryPublisher(broker),
-    // A commit writes the whole transaction at once, so no transaction is ever open.
+    // A commit writes the whole transaction at once, so there are no open transactions.
     endTransactions: async () => [],
     async close() {},
   }

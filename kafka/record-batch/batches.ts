@@ -39,9 +39,9 @@ const CONTROL_KEY_BYTES = 4
 const ABORT_TYPE = 0
 
 /**
- * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch: a broker cuts a
- * response at its byte limit, and the next fetch returns the rest.
- * @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
+ * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch. A broker cuts a
+ * response at its byte limit, and the next fetch returns the whole batch.
+ *   @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
  */
 export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
   if (start + RECORDS_AT > buffer.length) return undefined
@@ -92,7 +92,10 @@ export function isTransactional(batch: BatchHeader): boolean {
   return (batch.attributes & TRANSACTIONAL_BIT) !== 0
 }
 
-/** @throws TransportError with code CORRUPT_BATCH when the bytes differ from those that the producer wrote */
+/**
+ * Verifies the checksum of a batch. @throws TransportError with code CORRUPT_BATCH when the bytes are not those that
+ * the producer wrote
+ */
 export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
   const stored = buffer.readUInt32BE(batch.start + CRC_AT)
   const actual = crc32c(buffer.subarray(batch.start + ATTRIBUTES_AT, batch.end)) >>> 0

@@ -7,7 +7,7 @@ export const BATCH_LENGTH_AT = 8
 export const LEADER_EPOCH_AT = 12
 export const MAGIC_AT = 16
 export const CRC_AT = 17
-/** The CRC-32C covers everything from the attributes to the end of the batch. */
+/** Position of the attributes. The CRC-32C covers all bytes from here to the end of the batch. */
 export const ATTRIBUTES_AT = 21
 export const LAST_OFFSET_DELTA_AT = 23
 export const BASE_TIMESTAMP_AT = 27
@@ -16,7 +16,7 @@ export const PRODUCER_ID_AT = 43
 export const PRODUCER_EPOCH_AT = 51
 export const BASE_SEQUENCE_AT = 53
 export const RECORD_COUNT_AT = 57
-/** First byte of the records (or of their compressed form). */
+/** Position of the first byte of the records, compressed or not. */
 export const RECORDS_AT = 61
 
 /** Size of the batch up to and including the `batchLength` field, which counts only the bytes after itself. */

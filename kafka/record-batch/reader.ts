@@ -11,7 +11,7 @@ export interface FetchedRecords {
   readonly topic: string
   readonly partition: number
   readonly records: Buffer
-  /** The requested offset: earlier records of the first batch are skipped. */
+  /** The requested offset. Earlier records of the first batch are skipped. */
   readonly from: number
   /** Null for read_uncommitted. */
   readonly aborted: readonly AbortedTransaction[] | null
@@ -146,7 +146,7 @@ export class ChunkReader {
     return decoded
   }
 
-  /** @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE */
+  /** Unpacks a compressed batch. @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE */
   #unpacked(batch: BatchHeader, codec: number): Decoded | undefined {
     const { topic, partition, records, from } = this.#fetched
     const packed = records.subarray(batch.start + RECORDS_AT, batch.end)

@@ -24,8 +24,8 @@ import {
 import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
 /**
- * Initial size of the buffer, which is enough for small transactions. The buffer doubles up to the batch limit and is
- * reused afterwards.
+ * Initial size of the buffer, which is enough for small transactions. The buffer grows by doubling up to the batch
+ * limit and is reused afterwards.
  */
 const INITIAL_BYTES = 4_096
 /** Size below which a loop copies bytes faster than a call into the runtime. */
@@ -65,7 +65,7 @@ export class BatchWriter {
     return this.#count
   }
 
-  /** Size so far, including the header, before compression. */
+  /** Size of the batch so far, including the header, before compression. */
   get bytes(): number {
     return this.#at
   }
@@ -169,7 +169,7 @@ function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number
     for (let i = start; i < end; i++) target[at++] = source[i]
     return at
   }
-  // Unlike `set` with a subarray this allocates nothing.
+  // `copy` is called instead of `set` with a subarray, because it allocates nothing.
   Buffer.prototype.copy.call(source, target, at, start, end)
   return at + end - start
 }

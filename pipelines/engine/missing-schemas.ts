@@ -10,7 +10,7 @@ export interface MissingSchemas {
   add(schemaId: number): void
 }
 
-/** @param elapsed reads a monotonic clock, in ms */
+/** Creates an empty set. @param elapsed reads a monotonic clock, in ms */
 export function missingSchemas(elapsed: () => number): MissingSchemas {
   const since = new Map<number, number>()
   return {

@@ -13,7 +13,7 @@ import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** `txn.scored` with only one of its features. */
+/** `txn.scored` with a single feature; all others are left out. */
 const scoredTransactions: Topic<string, ScoredTransaction> = {
   ...txnScored,
   value: projection<ScoredTransaction>(txnScored.value, [

@@ -9,7 +9,7 @@ const REPORT_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 100
 /**
  * Maximum number of records that a complete index may lack in any partition. The sink that keeps the index up to date
- * adds them within a second.
+ * adds the missing records within a second.
  */
 const COMPLETE_WITHIN_RECORDS = 1_000
 

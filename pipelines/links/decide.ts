@@ -23,7 +23,7 @@ function isExpired(link: Pick<Link, 'expires_at'>, now: number): boolean {
   return link.expires_at !== null && link.expires_at <= now
 }
 
-/** A code is never reused, even after its link was deleted. */
+/** Creates a link. A code is never reused, even after its link was deleted. */
 function create(link: Link | undefined, command: LinkCommand, { key, now }: CommandFacts): LinkDecision {
   if (link !== undefined) {
     return command.reuses && isOwnCopy(link, command, now)
@@ -56,7 +56,7 @@ function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link
 }
 
 function update(link: Link, command: LinkCommand, now: number): LinkDecision {
-  // Refuses the whole command, because a caller who gets the answer `updated` relies on all of its changes.
+  // The whole command is refused, because a caller who gets the answer `updated` relies on all of its changes.
   if (link.is_blocked && command.is_active === true && !command.is_admin) return { answer: { outcome: 'blocked' } }
   const expires_at = command.sets_expiry ? command.expires_at : link.expires_at
   const expired_url = command.sets_expired_url ? command.expired_url : link.expired_url

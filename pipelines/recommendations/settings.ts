@@ -27,7 +27,7 @@ export const recommendationsTrainingSettings = settingsFragment({
     /** Undefined: only on request. */
     trainEveryMs: env.RECOMMENDATIONS_TRAIN_HOURS === 0 ? undefined : env.RECOMMENDATIONS_TRAIN_HOURS * HOUR_MS,
     python: env.RECOMMENDATIONS_PYTHON,
-    /** The folder that holds downloaded tools. */
+    /** The folder that contains downloaded tools. */
     tools: join(home, 'tools'),
   }),
 })

@@ -20,7 +20,7 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
   }
 }
 
-/** An id is never reused, even after its snippet was deleted. */
+/** Creates a snippet. An id is never reused, even after its snippet was deleted. */
 function create(snippet: Snippet | undefined, { user_id, snippet: asked }: SnippetCommand, { key, now }: CommandFacts): SnippetDecision {
   // A command without a snippet only asks for an earlier decision, and there is none.
   if (asked === null) return NOT_FOUND

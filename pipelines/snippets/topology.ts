@@ -114,7 +114,7 @@ export const snippets = topology(
       for (const snippet of remainders) deciding.change(snippet.paste_id, gone(snippet, {}, now), ctx)
     }
 
-    /** Lets the broker compact what was erased: see `KeyedStore.roll`. */
+    /** Makes the broker compact erased records: see `KeyedStore.roll`. */
     function rollLogs(now: number, ctx: Context): void {
       erasedAt ??= now
       if (now - erasedAt > ROLL_FOR_MS) return

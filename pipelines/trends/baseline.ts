@@ -61,7 +61,7 @@ export function usualInWindow({ before, during }: HourlyUsual, lastMinute: numbe
   return (during * minutes + before * (MINUTES_PER_HOUR - minutes)) / MINUTES_PER_HOUR
 }
 
-/** The usual counts of a term around one hour. */
+/** The usual counts of a term in one hour and the adjacent hours. */
 export interface HourlyUsual {
   /** In the previous hour. */
   readonly before: number
@@ -76,14 +76,14 @@ export function hourlyUsual(baseline: TermBaseline, lastMinute: number): HourlyU
   const during = usualInHour(baseline, hour)
   if (during === undefined) return undefined
   const before = usualInHour(baseline, hour - 1) ?? during
-  // Hours that are not learned yet can only raise the usual count of the next hour.
+  // The usual count of the next hour is a lower bound, because hours that are not learned yet can only raise it.
   const least = Math.min(usualInWindow({ before, during, least: 0 }, lastMinute), during, usualInHour(baseline, hour + 1) ?? 0)
   return { before, during, least }
 }
 
 /**
  * Adds an hour's final count to the mean of its hour of the week. Call it only for hours with contributions, because
- * silent hours count as zero automatically. Calls for the same hour of the week must be in order.
+ * hours without contributions count as zero automatically. Calls for the same hour of the week must be in order.
  */
 export function learn(baseline: TermBaseline, hour: number, count: number): void {
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))

@@ -200,7 +200,10 @@ function fingerprintOf(term: string): number {
   return (mixed(high) >>> 11) * TWO_32 + (mixed(low) >>> 0)
 }
 
-/** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */
+/**
+ * Returns the greatest number of contributions that any window with `minute` would have after one more contribution in
+ * `minute`.
+ */
 function fullestWindowWith(contributions: readonly PlacedMinute[], minute: number): number {
   const near = contributions.map((known) => known.minute).filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)

@@ -15,7 +15,7 @@ export interface Contenders {
   best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined
   /** Forgets all terms. */
   restart(): void
-  /** Remembers terms whose bounds are not known until the next call of `best`. */
+  /** Loads terms by name. Their bounds are not known until the next call of `best`. */
   load(terms: Iterable<string>, floor: Floor | undefined): void
   readonly size: number
   readonly floor: Floor | undefined
@@ -86,7 +86,7 @@ export function contenders(keep: number, listener?: ContendersListener): Contend
     trimIfFull()
   }
 
-  /** Terms whose bounds are not known cannot be compared. */
+  /** Nothing can be trimmed while a bound is not known, because such a term cannot be compared. */
   function trimIfFull(): void {
     if (members.size > keep * TRIM_FACTOR && unknown === 0) trim()
   }

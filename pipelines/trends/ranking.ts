@@ -3,7 +3,7 @@ import { trendScore, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
 /**
- * Number of candidates kept per region. Personalized lists are made from them:
+ * Number of candidates kept per region, from which personalized lists are made:
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500

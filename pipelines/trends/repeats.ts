@@ -74,7 +74,7 @@ export function addRepeats(known: readonly Repeat[], added: readonly Repeat[]): 
 /** Number of values per repeat in a `StoredRepeats`. */
 const FIELDS = 3
 
-/** The repeats of a term in a region: earlier minute, later minute, count, earlier minute … */
+/** The repeats of a term in a region, as one list of numbers: earlier minute, later minute, count, earlier minute … */
 export type StoredRepeats = number[]
 
 /** Adds a repeat to the stored ones. @param oldest the oldest minute of any window */

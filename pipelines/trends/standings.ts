@@ -62,8 +62,8 @@ interface RegionContenders {
   readonly fresh: Contenders
   readonly known: Contenders
   /**
-   * Evaluations of the last leading terms. Most are unchanged at the next renewal and need not be read and decoded
-   * again.
+   * Evaluations of the last leading terms. Most of them are unchanged at the next renewal and do not have to be read
+   * and decoded again.
    */
   looks: Map<string, Look>
 }
@@ -106,7 +106,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
   let hour = 0
   /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
-  /** The last hour for which the bounds of all terms with a baseline hold. */
+  /** The last hour for which the bounds of all terms with a baseline are valid. */
   let coveredHour = 0
   /** Keys of the terms that will have a baseline, by the hour from which they have it. */
   const soonKnown = new Map<number, Set<string>>()
@@ -293,7 +293,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
 
   /**
    * Renews the bounds of terms with a baseline.
-   * @param walkedHour the hour in which the last complete walk over all terms began; undefined if there was none
+   *   @param walkedHour the hour in which the last complete scan of all terms began; undefined if there was none
    */
   function offerAgain(frequent: Iterable<[key: string, state: TermState]>, walkedHour: number | undefined): void {
     const active = [...frequent].filter(([, state]) => isKnown(state) && greatestCountFrom(state, lastMinute) > 0)
@@ -371,7 +371,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion, drawnPerRe
     return baseline === NO_BASELINE || count === 0 ? count : trendScore(count, baseline)
   }
 
-  /** Reads the terms whose evaluation is missing or may have changed. */
+  /** Reads and evaluates the terms whose evaluation is missing or may have changed. */
   function lookAt(woeid: number, region: RegionContenders, names: readonly string[]): void {
     const { looks } = region
     const changedOnes: string[] = []

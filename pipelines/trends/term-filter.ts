@@ -2,7 +2,7 @@
  * Shows without a read which terms have no row. Most terms occur for the first time, and looking them up in the
  * database would be the greatest part of their cost.
  *
- * A Bloom filter cannot forget terms, so each walk over the store fills a new filter. Until the first walk is complete,
+ * A Bloom filter cannot forget terms, so each scan of the store fills a new filter. Until the first scan is complete,
  * every term counts as a term that may have a row.
  */
 export interface TermFilter {
@@ -10,9 +10,9 @@ export interface TermFilter {
   mayHave(term: string): boolean
   /** Must be called for each term that gets a row. */
   add(term: string): void
-  /** Must be called for each row of a walk over the store, from the first to the last. */
+  /** Must be called for each row of a scan of the store, from the first to the last. */
   walked(term: string): void
-  /** Must be called when a walk has reached the end of the store. */
+  /** Must be called when a scan has reached the end of the store. */
   walkCompleted(): void
 }
 
@@ -22,7 +22,7 @@ export interface TermFilter {
 const BITS_PER_TERM = 16
 const PROBES = 4
 const LEAST_TERMS = 65_536
-/** Capacity of a new filter, as a multiple of the number of terms in the last walk. */
+/** Capacity of a new filter, as a multiple of the number of terms in the last scan. */
 const GROWTH = 2
 const BITS_PER_WORD = 32
 const FNV_OFFSET = 0x811c9dc5
@@ -59,7 +59,7 @@ function filterFor(terms: number): Uint32Array {
   return new Uint32Array(2 ** Math.ceil(Math.log2(terms * BITS_PER_TERM)) / BITS_PER_WORD)
 }
 
-/** Hashes with FNV-1a, and mixes the bits as MurmurHash3 does. */
+/** Hashes with FNV-1a, and mixes the bits like MurmurHash3. */
 function hashOf(term: string): number {
   let hash = FNV_OFFSET
   for (let i = 0; i < term.length; i++) hash = Math.imul(hash ^ term.charCodeAt(i), FNV_PRIME)

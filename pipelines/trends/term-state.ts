@@ -48,9 +48,9 @@ export interface MinuteListener {
   added(minute: number, volume: number): void
   /** Called with the contributions to a minute that is too old to be kept. */
   tooOld(minute: number, count: number): void
-  /** Called when a minute becomes older than the two hours that are kept. */
+  /** Called when a minute becomes older than the two hours that a state keeps. */
   dropping(minute: number, volume: number): void
-  /** Called when an hour becomes older than the day that is kept. */
+  /** Called when an hour becomes older than the day that a state keeps. */
   droppingHour(hour: number): void
 }
 

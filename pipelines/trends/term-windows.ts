@@ -85,7 +85,7 @@ export function termWindows(options: TermWindowsOptions) {
    */
   let finalHour = 0
   const saved = savedStandings(options.standings)
-  /** Frequent terms that the sweep has just visited. */
+  /** The frequent terms that the last step of the sweep has visited. */
   let swept: [key: string, state: TermState][] = []
   let publishSwept: PublishVolume = () => {}
   const rareSweep = sweep(rare, { keysPerRun: TERMS_SWEPT, isExpired: isRareExpired })
@@ -272,7 +272,8 @@ export function termWindows(options: TermWindowsOptions) {
   function returningTerm(key: string): TermState {
     const state = newTermState()
     const baseline = baselines.get(key)
-    // The first state learned all its hours before it expired.
+    // The baseline begins where the first state began, because that state had learned all of its hours before it
+    // expired.
     state.tracked_hour = baseline?.since_hour ?? 0
     state.learned_hour = baseline?.seen_hour ?? 0
     return state
@@ -344,8 +345,9 @@ export function termWindows(options: TermWindowsOptions) {
       // A silent term can wait, because no window will contain it before its next contribution.
       if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) becomeFrequent(term, row, [], ctx)
     })
-    // Regions without tweets get an empty list. The partitions share the work of reporting these regions, unless each
-    // region must know that the report is not complete.
+    // Regions without tweets get an empty list. The partitions divide these regions among themselves, unless a
+    // partition is missing. In that case each region must receive a report from every partition, to know that the list
+    // is incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(function emitRegion(standing: RegionStanding) {

@@ -17,7 +17,7 @@ export type PublishVolume = (key: string, minute: number, volume: number) => voi
  *
  * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, it is
  * therefore known which terms belong to unfinished rounds. Such a term is published completely when it changes, or at
- * the latest when the next walk over the store visits it.
+ * the latest when the next scan of the store visits it.
  */
 export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */
@@ -59,12 +59,12 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
     if (current().unfinished.has(state.volumes_round)) publish(key, minute, volume)
   }
 
-  /** Must be called for each term that a walk over the store visits, including terms that the walk deletes. */
+  /** Must be called for each term that a scan of the store visits, including terms that the scan deletes. */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
     if (current().unfinished.has(state.volumes_round)) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
   }
 
-  /** Must be called when a walk over the store that began after the start has visited all terms. */
+  /** Must be called when a scan of the store that began after the start has visited all terms. */
   function caughtUp(): void {
     const { unfinished } = current()
     if (unfinished.size === 0) return

@@ -5,8 +5,8 @@ const STAR_KINDS = 5
 
 /**
  * Adds a movement of stock.
- * @param known the row as it was; undefined before the first movement
- * @returns undefined for a movement that is not newer than the row
+ *   @param known the row before the movement; undefined before the first movement
+ *   @returns undefined for a movement that is not newer than the row
  */
 export function withMovement(
   counters: DocumentCounters,

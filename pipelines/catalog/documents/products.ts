@@ -147,7 +147,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
     touch(key)
     if (kind === 'SELLER') counters.put(key, { ...known, seller_rating })
     else if (leads) counters.put(key, { ...known, leads: category_id })
-    // The product may have become the best seller of another category in the meantime.
+    // In the meantime, the product may have become the best seller of another category.
     else if (known.leads === category_id) counters.put(key, { ...known, leads: null })
   }
 

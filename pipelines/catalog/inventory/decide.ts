@@ -10,8 +10,8 @@ export interface InventoryDecision {
 }
 
 /**
- * Maximum number of reservations that a command without a reservation_id may end. It bounds the work of one decision,
- * because a row may have 150,000 reservations.
+ * Maximum number of reservations that a command without a reservation_id may end. The limit bounds the duration of one
+ * decision, because a row may have 150,000 reservations.
  */
 const MOST_RESERVATIONS_PER_COMMAND = 1_000
 /**
@@ -36,7 +36,7 @@ function answerOf(command: InventoryCommand, facts: InventoryFacts, read: StockR
   const before = ledger.row(line)
   const { variant_id, offer } = wanted
   const mayReserve = offer === 'FOR_SALE'
-  // Stock can still be moved after its product is gone, but no row or reservation is created without a product.
+  // Stock of a deleted product can still be moved, but no row or reservation is created without a product.
   if ((action === 'RESERVE' && !mayReserve) || (offer === 'UNKNOWN' && before.version === 0)) return { outcome: 'not_for_sale', variant_id }
   if (command.version !== null && command.version !== before.version) return { outcome: 'version_conflict', row: before }
   switch (action) {

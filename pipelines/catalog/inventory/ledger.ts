@@ -11,7 +11,7 @@ export interface Cause {
   readonly commandId: string | null
 }
 
-/** A reservation before and after a change; undefined when it is not open. */
+/** A reservation before and after a change. A state is undefined if the reservation is not open in it. */
 export interface ReservationChange {
   readonly before: StockReservation | undefined
   readonly after: StockReservation | undefined

@@ -31,7 +31,7 @@ export function stockStores(): StockStores {
   }
 }
 
-/** Reads the stock of one product. */
+/** Returns a reader of the stock of one product. */
 export function stockReader({ stock, reservations, open }: StockStores, rows: Rows, product_id: number): StockReader {
   return {
     row: (key) => rows.get(stock, rowName(key)),

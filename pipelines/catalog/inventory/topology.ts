@@ -30,7 +30,10 @@ const EXPIRE_EVERY_MS = 1_000
  * commands wait; the next tick continues. A partition receives only half as many new reservations per second.
  */
 const EXPIRED_PER_TICK = 1_000
-/** A single bad record must not stop all changes of stock. */
+/**
+ * The policy for records on which a processor fails. They are skipped, because a single bad record must not stop all
+ * changes of stock.
+ */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /** The only topology that changes stock. It does so on requests, when carts end, and when reservations expire. */

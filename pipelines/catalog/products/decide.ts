@@ -25,7 +25,7 @@ export function decideProduct(
   }
 }
 
-/** A product_id is never used twice, not even after its product was deleted. */
+/** Creates a product. A product_id is never used twice, not even after its product was deleted. */
 function create(state: CatalogProductState | undefined, command: CatalogProductCommand, { key, now }: ProductFacts): ProductDecision {
   if (state !== undefined) return { answer: { outcome: 'taken' } }
   const unclaimed = unclaimedSkus(undefined, command, now)

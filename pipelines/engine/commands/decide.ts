@@ -44,7 +44,7 @@ export type Decide<C, S, A> = (state: S | undefined, command: C, facts: PlacedFa
 /** The rows that decisions read and change in addition to the state of the command's key. */
 export interface DecidedRows<C> {
   readonly stores: readonly EngineStore[]
-  /** Announces the rows that the command will read. Rows that it does not announce are read one by one. */
+  /** Announces the rows that the command will read. Rows that are not announced are read one by one. */
   readonly reads?: (command: C, key: string, rows: RowPrefetch) => void
 }
 
@@ -64,11 +64,9 @@ export interface DecidingOptions<C, S, V, A> {
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the resulting records. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
-  /**
-   * The topics that decisions and `changed` emit to, and the stores that `changed` and the stream's ticks use. Naming a
-   * store here declares it.
-   */
+  /** The topics to which decisions and `changed` emit. */
   readonly emits?: readonly AnyTopic[]
+  /** The stores that `changed` and the stream's ticks use. Naming a store here declares it. */
   readonly stores?: readonly EngineStore[]
 }
 
@@ -135,7 +133,7 @@ const REMEMBERED_MS = 24 * 3_600_000
  */
 const SWEPT_PER_TICK = 1_000
 const SWEEP_EVERY_MS = 1_000
-/** Minimum time between the starts of two sweeps over all remembered commands. */
+/** Minimum time between the starts of two passes over all remembered commands. */
 const WALK_EVERY_MS = 3_600_000
 
 /**
@@ -178,7 +176,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     const { command_id, reply_to } = command
     const answer = outcome === 'decided' ? first.answer : ''
     const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }
-    // The result goes to the partition of the state, regardless of its key.
+    // The result is sent to the partition of the state, regardless of its key.
     ctx.emit(flow.decisions, resultKey(results++), { view: null, result }, { partition: ctx.partition, timestamp: ctx.now })
   }
 

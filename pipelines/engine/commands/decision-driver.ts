@@ -10,7 +10,7 @@ export interface AskOptions {
   readonly requestHash?: string
   /** Deadline of the command in epoch ms; the default is a minute from now. */
   readonly deadline?: number
-  /** When the broker appended the command, epoch ms; default: now. */
+  /** Time at which the broker appended the command, epoch ms; the default is now. */
   readonly appendedAt?: number
 }
 
@@ -36,7 +36,7 @@ export function decisionDriver<C, V, A>(
   const views = new Map<string, V>()
   let commands = 0
 
-  /** Applies the decisions to the views, as a sink does. @returns the results among them */
+  /** Applies the decisions to the views, like a sink. @returns the results among the decisions */
   function takeDecisions(): CommandResult[] {
     const results: CommandResult[] = []
     for (const { key, value } of driver.read(flow.decisions)) {

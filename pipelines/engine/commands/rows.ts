@@ -66,7 +66,7 @@ function isTimers(store: EngineStore): store is AnyTimers {
   return 'schedule' in store
 }
 
-/** Reads rows of the task's own stores. */
+/** A reader of the rows in the task's own stores. */
 export const storedRows: Rows = {
   get: (store: EngineStore, key: unknown): never => (isTimers(store) ? store.dueTime(key) : (store as AnyRows).get(key)) as never,
   scan: (store, range) => store.scan(range),

@@ -17,7 +17,7 @@ export interface DeadLetterRecord {
   readonly value: Buffer | null
   /** The headers of the original record. */
   readonly headers: readonly RecordHeader[]
-  /** How often the record had been replayed before it became this dead letter. */
+  /** Number of times that the record had been replayed before it became this dead letter. */
   readonly replays: number
   /** True when the record has already been sent back to its source. */
   readonly replayed: boolean
@@ -48,8 +48,8 @@ export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 
 /**
- * Reads the dead letters of a topology or sink that match the filter, oldest first. All values are in memory, so use
- * the filter for large topics.
+ * Reads the dead letters of a topology or sink that match the filter, oldest first. All values are kept in memory, so
+ * use the filter for large topics.
  */
 export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
   const partition = { topic: deadLetterTopicName(name), partition: DEAD_LETTER_PARTITION }

@@ -13,7 +13,7 @@ export interface ReplayOptions extends DeadLetterFilter {
 
 export interface ReplayResult {
   readonly replayed: number
-  /** Number of records that were replayed earlier. Another replay would duplicate them. */
+  /** Number of records that were skipped because they were already replayed. Another replay would duplicate them. */
   readonly skippedReplayed: number
   /**
    * Number of records that failed again after a replay. The cause of their failure may still exist, so further replays

@@ -15,7 +15,7 @@ export interface GroupJob<K, V> {
   readonly name: string
   /** The topic of requests, which has a single partition. The process that owns that partition runs the job. */
   readonly requests: Topic<K, V>
-  /** Topics that the job publishes to. */
+  /** Topics to which the job publishes. */
   readonly publishes: readonly AnyTopic[]
   /** Runs the job until `turn.signal` fires. An error ends the turn; the next turn begins after a pause. */
   run(turn: JobTurn<K, V>): Promise<void>
@@ -31,12 +31,12 @@ export interface GroupJobDeps {
   readonly runtime: Runtime
 }
 
-/** The partition whose owner runs the job. */
+/** The number of the only partition of the request topic. */
 const ONLY_PARTITION = 0
 const LONGEST_WAIT_MS = 1_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
-/** How long a stopping process waits for a turn that has been asked to end. */
+/** How long a stopping process waits until the current turn ends. */
 const STOP_GRACE_MS = 15_000
 
 /**

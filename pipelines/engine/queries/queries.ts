@@ -26,7 +26,9 @@ export interface QueryOptions {
   readonly standby?: boolean
 }
 
-/** The state from which an answer was read. It contains everything up to `position`, and only committed changes. */
+/**
+ * The state from which an answer was read. The state contains all committed changes up to `position`, and no others.
+ */
 export interface StateView {
   readonly partition: number
   /** `active`: the task that processes the partition. `standby`: a copy that follows the changelog. */
@@ -47,7 +49,7 @@ export interface StateView {
 export type QueryAnswer<V> =
   | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
   | OnOtherWorker
-  /** The partition is being moved or restored; ask again. */
+  /** The partition is being moved or restored. Repeat the query later. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
 
 /** The answer when another worker has the partition. Repeat the query at that worker. */
@@ -84,9 +86,9 @@ export interface ReadableStore<K, V> {
 export interface StateQueries {
   /** The stores that can be read. */
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]
-  /** @throws QueryError if the topology does not have this store or partition */
+  /** Reads the value of a key. @throws QueryError if the topology does not have this store or partition */
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
-  /** Reads like `get`, but takes the bytes of the key, which must be a valid key of the store. */
+  /** Reads a value like `get`, but takes the bytes of the key, which must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
 }
 

@@ -30,7 +30,7 @@ export function jsonAnswer(status: number, body: object, headers?: Readonly<Reco
   return { status, contentType: 'application/json', body: `${JSON.stringify(body, asJson, 2)}\n`, headers }
 }
 
-/** Writes 64-bit integers as text and bytes as base64. */
+/** Converts values for JSON: 64-bit integers become text, and bytes become base64. */
 function asJson(this: Record<string, unknown>, name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   const given = this[name]

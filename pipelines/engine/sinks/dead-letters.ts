@@ -29,13 +29,13 @@ export interface SinkDeadLetters {
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
-/** @param sink names the dead-letter topic, `<sink>-dead-letters` */
+/** Creates the dead letters of a sink. @param sink names the dead-letter topic, `<sink>-dead-letters` */
 export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pick<Runtime, 'now'>): SinkDeadLetters {
   const topic = deadLetterSpec(sink)
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Opens the producer on first use, because most sinks never need it. */
+  /** Opens the producer, on first use only, because most sinks never need it. */
   async function openProducer(): Promise<ReturnType<Transport['producer']>> {
     await transport.ensureTopics([topic])
     const producer = transport.producer({})

@@ -17,7 +17,7 @@ export interface IndexPlace {
   writer(): Promise<IndexWriter>
   /** Returns false if the sink should now write to a different index. */
   isStill(writer: IndexWriter): Promise<boolean>
-  /** Called when the server has refused a write, because the index is gone or belongs to another process. */
+  /** Called when the server has refused a write because the index no longer exists or belongs to another process. */
   onLost?(): void
 }
 
@@ -27,10 +27,10 @@ export interface IndexPlace {
  * difference. Each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half of a core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
-/** Interval at which an idle partition checks whether another index has taken the place of its index. */
+/** Interval at which an idle partition checks whether its index has been replaced. */
 const PROBE_EVERY_MS = 1_000
 
-/** The state of one partition's position in an index. */
+/** The position of one partition in an index, and the writer that stores it. */
 interface OpenPartition {
   readonly writer: IndexWriter
   readonly topicId: string

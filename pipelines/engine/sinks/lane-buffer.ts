@@ -19,15 +19,15 @@ export interface LaneBuffer {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  /** @param maxRecords applies if it is less than the limit of a batch */
+  /** Takes the next batch. @param maxRecords applies if it is less than the limit of a batch */
   take(now: number, maxRecords?: number): Taken | undefined
   /** Returns true if the buffer has enough for a batch or if the first record has waited long enough. */
   isBatchDue(now: number): boolean
   /** The time at which the first record has waited long enough. */
   readonly batchDueAt: number
-  /** Makes the waiting records due as a batch immediately. */
+  /** Makes the waiting records due as a batch at once. */
   hurry(): void
-  /** Drops everything and stops fetching the partition. */
+  /** Drops all records and stops fetching the partition. */
   clear(): void
 }
 

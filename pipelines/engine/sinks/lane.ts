@@ -28,7 +28,7 @@ const LEGAL_NEXT: { readonly [state in LaneState]: readonly LaneState[] } = {
   closed: [],
 }
 
-/** @returns `next` @throws Error if it may not follow `state` */
+/** Checks a transition. @returns `next` @throws Error if `next` may not follow `state` */
 export function laneStateAfter(state: LaneState, next: LaneState): LaneState {
   if (!LEGAL_NEXT[state].includes(next)) throw new Error(`a lane cannot go from ${state} to ${next}`)
   return next
@@ -65,7 +65,7 @@ export interface Lane {
    * @param now milliseconds of a monotonic clock
    */
   step(now: number): void
-  /** Returns when the next step is due without further input, by the same clock. */
+  /** Returns the time (by the same clock) at which the next step is due if nothing else happens. */
   dueAt(now: number): number
   /** Drops records that are not written yet; the next owner reads them again. */
   close(): void

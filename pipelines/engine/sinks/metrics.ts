@@ -6,7 +6,7 @@ export interface SinkMetrics {
   badRecords: number
   /** Number of failed attempts that were repeated or will be repeated. */
   retries: number
-  /** How often a partition was read again because the target was at another offset. */
+  /** Number of times that a partition was read again because the target was at a different offset. */
   rewinds: number
   /** Number of records that retention deleted from the log before the sink read them. */
   lostRecords: number

@@ -2,7 +2,7 @@ import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
 import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { BatchLimits, SinkRecord } from './target.ts'
 
-/** A record that cannot be used, and the reason. */
+/** A record that cannot be used, and the reason for this. */
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
@@ -48,13 +48,16 @@ export interface PartitionQueue {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData): void
-  /** Removes and decodes records from the front within the limits; undefined when there are none. */
+  /**
+   * Removes and decodes records from the front of the queue, within the limits. Returns undefined when the queue is
+   * empty.
+   */
   take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
 }
 
 export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: QueueOptions): PartitionQueue {
   const chunks: QueuedChunk[] = []
-  /** The first row of the first chunk that was not taken yet. */
+  /** The first row of the first chunk that has not been taken yet. */
   let row = 0
   let records = 0
   let bytes = 0

@@ -27,7 +27,7 @@ export interface RetriedJob {
   readonly retryAt: number
   start(job: Job): void
   repeat(): void
-  /** @param now milliseconds of a monotonic clock */
+  /** Applies the result of the last attempt, if there is one. @param now milliseconds of a monotonic clock */
   takeResult(now: number): void
 }
 

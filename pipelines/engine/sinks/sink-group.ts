@@ -42,7 +42,7 @@ export interface SinkGroup {
 export interface SinkSeat {
   /**
    * Adds the sink's topics to those of the member.
-   * @param sink its `wake` ends the wait of a loop that should call `assigned`
+   *   @param sink provides `wake`, which ends the wait of the sink's loop when it should call `assigned`
    */
   take(sink: SeatedSink): void
   /**
@@ -89,7 +89,7 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   let cancelGrace: CancelTimer | undefined
   let current: SinkAssignment | undefined
   let changes = 0
-  /** True while the coordinator waits for an answer to the current assignment. */
+  /** True while the coordinator waits for this member to acknowledge the current assignment. */
   let owesAnswer = false
   let failure: Error | undefined
   const confirmMembership = sharedQuestion(async () => {

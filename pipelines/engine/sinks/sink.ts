@@ -14,11 +14,11 @@ import type { SinkAssignment, SinkSeat } from './sink-group.ts'
 import type { SinkTarget } from './target.ts'
 
 export interface SinkOptions {
-  /** A stable name for the consumer group that stores the offsets, and for the dead-letter topic. */
+  /** A stable name. The consumer group for the offsets has this name, and the dead-letter topic is named after it. */
   readonly name: string
   readonly topics: readonly AnyTopic[]
   /**
-   * Whether to send records that cannot be decoded to `<name>-dead-letters`. Default true; otherwise they are only
+   * Whether records that cannot be decoded are sent to `<name>-dead-letters`. Default true. With false they are only
    * counted.
    */
   readonly deadLetters?: boolean
@@ -46,9 +46,9 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a store. The store keeps its offsets with the data, so repeated records change nothing and an
- * emptied store is filled again from the log. With a `DeliveryTarget` it delivers single records instead, at least
- * once. Processes that run the same sink share its partitions.
+ * Copies topics into a store. The store saves the offsets together with the data, so repeated records change nothing
+ * and an emptied store is filled again from the log. With a `DeliveryTarget`, the sink delivers single records instead,
+ * at least once. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string
@@ -73,8 +73,8 @@ const LONGEST_WAIT_MS = 1_000
  */
 const IDLE_WAIT_MS = 15_000
 /**
- * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
- * second again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner reads about a second of records
+ * again.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
@@ -133,7 +133,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     }
   }
 
-  /** Opens and closes lanes to match the assignment. A partition is given up only after its last write has ended. */
+  /**
+   * Opens and closes lanes according to the assignment. A partition is given up only after its last write has ended.
+   */
   async function followAssignment(newLane: (partition: TopicPartition) => Lane): Promise<void> {
     if (assignment === undefined) return
     const { partitions, isFenced } = assignment

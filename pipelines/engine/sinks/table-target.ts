@@ -20,7 +20,10 @@ const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, ling
  * anyway.
  */
 const COLLECTING_SHARE = 0.1
-/** Maximum rows per insert. ClickHouse parses their 20 MB of JSON within a second and needs little memory for it. */
+/**
+ * Maximum number of rows per insert. This many rows are 20 MB of JSON, which ClickHouse parses within a second and with
+ * little memory.
+ */
 const MAX_INSERT_ROWS = 50_000
 
 /** Consecutive records whose rows belong to one partition of the table. */

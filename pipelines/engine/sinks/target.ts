@@ -41,7 +41,7 @@ export interface SinkTarget {
 export type RefuseRecords = (refused: readonly RefusedRecord[]) => Promise<void>
 
 export interface RefusedRecord {
-  /** The record's place in the batch. */
+  /** The index of the record in the batch. */
   readonly at: number
   readonly reason: string
 }
@@ -56,7 +56,7 @@ export interface BatchLimits {
 
 /** The offsets of a partition when the sink starts to read it. */
 export interface PartitionFacts {
-  /** The first offset of the log; `end` is the offset after its last record. */
+  /** The first offset of the log. Below, `end` is the offset after its last record. */
   readonly start: number
   readonly end: number
   /** Id of the topic; empty if it is unknown. A topic that was deleted and created again has a different id. */
@@ -64,7 +64,7 @@ export interface PartitionFacts {
   readonly committed: CommittedOffset | undefined
 }
 
-/** Consecutive records of one partition, without those that cannot be used. */
+/** Consecutive records of one partition. Records that cannot be used are left out. */
 export interface SinkBatch {
   readonly partition: TopicPartition
   readonly records: readonly SinkRecord[]
@@ -74,7 +74,7 @@ export interface SinkBatch {
   readonly next: number
   /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
-  /** Stores records as dead letters, for targets that refuse some. */
+  /** Stores records as dead letters, for targets that may refuse records. */
   readonly refuse?: RefuseRecords
 }
 

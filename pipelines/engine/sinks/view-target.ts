@@ -115,7 +115,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 }
 
 /**
- * Returns how long a view may go without a write. After that, it may have missed tombstones that compaction has
+ * Returns how long a view may stay without a write. After that, it may have missed tombstones that compaction has
  * removed. Topics that are not compacted have no such limit.
  */
 function tombstoneRetentionMs({ config }: AnyTopic): number {

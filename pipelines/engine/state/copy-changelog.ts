@@ -2,10 +2,7 @@ import { type PartitionData, TransportError } from '../../../kafka/transport.ts'
 import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
-/**
- * If more than this share of the keys are distinct, searching for repeated keys costs more than the writes that it
- * saves.
- */
+/** Share of distinct keys above which searching for repeated keys costs more than the writes that it saves. */
 const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without a search for repeated keys after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15

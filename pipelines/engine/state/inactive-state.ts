@@ -13,8 +13,8 @@ export interface InactiveState {
   /** Continues the standby copies and deletes outdated state. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
   /**
-   * Ends the standby copy of a task, so that it no longer writes to the state. Must be called before the task runs
-   * here.
+   * Ends the standby copy of a task, which then no longer writes to the state. Must be called before the task runs on
+   * this worker.
    */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined

@@ -5,7 +5,7 @@ import type { GroupPeer } from '../../../kafka/transport.ts'
 const NOTICE = 'copies='
 const HASH_LETTERS = 16
 
-/** The workers of a group, by member id, in order. */
+/** The workers of a group, sorted by member id. */
 export interface Makeup {
   /** Workers among which the assignor distributes the partitions. */
   readonly active: readonly string[]
@@ -13,7 +13,7 @@ export interface Makeup {
   readonly learners: readonly string[]
 }
 
-/** @param peers sorted by member id */
+/** Determines the roles of the members. @param peers sorted by member id */
 export function makeupOf(peers: readonly GroupPeer[], sources: ReadonlySet<string>): Makeup {
   const isActive = ({ topics }: GroupPeer) => topics.some((topic) => sources.has(topic))
   const ids = (of: readonly GroupPeer[]) => of.map(({ memberId }) => memberId)

@@ -191,7 +191,7 @@ function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: Star
 
 /** The offsets up to which the state of a task is complete. */
 export interface StatePosition {
-  /** Next offsets of the input; empty for state that was copied from its changelog instead of processed here. */
+  /** Next offsets of the input; empty for state that was copied from its changelog and not produced by processing. */
   readonly sources: readonly (TopicPartition & { readonly offset: number })[]
   /** Next offset of the store's changelog; undefined for stores without a changelog. */
   readonly changelog: number | undefined
@@ -225,7 +225,7 @@ export function stateWrittenAt(session: StateSession, task: TaskPlace): number |
   return session.position(writtenAtName(task))
 }
 
-/** Deletes all state of a task. The open batch must not contain any of it. */
+/** Deletes all state of a task. The open batch must not contain any state of this task. */
 export function deleteState(session: StateSession, task: TaskPlace): void {
   for (const { store, partition, positionName, identityName, epochName } of task.changelogs)
     session.clear(store, partition, [positionName, identityName, epochName])

@@ -57,15 +57,15 @@ export interface StandbyCopy {
   readonly task: string
   /** Number of committed changelog offsets that were not copied yet at the last fetch. */
   readonly behind: number
-  /** Epoch ms when the logs were last read to their ends; undefined if the copy was never complete. */
+  /** Epoch ms at which the logs were last read to their ends; undefined if the copy was never complete. */
   readonly completeAt: number | undefined
 }
 
 /** Keeps standby copies for tasks of other workers by following their changelogs. Only the worker's loop calls it. */
 export interface Standbys {
-  /** Checks periodically which copies belong on this worker, and writes the changelog records that have arrived. */
+  /** Checks periodically which copies this worker should keep, and writes the changelog records that have arrived. */
   maintain(): Promise<void>
-  /** Ends the copy of a task that will run here. */
+  /** Ends the copy of a task that will run on this worker. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   all(): StandbyCopy[]
@@ -105,9 +105,9 @@ export interface StandbyDeps {
   /** The epoch of this member. It changes when other members join, leave or subscribe. */
   readonly epoch: () => number
   readonly memberId: () => string
-  /** True for tasks that run here. */
+  /** Returns true for tasks that run on this worker. */
   readonly runsHere: (taskId: string) => boolean
-  /** True when any task runs here. */
+  /** Returns true when any task runs on this worker. */
   readonly isBusy: () => boolean
   readonly exactlyOnce: boolean
   readonly runtime: Runtime

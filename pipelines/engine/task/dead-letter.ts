@@ -9,7 +9,7 @@ export const DEAD_LETTER_HEADERS = {
   topic: 'dead-letter.topic',
   partition: 'dead-letter.partition',
   offset: 'dead-letter.offset',
-  /** Epoch ms of the original record. */
+  /** Header with the timestamp of the original record, epoch ms. */
   timestamp: 'dead-letter.timestamp',
   code: 'dead-letter.code',
   message: 'dead-letter.message',
@@ -30,7 +30,7 @@ export const REPLAY_HEADER = 'dead-letter.replays'
  */
 export const SENT_AT_HEADER = 'dead-letter.sent-at'
 
-/** Maximum length of the message. It is long enough for any reason, and keeps dead letters small. */
+/** Maximum length of the message. The limit is long enough for any reason, and keeps dead letters small. */
 const MAX_MESSAGE_CHARACTERS = 1_000
 
 /**
@@ -53,7 +53,7 @@ interface EarlierPlace extends TopicPartition {
 
 export interface DeadLetterCause {
   readonly topology: string
-  /** The processor that rejected the record; empty when it could not be decoded. */
+  /** The processor that rejected the record; empty when the record could not be decoded. */
   readonly processor: string
   readonly code: string
   readonly message: string

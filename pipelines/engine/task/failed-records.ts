@@ -15,7 +15,7 @@ export interface FailedRecords {
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Must be called when all records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
-  /** Counts and logs a record that is skipped. Does not count it again when it is skipped again after a rollback. */
+  /** Counts and logs a record that is skipped. A record that is skipped again after a rollback is not counted again. */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }
 

@@ -53,7 +53,7 @@ interface Output {
   readonly appenders: readonly RecordAppender[]
 }
 
-/** @param partitionCounts the partition count of every topic that the topology writes */
+/** Creates the outputs of a task. @param partitionCounts the partition count of every topic that the topology writes */
 export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionCounts: ReadonlyMap<string, number>): Outputs {
   const outputs = new Map<AnyTopic, Output>()
   const appendersByTopic = new Map<string, readonly RecordAppender[]>()

@@ -13,8 +13,8 @@ import type { TaskContext } from './task-context.ts'
 import type { TaskIdling } from './task-idling.ts'
 
 /**
- * Number of records decoded at a time. It is large enough to make a multi-get worthwhile, and small enough to keep
- * their objects in V8's young generation.
+ * Number of records decoded at a time. The number is large enough to make a multi-get worthwhile, and small enough to
+ * keep the decoded objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096
 /**
@@ -53,7 +53,7 @@ export interface RecordLoop {
   /** Number of records processed since the last commit. */
   processed: number
   readonly atRest: boolean
-  /** True when a time can be closed; the next run closes it. */
+  /** True when a time can be closed. The next run closes it. */
   readonly closingDue: boolean
   /**
    * True after a failed record was skipped. The loop then processes nothing more before the next commit, so that a

@@ -18,7 +18,9 @@ export interface RecordOutcomes {
    * time
    */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
-  /** Skips the current record by the policy of its source. @throws RefusedOutcome when the policy is to fail */
+  /**
+   * Skips the current record according to the policy of its source. @throws RefusedOutcome when the policy is to fail
+   */
   skip(queue: RecordQueue, fault: Fault): void
 }
 

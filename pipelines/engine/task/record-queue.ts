@@ -7,7 +7,7 @@ import { type FailurePolicies, type Fault, type FaultCode, placeOf, type RecordP
 
 /** Replaces the value of a record that is not processed. `faults` contains the reason. */
 export const FAULTY = Symbol('faulty')
-/** Replaces the value of a time marker, which is in `markers`. */
+/** Replaces the value of a time marker. The marker itself is in `markers`. */
 export const MARKER = Symbol('marker')
 /** Replaces the value of a record that has no value and must be ignored. */
 export const TOMBSTONE = Symbol('tombstone')
@@ -68,7 +68,7 @@ export class RecordQueue {
    * no transaction is open.
    */
   readableEnd = 0
-  /** Time at which the log was last read, epoch ms; undefined before the first read. */
+  /** Time of the last fetch of the log, epoch ms; undefined before the first fetch. */
   fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
@@ -280,7 +280,10 @@ function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number 
   return valueStart[row] < 0 ? 0 : valueEnd[row] - valueStart[row]
 }
 
-/** Counts the bytes from a chunk's first record to its last, because chunks of one fetch may share a buffer. */
+/**
+ * Returns the number of bytes from a chunk's first record to its last. The buffer's size would be wrong, because chunks
+ * of one fetch may share a buffer.
+ */
 function chunkBytes(chunk: RecordChunk): number {
   const last = chunk.count - 1
   const start = chunk.keyStart[0] >= 0 ? chunk.keyStart[0] : chunk.valueStart[0]

@@ -27,7 +27,10 @@ export interface TaskPlace {
   readonly partition: number
   readonly sources: readonly TopicPartition[]
   readonly changelogs: readonly Changelog[]
-  /** Stores without a changelog. Their state is valid only if this task was the last to process the partition. */
+  /**
+   * Stores without a changelog. The state of such a store is valid only if this task was the last to process the
+   * partition.
+   */
   readonly unloggedStores: readonly string[]
 }
 

@@ -30,7 +30,7 @@ export interface TestDriverOptions {
    * every tick. `manual` processes and commits only in `settle`, or in `run` and `commit`.
    */
   readonly commit?: 'record' | 'manual'
-  /** Partition counts by topic name that override those of the topics. */
+  /** Partition counts by topic name. They override the counts that the topics declare. */
   readonly partitions?: Readonly<Record<string, number>>
   /**
    * Memory for the decoded objects of each store. Default 256 KiB. With a small number, the stores have to read state
@@ -80,7 +80,7 @@ export interface TestDriver {
   pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
   /** Returns the records of a topic that were committed since its last read, partition by partition. */
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
-  /** Returns the dead letters since the last call, as bytes with headers. */
+  /** Returns the dead letters that were written since the last call, as bytes with headers. */
   readDeadLetters(): LogRecord[]
   /** Advances the clock step by step, so that every tick and time marker in between runs at its own time. */
   advanceWallClock(ms: number): void
@@ -232,7 +232,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     return moved
   }
 
-  /** Drops everything since the last commit. */
+  /** Drops all uncommitted results. */
   function stop(): void {
     for (const task of tasks) task.close()
     backend.session(topology.name).dropBatch()

@@ -98,7 +98,7 @@ export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: re
   return timeMarks(ticks, sources)
 }
 
-/** Closes times in a later stage: the receiving side of time markers for one stream of a task. */
+/** Closes times in a later stage. It receives the time markers for one stream of a task. */
 export interface TimeClosing {
   /**
    * Must be called when the store is open. Resumes a time whose markers were committed but whose handlers have not run.
@@ -116,7 +116,10 @@ export interface TimeClosing {
   readonly closed: number | undefined
 }
 
-/** @param partitions the partition count of this stage, which its markers pass on to the next stage */
+/**
+ * Creates the time closing of a stream. @param partitions the partition count of this stage, which its markers pass on
+ * to the next stage
+ */
 export function timeClosing(
   stream: StreamDeclaration,
   stages: { readonly all: readonly string[]; readonly forwarding: readonly string[] },
@@ -146,7 +149,7 @@ export function timeClosing(
     return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at - waitedMs, thinBehindMs))
   }
 
-  /** @returns true when the handler has finished */
+  /** Continues the current handler of a time. @returns true when this handler has finished */
   function step(at: number): boolean {
     const node = timeHandlers[handler]
     enter(node, at)

@@ -89,7 +89,7 @@ export interface TimeMarks {
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
   /** The earliest `TimeMark.asksFrom` of all marks. */
   readonly asksFrom: number
-  /** True when a time is reached. */
+  /** True when a marked time is reached. */
   readonly due: boolean
   /**
    * Handles the reached times in the transaction that commits the positions up to which the task has processed its

@@ -24,7 +24,7 @@ export function timeMarkerHeaders(marker: TimeMarker): readonly RecordHeader[] {
   return [{ key: TIME_MARKER_HEADER, value: Buffer.from(text, 'utf8') }]
 }
 
-/** Reads the marker in record `row`; undefined for an ordinary record. */
+/** Reads the marker in record `row`. Returns undefined for an ordinary record. */
 export function timeMarkerAt(chunk: RecordChunk, row: number): TimeMarker | undefined {
   if (chunk.headerStart[row] < 0) return undefined
   const header = headersOf(chunk, row).find((candidate) => candidate.key === TIME_MARKER_HEADER)

@@ -185,14 +185,14 @@ export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<v
  */
 export interface Context {
   readonly partition: number
-  /** The number of partitions. A global limit can be divided by it to get the share of each partition. */
+  /** The number of partitions. To get each partition's share of a global limit, divide the limit by this number. */
   readonly partitions: number
   /** Wall clock, epoch ms. */
   readonly now: number
   /** The highest event time that this task has seen, epoch ms; -1 before the first record. */
   readonly streamTime: number
   emit<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): void
-  /** Sends to every partition of the topic. */
+  /** Sends a record to every partition of the topic. */
   broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void
   /** Returns the partition to which `emit` sends a record whose `partitionBy`, or key as text, is `text`. */
   partitionBy(topic: AnyTopic, text: string): number
@@ -222,7 +222,7 @@ export interface EmitOptions {
   /** Partition of the record. The default is the murmur2 of the key's bytes, as in the Java client. */
   readonly partition?: number
   /**
-   * A text whose murmur2 determines the partition instead of the key's, so that keys with the same text share a
+   * A text whose murmur2 determines the partition instead of the key's murmur2. Keys with the same text then share a
    * partition.
    */
   readonly partitionBy?: string

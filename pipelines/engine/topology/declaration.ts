@@ -109,7 +109,7 @@ export function checkName(kind: string, name: string): void {
   )
 }
 
-/** Runs a build function and collects what it declares. Nothing is opened. */
+/** Runs a build function and collects its declarations. Nothing is opened. */
 export function declare(topology: string, build: (builder: TopologyBuilder) => void): Declaration {
   const streams: StreamDeclaration[] = []
   const stores = new Map<string, EngineStore>()
@@ -135,7 +135,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return store
   }
 
-  /** Declares the stores that a node names. */
+  /** Adds the stores of a node to the declaration. */
   function addStores(list: readonly EngineStore[] | undefined): readonly EngineStore[] {
     for (const store of list ?? []) addStore(store)
     return list ?? []

@@ -35,7 +35,9 @@ export function repartitionSpec(name: string, partitions: number): TopicSpec {
   return { name, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS } }
 }
 
-/** @param isErasable whether replaced values must be erased within the hour */
+/**
+ * Describes the changelog topic of a store. @param isErasable whether replaced values must be erased within the hour
+ */
 export function changelogSpec(topology: string, store: string, partitions: number, isErasable = false): TopicSpec {
   return {
     name: changelogTopicName(topology, store),

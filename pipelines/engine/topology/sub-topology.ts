@@ -2,7 +2,7 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import { type Declaration, nodesOf, type StreamDeclaration } from './declaration.ts'
 import { TopologyError } from './errors.ts'
 
-/** Streams that share state. They are processed together, partition by partition. */
+/** Streams that share state, and are therefore processed together, partition by partition. */
 export interface SubTopology {
   readonly index: number
   /** The source topics, in order of declaration. */

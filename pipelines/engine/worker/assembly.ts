@@ -20,8 +20,8 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { changelogNames, prepareTopics } from './worker-topics.ts'
 
 /**
- * The commit interval of Kafka Streams under exactly-once. It bounds how long readers wait in addition to the
- * processing time.
+ * The default commit interval, which is that of Kafka Streams under exactly-once. It limits how long readers wait in
+ * addition to the processing time.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 /**
@@ -56,7 +56,7 @@ const DEFAULT_WARM_UP_MAX_MS = 1_800_000
  */
 const DEFAULT_WARM_UP_LEAST_RECORDS = 100_000
 
-/** The properties of a worker that its parts need. */
+/** The properties of a worker that are passed to its parts. */
 export interface WorkerContext {
   readonly declaration: Declaration
   readonly metrics: TaskMetrics

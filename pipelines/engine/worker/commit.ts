@@ -24,7 +24,7 @@ export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'commi
 /** Called as the commit passes each step. Crash tests kill the process in this callback, or throw. */
 export type CommitFault = (step: CommitFaultPoint) => void
 
-/** The result of step 1 that the other steps need. */
+/** The result of step 1, which steps 2 to 5 need. */
 export interface PreparedCommit {
   /** Source offsets for step 3. */
   readonly offsets: ReadonlyMap<string, OffsetToCommit>

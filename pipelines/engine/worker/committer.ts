@@ -7,8 +7,8 @@ import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from
 import type { TaskSet } from './task-set.ts'
 
 /**
- * Maximum size of a transaction. When this much data waits to be sent, the transaction ends early, so that memory stays
- * bounded at any interval.
+ * Maximum size of a transaction. When this much data waits to be sent, the transaction ends early. Memory therefore
+ * stays bounded, regardless of the commit interval.
  */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
@@ -35,7 +35,7 @@ const AGE_REFRESH_MS = 3_600_000
 const SPACING_PER_COMMIT = 2
 /** Upper limit of the spacing between commits, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
-/** The ends of a transaction without records. */
+/** The ends of the changelogs for a transaction without records. */
 const NOTHING_SENT: Map<string, number> = new Map()
 /** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
 const MAX_FAILED_WRITES = 3
@@ -51,7 +51,10 @@ export interface Committer {
    * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>
-  /** Runs all five steps for every task with work, after a running commit has finished. All tasks must be at rest. */
+  /**
+   * Runs all five steps for every task that has something to commit, after a running commit has finished. All tasks
+   * must be at rest.
+   */
   commit(): Promise<void>
   /**
    * Drops the results since the last commit, after a running commit has finished, and restarts the tasks, so that they
@@ -64,7 +67,7 @@ export interface Committer {
   waitUntil(now: number): number
   /** True when the open transaction has reached its limits. Only records that cannot wait should then be added. */
   readonly isFull: boolean
-  /** Restarts the commit interval, as after a commit. */
+  /** Restarts the commit interval, as if a commit had just ended. */
   reset(): void
   readonly commits: number
   readonly rollBacks: number

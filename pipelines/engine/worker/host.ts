@@ -21,7 +21,7 @@ export interface HostDeps {
   readonly backend: StateBackend
   readonly runtime: Runtime
   /**
-   * Creates the runners of this process. They report commits to the metrics and publish the address to the other
+   * Creates the runners of this process. The runners report commits to the metrics and publish the address to the other
    * workers.
    */
   readonly runners: (metrics: EngineMetrics, address: string) => readonly Runner[]
@@ -31,12 +31,13 @@ export interface HostDeps {
 export interface Host {
   readonly healthPort: number
   /**
-   * Resolves when every worker has joined its group and every sink has started reading; rejects when one of them cannot
-   * start.
+   * Resolves when every worker has joined its group and every sink has started reading. Rejects when a worker or sink
+   * cannot start.
    */
   readonly started: Promise<void>
   /**
-   * Resolves when everything has stopped cleanly. Rejects with the first failure, after everything else has stopped.
+   * Resolves when all runners have stopped cleanly. Rejects with the first failure, after all other runners have
+   * stopped.
    */
   readonly done: Promise<void>
   stop(): Promise<void>

@@ -19,7 +19,8 @@ export function memberIdentity(folder: string, name: string, runtime: Pick<Runti
   const identity = read(file) ?? create(folder, file, name, runtime.id())
   return {
     ...identity,
-    // The transactional id does not change, because it must fence earlier producers of this slot under any member id.
+    // Only the member id changes. The transactional id stays the same, because it must fence earlier producers of this
+    // slot under any member id.
     keepMemberId: (memberId) => write(file, { ...identity, memberId }),
   }
 }

@@ -193,7 +193,7 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** Returns the tasks to create, which do not exist yet although all of their partitions are assigned. */
+  /** Returns the tasks to create: all of their partitions are assigned, but the tasks do not exist yet. */
   function missing(): StreamTask[] {
     return topology.subTopologies.flatMap((part) => {
       return Array.from({ length: counts.tasksOf(part) }, (_, partition) => partition)

@@ -37,9 +37,12 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
 
 /** A running worker. */
 export interface RunningWorker {
-  /** Resolves when the worker has stopped cleanly and everything is closed. Rejects when the worker has failed. */
+  /**
+   * Resolves when the worker has stopped cleanly and all connections and files are closed. Rejects when the worker has
+   * failed.
+   */
   readonly done: Promise<void>
-  /** Finishes the current records, commits, leaves the group and closes everything. */
+  /** Finishes the current records, commits, leaves the group and closes all connections and files. */
   stop(): Promise<void>
   status(): WorkerStatus
   /** Queries of the committed state; undefined once the worker has stopped. */

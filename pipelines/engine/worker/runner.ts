@@ -17,7 +17,7 @@ export interface Sample {
 export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'
-  /** Resolves when the unit runs. Rejects when it cannot start. */
+  /** Resolves when the unit is running. Rejects when it cannot start. */
   start(): Promise<void>
   /** Resolves after a clean stop. Rejects after a failure, and the host then stops the whole process. */
   readonly done: Promise<void>

@@ -70,7 +70,7 @@ export interface WorkerStatus {
 /** One topology in one process, with one poll loop, one producer and many tasks. */
 export interface Worker {
   readonly topology: Topology
-  /** Opens everything and joins the group. Rejects when the topology cannot run here. */
+  /** Opens all connections and files and joins the group. Rejects when the topology cannot run here. */
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */
   readonly done: Promise<void>
@@ -240,7 +240,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()
-    // The process that replaced this one uses the same member id, so leaving would take its partitions away.
+    // The process that replaced this process uses the same member id, so leaving the group would take its partitions
+    // away.
     const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
     const leave = () => group.leave({ keepPlace })
     for (const step of [producer.abort, leave, producer.close, fetcher.close, inactiveState.close])

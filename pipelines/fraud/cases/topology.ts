@@ -14,7 +14,10 @@ const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
-/** A single bad record must not stop all cases. */
+/**
+ * The policy for records on which a processor fails. They are skipped, because a single bad record must not stop all
+ * cases.
+ */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 const LAST_ID = 'last'
 

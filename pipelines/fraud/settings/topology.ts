@@ -8,7 +8,8 @@ import { type Author, auditOf } from './audit.ts'
 import { decideSetting, NO_SETTING } from './decide.ts'
 
 /**
- * Interval at which expired snoozes are removed. They have no effect in the meantime, because readers compare times.
+ * Interval at which expired snoozes are removed. Expired snoozes have no effect in the meantime, because readers check
+ * the times themselves.
  */
 const END_EVERY_MS = 1_000
 /**
@@ -75,9 +76,9 @@ export const fraudSettingsTopology = topology(
       return { revision: revision + 1, lists: lists + added('list'), snoozes: snoozes + added('snooze') }
     }
 
-    /** Keeps the rules of a version for roll-backs, and forgets the version that is no longer in the history. */
+    /** Keeps the rules of a version for roll-backs, and deletes the version that is no longer in the history. */
     function keepVersion(before: FraudRuleSet | undefined, after: FraudRuleSet, ctx: Context): void {
-      // The seeded rules are kept as well, because a later release may have different ones.
+      // The seeded rules are kept as well, because the seeded rules of a later release may be different.
       if (before === undefined) deciding.change(versionKey(initialRuleSet().version), { ...NO_SETTING, rules: initialRuleSet() }, ctx)
       deciding.change(versionKey(after.version), { ...NO_SETTING, rules: { ...after, history: [] } }, ctx)
       const forgotten = versionKey(after.history.at(-1)!.version - 1)

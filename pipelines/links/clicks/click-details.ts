@@ -10,7 +10,10 @@ export interface ClickReaderOptions extends ClickSettings {
   readonly visitorSecret: string
 }
 
-/** Derives the details of a click, without the visitor's address. @param time the click's timestamp, epoch ms */
+/**
+ * Derives the details of a click. They do not contain the visitor's address. @param time the click's timestamp, epoch
+ * ms
+ */
 export type ClickReader = (click: Click, time: number) => ClickDetails
 
 export function clickReader({ visitorSecret, countryDatabase, keepAddresses }: ClickReaderOptions): ClickReader {

@@ -41,7 +41,7 @@ export function estimate(registers: Buffer): number {
   return Math.round((ALPHA * m * m) / z)
 }
 
-/** Computes x + x^2 + 2 x^4 + 4 x^8 + … until the sum no longer changes. */
+/** Computes the sum x + x^2 + 2 x^4 + 4 x^8 + … until it no longer changes. */
 function sigma(start: number): number {
   if (start === 1) return Infinity
   let x = start

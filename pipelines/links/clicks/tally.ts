@@ -1,6 +1,6 @@
 import type { Tally } from '../../../schemas/links/types.ts'
 
-/** Counts of a batch by value. */
+/** The clicks of a batch, counted by value. */
 export type BatchCounts = ReadonlyMap<string, number>
 
 export interface TallyEntry {

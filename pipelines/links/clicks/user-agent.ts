@@ -13,7 +13,10 @@ export interface UserAgentFacts {
 
 export const UNKNOWN = 'unknown'
 
-/** Link previews and page testers that isbot's list misses, because they differ from browsers only by one word. */
+/**
+ * Link previews and page testers that isbot's list misses, because their user agents differ from those of browsers only
+ * by one word.
+ */
 const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embedly', 'vkShare', 'redditbot', 'SkypeUriPreview']
 /**
  * Maximum length of a user agent. Longer user agents are truncated, so that the sender cannot control the matching
@@ -59,6 +62,6 @@ function factsOf(userAgent: string): UserAgentFacts {
 function deviceOf(bot: boolean, type: string | undefined, system: string | undefined): string {
   if (bot) return 'bot'
   if (type !== undefined && DEVICES.has(type)) return type
-  // Desktop systems that bowser reports without a device type.
+  // The desktop systems for which bowser reports no device type.
   return system === 'Linux' || system === 'Chrome OS' ? 'desktop' : UNKNOWN
 }

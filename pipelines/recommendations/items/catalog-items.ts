@@ -57,7 +57,7 @@ export function declareCatalogItems(
     return true
   }
 
-  /** Completes items whose categories have arrived in the meantime. */
+  /** Adds the paths of items whose categories have arrived in the meantime. */
   function complete(now: number, ctx: Context): void {
     for (const [productId, categoryId] of awaited.scan({ limit: RETRIED_PER_TICK })) {
       const path = pathOf(categoryId)
@@ -132,7 +132,7 @@ function singleAttributes(attributes: readonly string[]): Record<string, string>
   return Object.fromEntries([...found].filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** Returns whether two items differ in nothing but their time. */
+/** Returns whether two items are equal except for their time. */
 function isSame(one: RecommendationItem, other: RecommendationItem): boolean {
   return JSON.stringify({ ...one, updated_at: 0 }) === JSON.stringify({ ...other, updated_at: 0 })
 }

@@ -39,7 +39,7 @@ export type Train = (order: TrainingOrder) => Promise<TrainingResult>
 export interface TrainingProgramOptions {
   /** Folder for the training files. Files of trainings that were killed are removed. */
   readonly folder: string
-  /** The folder that holds downloaded tools. */
+  /** The folder that contains downloaded tools. */
   readonly tools: string
   readonly python: string | undefined
   /** Path of the training program. Tests replace it. */

@@ -4,7 +4,7 @@ import type { Interaction, ItemActivity, UserState } from '../../../schemas/reco
 
 /** Collects the activities of items between two commits, so that a hot item costs no more than others. */
 export interface Activities {
-  /** @param before,after the user before and after the interaction */
+  /** Adds an interaction. @param before,after the user before and after the interaction */
   addInteraction(event: Interaction, before: UserState, after: UserState): void
   addShown(itemId: bigint, at: number): void
   take(): ReadonlyMap<bigint, ItemActivity>

@@ -69,7 +69,7 @@ export const userFeaturesTopology = topology(
     const reads = (_value: unknown, key: bigint) => users.prefetch(key)
 
     const happened = activities()
-    /** Users whose record is due with the next commit. */
+    /** Users whose records are emitted with the next commit. */
     let changed = new Set<bigint>()
 
     function keep(userId: bigint, user: UserState): void {

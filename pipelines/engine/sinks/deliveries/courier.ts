@@ -37,7 +37,7 @@ export interface Courier {
    * @returns `abandoned` if the record was neither delivered nor moved
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
-  /** Makes a record that cannot be decoded a dead letter. */
+  /** Turns a record that cannot be decoded into a dead letter. */
   setAside(bad: BadRecord, closing: AbortSignal): Promise<'done' | 'abandoned'>
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ export interface Courier {
  * How long failed deliveries are repeated. If a receiver is down for longer, an operator must handle the dead letters.
  */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000
-/** First and longest pause when Kafka does not accept a record. */
+/** First pause when Kafka does not accept a record. The longest pause follows. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 
@@ -139,7 +139,7 @@ export function courier(deps: CourierDeps): Courier {
     return promise
   }
 
-  /** Opens the publisher on first use, because most processes never need it. */
+  /** Opens the publisher, on first use only, because most processes never need it. */
   function appenderFor(partition: number): PublishAppender {
     publisher ??= transport.publisher()
     const appender = appenders.get(partition) ?? publisher.appender(retryTopic, partition)

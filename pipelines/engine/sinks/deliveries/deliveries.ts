@@ -44,7 +44,10 @@ export function retryTopic(sink: string, source: AnyTopic): AnyTopic {
   }
 }
 
-/** @throws Error unless there is exactly one topic, because records in the retry topic have its formats */
+/**
+ * Describes a sink that delivers the records of a topic. @throws Error unless there is exactly one topic, because
+ * records in the retry topic have the formats of that topic
+ */
 export function deliveries(name: string, topics: readonly AnyTopic[], target: DeliveryTarget, transport: Transport): DeliveringSink {
   const [source] = topics
   if (topics.length !== 1) throw new Error(`sink ${name}: ${target.name} takes the records of one topic, not of ${topics.length}`)
@@ -63,7 +66,7 @@ export function deliveries(name: string, topics: readonly AnyTopic[], target: De
   }
 
   function lanes({ fetcher, metrics, runtime, deadLetters, ...connections }: SinkParts) {
-    // Records in the retry topic keep their bytes, so they have the source's schema.
+    // Records in the retry topic have the same bytes as in the source, so they have the same schema.
     const tools = laneTools(connections)(source)
     const taking = courier({
       target,

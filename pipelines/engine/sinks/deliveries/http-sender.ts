@@ -33,7 +33,10 @@ export interface HttpSender {
  * a longer limit, a few hanging requests would occupy the slots of all other deliveries for longer.
  */
 const TIMEOUT_MS = 5_000
-/** Only the status of an answer matters. Its body is read up to this size, so that the connection can be used again. */
+/**
+ * Maximum number of bytes that are read of an answer's body. Only the status of an answer matters, but a body that is
+ * read to its end lets the connection be used again.
+ */
 const MAX_ANSWER_BYTES = 16_384
 /** Maximum size of the answer's headers. */
 const MAX_HEADER_BYTES = 16_384

@@ -39,7 +39,7 @@ interface Waiting {
  * full.
  */
 const MAX_RECORDS = 500
-/** Only the number of records limits what is taken from the buffer, because the buffer itself is limited in bytes. */
+/** Limit in bytes for taking records from the buffer. There is none, because the buffer itself is limited in bytes. */
 const ANY_BYTES = Number.POSITIVE_INFINITY
 const LIMITS = { maxRecords: MAX_RECORDS, maxBytes: ANY_BYTES, lingerMs: 0 }
 const NEVER = Number.POSITIVE_INFINITY
@@ -62,7 +62,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const closing = new AbortController()
   let state: LaneState = 'opening'
   let window: OffsetWindow | undefined
-  /** Offsets that an earlier process has finished. */
+  /** Offsets of records that an earlier process has finished. */
   let doneBefore: ReadonlySet<number> = new Set()
   let waiting: Waiting[] = []
   /** Monotonic time at which the first of the waiting records is due for an attempt. */
@@ -141,7 +141,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     startDue(now)
   }
 
-  /** Number of records that may be taken from the buffer. */
+  /** Returns the number of records that may be taken from the buffer. */
   function room(): number {
     if (window === undefined || window.end - window.next >= MAX_WINDOW_SPAN) return 0
     return MAX_RECORDS - waiting.length - running

@@ -12,7 +12,7 @@ export interface OffsetWindow {
   finish(offset: number): void
   /** Moves the end over offsets without records. */
   skipTo(end: number): void
-  /** Returns which offsets after `next` are done, for `doneOffsets`; empty if there are none. */
+  /** Returns text from which `doneOffsets` reads the done offsets after `next`. The text is empty if there are none. */
   metadata(): string
 }
 
@@ -26,7 +26,7 @@ const MAX_BITMAP_BYTES = 2_048
 /** Number of offsets that the metadata of a commit can describe. */
 export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
 
-/** @param start the first offset that is not done */
+/** Creates a window. @param start the first offset that is not done */
 export function offsetWindow(start: number): OffsetWindow {
   /** Offsets whose records are not done. They are in ascending order, because they are added in that order. */
   const open = new Set<number>()

@@ -9,15 +9,15 @@ const RETRY_HEADERS = {
   topic: 'retry.topic',
   partition: 'retry.partition',
   offset: 'retry.offset',
-  /** Epoch ms of the original record. */
+  /** Header with the timestamp of the original record, epoch ms. */
   timestamp: 'retry.timestamp',
   /** Number of failed attempts. */
   failures: 'retry.failures',
-  /** Epoch ms of the first attempt. */
+  /** Header with the time of the first attempt, epoch ms. */
   firstAt: 'retry.first-at',
-  /** Epoch ms before which there is no further attempt. */
+  /** Header with the time of the next attempt, epoch ms. */
   notBefore: 'retry.not-before',
-  /** The code of the last failure. */
+  /** Header with the code of the last failure. */
   reason: 'retry.reason',
 } as const
 

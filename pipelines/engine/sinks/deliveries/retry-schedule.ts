@@ -26,7 +26,9 @@ const STEPS: readonly Step[] = [
 export const RETRY_STEPS = STEPS.length
 /** Longest pause of any record, regardless of what the receiver requests. */
 export const LONGEST_PAUSE_MS = HOUR_MS * 1.2
-/** Pauses are longer by up to this share, so that records that failed together do not return together. */
+/**
+ * Maximum share by which pauses are prolonged at random, so that records that failed together do not return together.
+ */
 const JITTER = 0.2
 
 export interface Failure {

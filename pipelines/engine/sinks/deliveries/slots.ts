@@ -4,7 +4,7 @@
  */
 const RETRY_SHARE = 0.25
 
-/** Bounds the deliveries that run at the same time in one process, over all partitions of a sink. */
+/** Limits the number of deliveries that run at the same time in one process, over all partitions of a sink. */
 export interface DeliverySlots {
   readonly running: number
   hasRoom(isRetry: boolean): boolean
