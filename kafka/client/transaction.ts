@@ -136,7 +136,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
    * it to the next transaction. A late EndTxn commits that transaction before its records are in the log, and a late
    * TxnOffsetCommit sets its offsets back (KIP-890). After an unanswered request the next transaction therefore gets a
    * new epoch.
-   * @throws FencedError when another process has initialised the transactional id since
+   * @throws FencedError when another process has initialised the transactional id after this one
    */
   async function renew(id: ProducerId): Promise<ProducerId> {
     if (!unanswered) return id
@@ -151,8 +151,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Returns true if another process has initialised the transactional id since. An abort by the coordinator (after a
-   * timeout or on behalf of another worker) does not count.
+   * Returns true if another process has initialised the transactional id after this one. An abort by the coordinator
+   * (after a timeout or on behalf of another worker) does not count.
    */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(

@@ -64,7 +64,8 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     for (const { hash, since } of found) {
       const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, at.before))
       swept += Number(isRemoved)
-      // An unreferenced blob that could not be removed after twice that time has already been removed earlier.
+      // If a blob has been unreferenced for twice the waiting time and still cannot be removed, an earlier run has
+      // already removed it.
       if (isRemoved || kept.has(hash) || since < at.before - times.untouchedMs) await forgetUnreferenced(reader, at.partition, hash)
     }
   }

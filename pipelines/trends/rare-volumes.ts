@@ -41,8 +41,8 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes>) {
   }
 
   /**
-   * Publishes counts of minutes that are no longer in a state. Their previous volumes are unknown, so the counts are
-   * added to them.
+   * Publishes counts of minutes that are no longer in a state. The earlier volumes of these minutes are unknown, so the
+   * counts are added to them.
    *   @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {

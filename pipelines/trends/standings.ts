@@ -70,7 +70,7 @@ interface RegionContenders {
 
 /** The evaluation of a term. It is valid until something changes. */
 interface Look {
-  /** The candidate for the term. Its baseline is that of the last ranking. */
+  /** The candidate for the term. It contains the baseline as of the last ranking. */
   candidate: TrendCandidate
   /** The usual counts of the term; undefined if it has no baseline. */
   readonly usual: HourlyUsual | undefined

@@ -1,6 +1,5 @@
 /**
- * Schedules a periodic handler at multiples of its period. If several runs were missed, only one of them is made up
- * for.
+ * Schedules a periodic handler at multiples of its period. If several runs were missed, only the latest of them runs.
  */
 export interface TickSchedule {
   /** Epoch ms of the next run; Infinity before `start`. */

@@ -23,7 +23,7 @@ export interface TrainingPlace extends RecommendationsTrainingSettings {
  */
 const KEPT_UNNAMED_MS = Math.max(DAY_MS, UNTOUCHED_MS)
 
-/** Trains the models of recommendations, in only one of all workers. */
+/** Trains the models of recommendations, in one worker at a time. */
 export const modelTraining: SinkDeclaration<TrainingPlace> = {
   name: 'recommendation-models',
   topics: [modelRequests],
